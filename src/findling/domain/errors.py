@@ -1,0 +1,127 @@
+"""Every error a caller can meet.
+
+    FindlingError
+    ├── UsageError                 the request cannot be carried out as written
+    │   ├── UnknownSettingError    a setting, filter or option that does not exist
+    │   ├── InvalidValueError      a value that does not fit its setting, filter or option
+    │   ├── PathNotFoundError      a path that is not there
+    │   └── UntrustedSettingError  a project file sets what only its user may set
+    ├── WorkspaceError             the workspace cannot be used
+    │   ├── NotIndexedError        nothing has been indexed here yet
+    │   ├── LockedError            another process is writing
+    │   ├── ReadOnlyError          the workspace cannot be written
+    │   ├── DiskFullError          no space left; what was committed is kept
+    │   ├── CorruptError           a file of the workspace is damaged
+    │   └── FormatError            the workspace was written by a newer findling
+    └── MissingExtraError          an optional dependency is not installed
+
+Each carries a stable `code`, a message that names the thing, and a `hint`: the next step to take.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CorruptError",
+    "DiskFullError",
+    "FindlingError",
+    "FormatError",
+    "InvalidValueError",
+    "LockedError",
+    "MissingExtraError",
+    "NotIndexedError",
+    "PathNotFoundError",
+    "ReadOnlyError",
+    "UnknownSettingError",
+    "UntrustedSettingError",
+    "UsageError",
+    "WorkspaceError",
+]
+
+
+class FindlingError(Exception):
+    """Root of the tree: `except findling.FindlingError` catches everything findling raises on purpose."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(FindlingError):
+    """The request cannot be carried out as written."""
+
+    code = "usage"
+
+
+class UnknownSettingError(UsageError):
+    """A setting, filter or option that does not exist."""
+
+    code = "unknown-setting"
+
+
+class InvalidValueError(UsageError):
+    """A value that does not fit its setting, filter or option."""
+
+    code = "invalid-value"
+
+
+class PathNotFoundError(UsageError):
+    """A path that is not there."""
+
+    code = "path-not-found"
+
+
+class UntrustedSettingError(UsageError):
+    """A project file sets what only its user may set."""
+
+    code = "untrusted-setting"
+
+
+class WorkspaceError(FindlingError):
+    """The workspace cannot be used."""
+
+    code = "workspace"
+
+
+class NotIndexedError(WorkspaceError):
+    """Nothing has been indexed here yet."""
+
+    code = "not-indexed"
+
+
+class LockedError(WorkspaceError):
+    """Another process is writing."""
+
+    code = "locked"
+
+
+class ReadOnlyError(WorkspaceError):
+    """The workspace cannot be written."""
+
+    code = "read-only"
+
+
+class DiskFullError(WorkspaceError):
+    """No space left; what was committed is kept."""
+
+    code = "disk-full"
+
+
+class CorruptError(WorkspaceError):
+    """A file of the workspace is damaged."""
+
+    code = "corrupt"
+
+
+class FormatError(WorkspaceError):
+    """The workspace was written by a newer findling."""
+
+    code = "format"
+
+
+class MissingExtraError(FindlingError):
+    """An optional dependency is not installed."""
+
+    code = "missing-extra"

@@ -1,0 +1,135 @@
+"""The seams: what a truth store and a keyword leg promise. Every implementation passes the same suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from findling.domain.queries import Filters, Node
+from findling.domain.resources import Document, Fingerprint, StoredChunk
+
+__all__ = ["Change", "KeywordHits", "KeywordLeg", "Progress", "ProgressEvent", "SkippedPath", "TruthStore"]
+
+
+class Change(NamedTuple):
+    """What one write did to one resource, in the words a leg needs: drop these chunks, then add those.
+
+    `document` is `None` when the resource was deleted; `added` are the ids of the document's chunks that the
+    legs do not hold yet in this form.
+    """
+
+    seq: int
+    rid: str
+    dropped: tuple[int, ...]
+    added: frozenset[int]
+    document: Document | None
+
+
+class SkippedPath(NamedTuple):
+    """A path that was left out of the index, and why."""
+
+    path: str
+    reason: str
+    detail: str = ""
+
+
+class TruthStore(Protocol):
+    """Holds every resource with its text and chunks, and numbers every change.
+
+    One writer at a time (the caller holds the workspace's write lock), any number of readers. A reader sees
+    whole writes only.
+    """
+
+    def seq(self) -> int:
+        """The number of the latest change; 0 for an empty store. It never falls and never repeats."""
+
+    def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
+        """Upsert documents and delete resources in one transaction: all of it lands or nothing does.
+
+        Chunks whose id is already there keep it; only their span is updated. A document equal to the stored one
+        makes no change. Deleting what is not there is no change either.
+        """
+
+    def changes(self, since: int) -> Iterator[Change]:
+        """What a leg that has absorbed `since` still has to apply, oldest first, later states only.
+
+        A resource that changed often appears once, with its present document.
+        """
+
+    def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
+        """The chunks that exist among `cids`."""
+
+    def document(self, rid: str) -> Document | None:
+        """One resource with its text and chunks."""
+
+    def rids(self, type: str | None = None) -> Iterator[str]:
+        """All resource ids in order, or those of one type."""
+
+    def fingerprints(self) -> dict[str, Fingerprint]:
+        """Path → fingerprint of every resource that has a path and a fingerprint."""
+
+    def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
+        """Record new fingerprints for resources (by path) whose content has not changed; makes no change."""
+
+    def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
+        """Replace the list of paths that were left out."""
+
+    def skipped(self) -> list[SkippedPath]:
+        """The paths that were left out of the latest run, ordered by path."""
+
+    def get_meta(self, key: str) -> str | None:
+        """A small named value, kept with the data."""
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Set a small named value."""
+
+    def counts(self) -> Mapping[str, int]:
+        """`resources`, `chunks`, `characters`, `skipped`."""
+
+    def close(self) -> None:
+        """Release files and connections; closing twice is fine."""
+
+
+class KeywordHits(NamedTuple):
+    """Chunk ids with raw BM25 scores, best first; `total` matches in all; `ceiling` is the most any chunk could score.
+
+    `forms` names, for every query term, the forms of it that the index holds; a term without forms is unknown.
+    """
+
+    hits: list[tuple[int, float]]
+    total: int
+    ceiling: float
+    forms: Mapping[str, tuple[str, ...]]
+
+
+class KeywordLeg(Protocol):
+    """Finds chunks by their words. Derived from the truth store, and rebuilt from it at any time."""
+
+    def seq(self) -> int:
+        """The number of the latest change that is durably absorbed."""
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Take changes in; they become visible and durable with `commit`."""
+
+    def commit(self, seq: int) -> None:
+        """Make everything applied so far durable, together with the number it reaches."""
+
+    def search(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
+        """The best `limit` chunks among those that pass the filters."""
+
+    def close(self) -> None:
+        """Release files; what was not committed is forgotten."""
+
+
+class ProgressEvent(NamedTuple):
+    """A moment of an indexing run. `stage` is `scan`, `index` or `done`; `total` is 0 while it is not known."""
+
+    stage: str
+    done: int
+    total: int
+    chunks: int
+    bytes_read: int
+    path: str = ""
+
+
+Progress = Callable[[ProgressEvent], None]

@@ -1,0 +1,80 @@
+"""What is searched: resources and the chunks they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+__all__ = ["Chunk", "Document", "Fingerprint", "Piece", "Resource", "StoredChunk"]
+
+
+class Fingerprint(NamedTuple):
+    """What tells a changed file from an unchanged one: the cheap part first, the digest only when that differs."""
+
+    size: int
+    mtime_ns: int
+    digest: bytes = b""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """One thing a person can open: a file, a chat thread, a decision, a memory.
+
+    `visibility` lists the principals that may see it; `None` leaves it to the workspace's policy and an
+    empty tuple means nobody. Times are seconds since the epoch.
+    """
+
+    rid: str
+    type: str = "file"
+    title: str = ""
+    path: str = ""
+    author: str = ""
+    lang: str = ""
+    tags: tuple[str, ...] = ()
+    visibility: tuple[str, ...] | None = None
+    created_at: float | None = None
+    updated_at: float | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+class Piece(NamedTuple):
+    """What a chunker returns: a span of the original text, in characters, and the headings above it."""
+
+    start: int
+    end: int
+    heading: tuple[str, ...] = ()
+
+
+class Chunk(NamedTuple):
+    """A piece with its identity: `text[start:end]` of the resource, lines counted from 1, both ends included.
+
+    `cid` depends on the resource, the heading path and the chunk's own text, so it survives edits elsewhere
+    in the resource; `digest` depends on the text alone, so equal texts share it across resources.
+    """
+
+    cid: int
+    digest: bytes
+    ordinal: int
+    start: int
+    end: int
+    line_start: int
+    line_end: int
+    heading: tuple[str, ...] = ()
+
+
+class Document(NamedTuple):
+    """Everything a store needs to hold one resource: the resource, its text, its chunks, its fingerprint."""
+
+    resource: Resource
+    text: str
+    chunks: tuple[Chunk, ...]
+    fingerprint: Fingerprint | None = None
+
+
+class StoredChunk(NamedTuple):
+    """A chunk as a store hands it back: with its resource and its own text."""
+
+    chunk: Chunk
+    resource: Resource
+    text: str

@@ -1,0 +1,109 @@
+"""What comes back: hits with their receipts, and the answer that says how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["SCHEMA_VERSION", "Hit", "IndexReport", "Line", "Receipt", "SearchAnswer", "TermMatch"]
+
+SCHEMA_VERSION = 1
+"""Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of the original text, verbatim, with the spans (start, end in characters) that matched."""
+
+    number: int
+    text: str
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TermMatch:
+    """A term of the query found in a hit: in which field, in which forms, how often."""
+
+    term: str
+    field: str
+    forms: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """Why a hit is where it is. `keyword_score` is the raw BM25 score and `keyword_rank` counts from 1."""
+
+    keyword_rank: int
+    keyword_score: float
+    fused_score: float
+    final_score: float
+    matches: tuple[TermMatch, ...] = ()
+    missing: tuple[str, ...] = ()
+    explanation: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """A chunk that answers the question. `score` runs from 0 to 1 and falls from hit to hit."""
+
+    id: str
+    rid: str
+    path: str
+    type: str
+    title: str
+    heading: tuple[str, ...]
+    line_start: int
+    line_end: int
+    score: float
+    lines: tuple[Line, ...]
+    receipt: Receipt
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchAnswer:
+    """Hits, and what really happened: what was understood, what ran, what was missing, how long each stage took.
+
+    `total` counts the chunks that match the query and its filters.
+    """
+
+    query: str
+    understood_as: str
+    hits: tuple[Hit, ...]
+    total: int
+    strategy: str
+    degraded: tuple[str, ...] = ()
+    unknown_terms: tuple[str, ...] = ()
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain JSON-ready values, with the schema version first."""
+        return {"schema": SCHEMA_VERSION, **asdict(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexReport:
+    """What an indexing run did; `skipped` counts by reason."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: int = 0
+    chunks: int = 0
+    bytes_read: int = 0
+    seconds: float = 0.0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> int:
+        """How many resources differ from before the run."""
+        return self.added + self.updated + self.removed

@@ -1,0 +1,1 @@
+"""The work itself: indexing and searching."""

@@ -1,0 +1,1 @@
+"""Ranking: pure functions that return a score together with its reasons."""

@@ -1,0 +1,1 @@
+"""The engine that faces call, its settings and its folders."""

@@ -1,0 +1,1 @@
+"""Where content comes from: discovery of files, reading them as text."""

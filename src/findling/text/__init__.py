@@ -1,0 +1,1 @@
+"""Turning text into terms, chunks and snippets: pure functions."""

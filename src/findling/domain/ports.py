@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from findling.domain.queries import Filters, Node
-from findling.domain.resources import Document, Fingerprint, StoredChunk
+from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 
 __all__ = ["Change", "KeywordHits", "KeywordLeg", "Progress", "ProgressEvent", "SkippedPath", "TruthStore"]
 
@@ -26,11 +26,17 @@ class Change(NamedTuple):
 
 
 class SkippedPath(NamedTuple):
-    """A path that was left out of the index, and why."""
+    """A path that was left out of the index, and why.
+
+    Size and time of change are kept for a file that was opened and refused, so that it is opened again only when it
+    has changed; they are 0 for a path that was left out by its name or kind.
+    """
 
     path: str
     reason: str
     detail: str = ""
+    size: int = 0
+    mtime_ns: int = 0
 
 
 class TruthStore(Protocol):
@@ -65,6 +71,9 @@ class TruthStore(Protocol):
     def rids(self, type: str | None = None) -> Iterator[str]:
         """All resource ids in order, or those of one type."""
 
+    def resources(self) -> Iterator[Resource]:
+        """All resources in the order of their ids, as they are at the time of the call."""
+
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Path → fingerprint of every resource that has a path and a fingerprint."""
 
@@ -76,6 +85,12 @@ class TruthStore(Protocol):
 
     def skipped(self) -> list[SkippedPath]:
         """The paths that were left out of the latest run, ordered by path."""
+
+    def refusals(self) -> dict[str, SkippedPath]:
+        """Path → entry of the files that were opened and refused."""
+
+    def log_floor(self) -> int:
+        """A leg that has absorbed less than this cannot catch up from `changes` and starts from nothing."""
 
     def get_meta(self, key: str) -> str | None:
         """A small named value, kept with the data."""
@@ -116,6 +131,9 @@ class KeywordLeg(Protocol):
 
     def search(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
         """The best `limit` chunks among those that pass the filters."""
+
+    def clear(self) -> None:
+        """Forget everything, durably with the next commit."""
 
     def close(self) -> None:
         """Release files; what was not committed is forgotten."""

@@ -1,0 +1,269 @@
+"""Write docs/reference from the code: commands, settings, errors, skip reasons, library, JSON.
+
+python docs/generate.py            write the pages
+python docs/generate.py --check    write nothing; exit code 1 when a page differs from the code
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+from generate_types import json_page, library_page
+from markdown_tables import code, codes, table
+
+from findling.domain.errors import FindlingError
+from findling.faces.cli.main import cli
+from findling.service.setting_files import PROJECT_FILE
+from findling.service.settings import ENVIRONMENT, SETTINGS, Setting
+from findling.sources import file_types
+from findling.sources.discovery import REASONS
+
+__all__ = ["PAGES", "main"]
+
+FOLDER = Path(__file__).resolve().parent / "reference"
+NOTICE = "<!-- Written by docs/generate.py; change the code and run `make docs`. -->"
+
+
+def main(args: list[str]) -> int:
+    """Write or check every page; the exit code."""
+    if args not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    stale = []
+    for name, make in PAGES.items():
+        text = f"{NOTICE}\n\n" + "\n".join(make()).rstrip("\n") + "\n"
+        page = FOLDER / name
+        if page.exists() and page.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not args:
+            FOLDER.mkdir(exist_ok=True)
+            page.write_text(text, encoding="utf-8", newline="\n")
+    verb = "out of date, run `make docs`" if args else "written"
+    print(f"{verb}: {', '.join(stale)}" if stale else "all pages are up to date")
+    return 1 if stale and args else 0
+
+
+# Commands
+
+
+def commands_page() -> Iterator[str]:
+    """Every command with its options."""
+    yield "# Commands"
+    yield ""
+    yield "Every command takes `-h` and `--help`. A first word that is no command is a query: `findling QUERY [PATH]`"
+    yield "is short for `findling search QUERY [PATH]` and takes the same options."
+    yield ""
+    yield "Exit codes: 0 found or done, 1 nothing found (or a problem that `findling doctor` reports), 2 error,"
+    yield "130 interrupted."
+    yield ""
+    yield from _command(cli, "findling", 2)
+
+
+def _command(command: click.Command, name: str, depth: int) -> Iterator[str]:
+    arguments = [param for param in command.params if isinstance(param, click.Argument)]
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    pieces = ["[OPTIONS]"] if options else []
+    pieces += ["COMMAND"] if isinstance(command, click.Group) else []
+    yield f"{'#' * depth} {name}"
+    yield ""
+    yield f"Usage: `{' '.join([name, *pieces, *map(_argument, arguments)])}`"
+    yield ""
+    yield from _paragraphs(command.help or "")
+    if options:
+        yield from table(("option", "meaning"), ((_option(option), option.help or "") for option in options))
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name=name)
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            assert found is not None, f"{name} lists {inner} but does not have it"
+            yield from _command(found, f"{name} {inner}", depth if command is cli else depth + 1)
+
+
+def _argument(argument: click.Argument) -> str:
+    if argument.metavar:
+        return argument.metavar
+    word = "|".join(argument.type.choices) if isinstance(argument.type, click.Choice) else str(argument.name).upper()
+    word += "..." if argument.nargs == -1 else ""
+    return word if argument.required else f"[{word}]"
+
+
+def _option(option: click.Option) -> str:
+    value = option.metavar or ("" if option.is_flag else option.type.name.upper())
+    if isinstance(option.type, click.Choice):
+        value = "|".join(option.type.choices)
+    *rest, last = option.opts
+    return ", ".join([*map(code, rest), code(f"{last} {value}".strip())])
+
+
+def _paragraphs(help_text: str) -> Iterator[str]:
+    """Help as markdown; click marks a paragraph that keeps its lines with \\b."""
+    for paragraph in inspect.cleandoc(help_text).split("\n\n"):
+        if paragraph.startswith("\b"):
+            yield from ("```text", inspect.cleandoc(paragraph.removeprefix("\b")), "```", "")
+        else:
+            yield from (" ".join(paragraph.split()), "")
+
+
+# Settings
+
+
+def settings_page() -> Iterator[str]:
+    """Every setting and every environment variable."""
+    yield "# Settings"
+    yield ""
+    yield "A later one wins: default, user file, project file, environment variable, command-line option."
+    yield "`findling config show --origin` prints every value with its origin, `findling config path` the files."
+    yield f"Both files are TOML; the project file is the nearest `{PROJECT_FILE}` at or above the searched folder, up"
+    yield "to the top of its repository. An unknown setting or a value that does not fit is an error, never ignored."
+    yield ""
+    yield "A setting marked *user only* reaches outside the project or drives the terminal: a project file that sets it"
+    yield "is refused with `untrusted-setting`. A *switch* is true or false, a *size* a number of bytes or a text such"
+    yield "as `4MB`, *patterns* are a list, in a variable separated by commas."
+    yield ""
+    rows = (
+        (code(setting.name), code(setting.variable), _kind(setting), _default(setting), _meaning(setting))
+        for setting in SETTINGS
+    )
+    yield from table(("setting", "variable", "type", "default", "meaning"), rows)
+    yield "## Other environment variables"
+    yield ""
+    yield "An empty variable counts as not set; a `FINDLING_*` that stands in neither table is an error."
+    yield ""
+    names = [(variable.name, _short_for(variable.setting) + variable.help) for variable in ENVIRONMENT]
+    rows_of_others = ((code(name), meaning) for name, meaning in [*names, *SHARED_VARIABLES.items()])
+    yield from table(("variable", "meaning"), rows_of_others)
+
+
+SHARED_VARIABLES = {
+    "NO_COLOR": "Not empty: no colours, unless `output.color` is `always`.",
+    "FORCE_COLOR": "Not empty: colours also where there is no terminal, unless `NO_COLOR` is set.",
+    "TERM": "`dumb`: neither colours nor a progress bar.",
+    "XDG_CONFIG_HOME": "Where the user file lies on Linux, below `findling/`; `~/.config` when not set.",
+    "XDG_DATA_HOME": "Where the workspaces lie on Linux, below `findling/`; `~/.local/share` when not set.",
+}
+"""Variables that findling heeds and that belong to no one program."""
+
+
+def _kind(setting: Setting) -> str:
+    if setting.choices:
+        return " or ".join(map(code, setting.choices))
+    low = f" ≥ {setting.minimum:g}" if setting.kind in ("count", "size", "number") else ""
+    high = f", ≤ {setting.maximum:g}" if setting.maximum != float("inf") else ""
+    return setting.kind + low + high
+
+
+def _default(setting: Setting) -> str:
+    if setting.default in ("", ()):
+        return "empty"
+    if setting.kind == "size" and isinstance(setting.default, int) and setting.default % (1 << 20) == 0:
+        return code(f"{setting.default >> 20}MB")
+    return code(str(setting.default).lower())
+
+
+def _meaning(setting: Setting) -> str:
+    return f"{setting.help} *User only.*" if setting.user_only else setting.help
+
+
+def _short_for(setting: str) -> str:
+    return f"Short for `{setting}`. " if setting else ""
+
+
+# Errors
+
+
+def errors_page() -> Iterator[str]:
+    """The whole tree of errors."""
+    yield "# Errors"
+    yield ""
+    yield "Everything findling raises on purpose is a `FindlingError` with a `code` that never changes its meaning, a"
+    yield "`message` that names the thing, and a `hint`: the next step. The command line prints message and hint on"
+    yield "stderr and ends with exit code 2. The classes stand in `findling.domain.errors`."
+    yield ""
+    rows = (
+        (code(kind.code), code(kind.__name__), code(kind.__base__.__name__), inspect.getdoc(kind) or "")
+        for kind in _family(FindlingError)
+        if kind.__base__ is not None
+    )
+    yield from table(("code", "class", "a kind of", "meaning"), rows)
+
+
+def _family(kind: type[FindlingError]) -> Iterator[type[FindlingError]]:
+    yield kind
+    for inner in kind.__subclasses__():
+        yield from _family(inner)
+
+
+# Skip reasons and file types
+
+
+def skip_reasons_page() -> Iterator[str]:
+    """Why paths are left out, and which names are known."""
+    yield "# What is indexed, and what is left out"
+    yield ""
+    yield "`findling status --skipped` lists every path that was left out, with its reason;"
+    yield "`findling index --dry-run` says beforehand what an indexing run would take."
+    yield ""
+    yield "## Reasons"
+    yield ""
+    yield from table(("reason", "meaning"), ((code(name), meaning) for name, meaning in REASONS.items()))
+    for title, kind in KINDS.items():
+        yield f"## {title}"
+        yield ""
+        rows = [(code(lang), codes(names)) for lang, names in _names_by(_lang_of_kind(kind))]
+        yield from table(("language", "extensions and names"), rows)
+    yield "## Known by name, and left out"
+    yield ""
+    yield "An include rule brings in any of these but documents that cannot be read yet; a secret only by its exact"
+    yield "name."
+    yield ""
+    rows = [(code(reason), codes(names)) for reason, names in _names_by(_reason)]
+    yield from table(("reason", "extensions and names"), rows)
+    yield "## Folders"
+    yield ""
+    folders = (
+        ("never entered, whatever a rule says", file_types.NEVER_ENTERED),
+        ("machine-made", file_types.MACHINE_MADE),
+        ("entered although hidden", file_types.USEFUL_HIDDEN_DIRECTORIES),
+    )
+    yield from table(("folders", "names"), ((title, codes(sorted(names))) for title, names in folders))
+    yield "Folders that end in `.egg-info` or hold a `pyvenv.cfg` or a signed `CACHEDIR.TAG` are machine-made, too."
+
+
+KINDS = {"Prose with headings": "markdown", "Code": "code", "Text": "text", "Data": "data", "Configuration": "config"}
+
+Meaning = file_types.FileType | file_types.Exclusion
+
+
+def _names_by(key: Callable[[Meaning], str | None]) -> list[tuple[str, list[str]]]:
+    groups: dict[str, set[str]] = {}
+    for name, meaning in (*file_types.EXTENSIONS.items(), *file_types.KNOWN_NAMES.items()):
+        group = key(meaning)
+        if group is not None:
+            groups.setdefault(group, set()).add(name)
+    return [(group, sorted(groups[group])) for group in sorted(groups)]
+
+
+def _lang_of_kind(kind: str) -> Callable[[Meaning], str | None]:
+    return lambda meaning: meaning.lang if isinstance(meaning, file_types.FileType) and meaning.kind == kind else None
+
+
+def _reason(meaning: Meaning) -> str | None:
+    return meaning.reason if isinstance(meaning, file_types.Exclusion) else None
+
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "commands.md": commands_page,
+    "settings.md": settings_page,
+    "errors.md": errors_page,
+    "skip-reasons.md": skip_reasons_page,
+    "library.md": library_page,
+    "json.md": json_page,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

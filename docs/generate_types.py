@@ -1,0 +1,187 @@
+"""The reference pages that describe types: the public library, and answers as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from markdown_tables import code, codes, table
+
+import findling
+from findling.domain.ports import ProgressEvent, SkippedPath
+from findling.domain.resources import Resource
+from findling.domain.results import Hit, IndexReport, Line, Receipt, SearchAnswer, TermMatch
+from findling.faces.cli.documents import answer_document, answer_stream
+from findling.service.engine import Check, Status
+
+__all__ = ["json_page", "library_page"]
+
+MEANINGS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("fields.toml").read_text(encoding="utf-8"))
+"""Class → field → what the field means."""
+
+SHOWN_ROOT = Path("/home/me/project")
+
+
+def library_page() -> Iterator[str]:
+    """Every public name."""
+    yield "# Library"
+    yield ""
+    yield "```python"
+    yield inspect.cleandoc((findling.__doc__ or "").partition("\n")[2])
+    yield "```"
+    yield ""
+    yield "These names are public; everything else may change without notice."
+    yield ""
+    for name in findling.__all__:
+        thing = getattr(findling, name)
+        if inspect.isclass(thing):
+            yield from _class(thing, 2)
+        else:
+            yield from (f"## {name}", "", f"`findling.{_signature(thing, name)}`", "", *_doc(thing))
+    yield "## What the engine also hands out"
+    yield ""
+    for kind in (Status, Check, SkippedPath, ProgressEvent):
+        yield from _class(kind, 3)
+
+
+def json_page() -> Iterator[str]:
+    """What `--json` and `--jsonl` print."""
+    yield "# JSON"
+    yield ""
+    yield "`findling search QUERY --json` prints one document; with `--queries` a list of them. `schema` comes first and"
+    yield "is raised when a key changes its meaning or goes away; new keys may come at any time. Paths are relative to"
+    yield "`root`. `SearchAnswer.to_dict` gives the same without `root`."
+    yield ""
+    yield from ("```json", _compact(answer_document(SAMPLE, SHOWN_ROOT)), "```", "")
+    yield "`--jsonl` prints a line of kind `hit` for each hit and a line of kind `summary` for each query:"
+    yield ""
+    for piece in answer_stream(SAMPLE, SHOWN_ROOT):
+        yield f"- `{piece['kind']}`: {codes(piece)}"
+    yield ""
+    for kind in (SearchAnswer, Hit, Receipt, TermMatch, Line):
+        yield from (f"## {kind.__name__}", "", *_doc(kind), *_fields(kind, JSON_TYPES.__getitem__))
+    yield "## Other commands"
+    yield ""
+    yield "Each of these documents starts with `schema`, too."
+    yield ""
+    left_out = "`path`, `reason`, `detail`"
+    rows = {
+        "findling index --json": f"`root`, {codes(_names(IndexReport))}",
+        "findling index --dry-run --json": f"`root`, `paths`, `skipped`: a list of {left_out}",
+        "findling status --json": codes(_names(Status)),
+        "findling status --skipped --json": f"the same, and `skipped_paths`: a list of {left_out}",
+        "findling ls --json": f"`root`, `resources`: a list of {codes(_names(Resource))}",
+        "findling doctor --json": f"`checks`: a list of {codes(_names(Check))}",
+        "findling config show --json": "`settings`: name → `value`, `origin`",
+    }
+    yield from table(("command", "keys"), ((code(command), keys) for command, keys in rows.items()))
+
+
+SAMPLE = SearchAnswer(
+    query="session expiry",
+    understood_as="(session OR expiry)",
+    hits=(
+        Hit(
+            id="4f1c9a0be2d37786",
+            rid="file:docs/login.md",
+            path="docs/login.md",
+            type="file",
+            title="Login",
+            heading=("Login", "Cookies"),
+            line_start=12,
+            line_end=18,
+            score=0.6102,
+            lines=(Line(number=14, text="All sessions end after a day.", spans=((4, 12),)),),
+            receipt=Receipt(
+                keyword_rank=1,
+                keyword_score=9.1204,
+                fused_score=9.1204,
+                final_score=0.6102,
+                matches=(TermMatch(term="session", field="body", forms=("sessions",), count=1),),
+                missing=("expiry",),
+            ),
+        ),
+    ),
+    total=7,
+    strategy="keyword",
+    timings_ms={"refresh": 4.12, "parse": 0.081, "keyword": 1.93, "assemble": 0.77},
+)
+
+JSON_TYPES = {
+    "Mapping[str, Any]": "object",
+    "Mapping[str, Any] | None": "object or null",
+    "Mapping[str, float]": "object of numbers",
+    "Receipt": "Receipt",
+    "float": "number",
+    "int": "integer",
+    "str": "string",
+    "tuple[Hit, ...]": "list of Hit",
+    "tuple[Line, ...]": "list of Line",
+    "tuple[TermMatch, ...]": "list of TermMatch",
+    "tuple[str, ...]": "list of strings",
+    "tuple[tuple[int, int], ...]": "list of pairs of integers",
+}
+
+
+def _compact(value: object) -> str:
+    """Indented JSON with each innermost list on one line."""
+    text = json.dumps(value, indent=2)
+    for _ in range(2):  # once for lists of plain values, once for lists of those
+        text = re.sub(r"\[\s+([^{}]*?)\s+\]", lambda match: f"[{' '.join(match[1].split())}]", text)
+    return text
+
+
+def _class(kind: type, depth: int) -> Iterator[str]:
+    yield from (f"{'#' * depth} {kind.__name__}", "", *_doc(kind))
+    if kind.__name__ in MEANINGS:
+        yield from _fields(kind, code)
+    for name, member in vars(kind).items():
+        if name.startswith("_") or not (inspect.isfunction(member) or isinstance(member, property)):
+            continue
+        shown = name if isinstance(member, property) else _signature(member, name)
+        yield from (f"- `{shown}`", "", *(f"  {line}".rstrip() for line in _doc(member)))
+
+
+def _doc(thing: object) -> Iterator[str]:
+    yield from (inspect.getdoc(thing) or "").split("\n")
+    yield ""
+
+
+def _signature(function: Callable[..., Any], name: str) -> str:
+    signature = inspect.signature(function)
+    pieces: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.name == "self":
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in pieces:
+            pieces.append("*")
+        prefix = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        pieces.append(f"{prefix}{parameter.name}: {parameter.annotation}{default}")
+    return f"{name}({', '.join(pieces)}) -> {signature.return_annotation}"
+
+
+def _fields(kind: type, show_type: Callable[[str], str]) -> Iterator[str]:
+    meanings = MEANINGS[kind.__name__]
+    names = _names(kind)
+    if set(names) != set(meanings):
+        raise SystemExit(f"docs/fields.toml: {kind.__name__} differs in {', '.join(set(names) ^ set(meanings))}")
+    rows = ((code(name), show_type(_annotation(kind, name)), meanings[name]) for name in names)
+    yield from table(("field", "type", "meaning"), rows)
+
+
+def _names(kind: type) -> list[str]:
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    return list(getattr(kind, "_fields", ()))
+
+
+def _annotation(kind: type, name: str) -> str:
+    annotation = inspect.get_annotations(kind)[name]
+    return str(getattr(annotation, "__forward_arg__", annotation))

@@ -1,0 +1,116 @@
+"""`findling config`: which settings hold, where they come from, and how to change them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from findling.domain.errors import UntrustedSettingError, UsageError
+from findling.faces.cli.options import json_option
+from findling.faces.cli.terminal import note, write
+from findling.service.setting_files import (
+    PROJECT_FILE,
+    find_project_file,
+    format_value,
+    set_value,
+    unset_value,
+    user_file,
+)
+from findling.service.settings import Settings, Value, get_setting, load_settings, parse_text
+
+__all__ = ["change_setting", "config", "project_option", "target_file", "tell_if_overridden"]
+
+project_option = click.option(
+    "--project", is_flag=True, help=f"Change the project's {PROJECT_FILE}, not your own file."
+)
+
+
+@click.group(no_args_is_help=False)
+def config() -> None:
+    """Show and change settings.
+
+    A later one wins: default, user file, project file, environment, flag.
+    """
+
+
+@config.command()
+@click.option("--origin", is_flag=True, help="Say where each value comes from.")
+@json_option
+def show(origin: bool, as_json: bool) -> int:
+    """Print every setting as it holds in the current folder, as TOML."""
+    settings = load_settings()
+    if as_json:
+        from findling.faces.cli.documents import dump, report_document
+
+        values = {name: {"value": value, "origin": settings.origin(name)} for name, value in settings.items()}
+        write(dump(report_document({"settings": values}), indent=2))
+    else:
+        write("".join(_row(settings, name, origin) for name in settings))
+    return 0
+
+
+@config.command("set")
+@click.argument("key")
+@click.argument("value")
+@project_option
+def set_(key: str, value: str, project: bool) -> int:
+    """Give the setting KEY a VALUE in your own settings file."""
+    change_setting(key, parse_text(get_setting(key), value, "config set"), project)
+    return 0
+
+
+@config.command()
+@click.argument("key")
+@project_option
+def unset(key: str, project: bool) -> int:
+    """Take the setting KEY out of your own settings file."""
+    get_setting(key)
+    file = target_file(project)
+    if not unset_value(file, key):
+        note(f"{file} does not set {key}")
+        return 1
+    note(f"{file}: {key} is no longer set")
+    return 0
+
+
+@config.command()
+def path() -> int:
+    """Print where the settings files are, or would be."""
+    for kind, file in (("user", user_file()), ("project", find_project_file())):
+        if file is not None:
+            write(f"{kind}\t{file}{'' if file.exists() else ' (missing)'}\n")
+    return 0
+
+
+def change_setting(key: str, value: Value, project: bool) -> None:
+    """Write one setting, and say so if something else still wins over it.
+
+    Raises `UntrustedSettingError` for a project file and a setting that it may not set.
+    """
+    if project and get_setting(key).user_only:
+        raise UntrustedSettingError(f"a project may not set {key}", hint=f"findling config set {key} VALUE")
+    file = target_file(project)
+    set_value(file, key, value)
+    note(f"{file}: {key} = {format_value(value)}")
+    tell_if_overridden(key, file)
+
+
+def target_file(project: bool) -> Path:
+    """The file to change: the user's, or the project's nearest one, or a new one in the current folder."""
+    file = (find_project_file() or Path.cwd() / PROJECT_FILE) if project else user_file()
+    if file is None:
+        raise UsageError("there is no home folder to keep settings in", hint="set FINDLING_CONFIG to a file")
+    return file
+
+
+def tell_if_overridden(key: str, file: Path) -> None:
+    """Say what wins over a value that was just written."""
+    origin = load_settings().origin(key)
+    if not origin.endswith(f" file {file}"):
+        note(f"{key} still comes from {origin}, which wins")
+
+
+def _row(settings: Settings, name: str, origin: bool) -> str:
+    comment = f"  # {settings.origin(name)}" if origin else ""
+    return f"{name} = {format_value(settings[name])}{comment}\n"

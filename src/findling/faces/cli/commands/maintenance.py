@@ -1,0 +1,118 @@
+"""`findling forget`, `findling doctor` and `findling repair`: looking after an index."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from findling.domain.errors import UsageError
+from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.terminal import is_interactive, note, write
+
+if TYPE_CHECKING:
+    from findling.service.engine import Engine
+
+__all__ = ["doctor", "forget", "repair"]
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--everything", is_flag=True, help="Delete the whole index of the current folder.")
+@click.option("-f", "--force", is_flag=True, help="Do it without asking.")
+@workspace_option
+def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str | None) -> int:
+    """Drop files and folders from the index.
+
+    Only the index of the current folder changes, never a file. Without --force this shows what would go, and asks.
+    """
+    if everything == bool(paths):
+        raise UsageError("name paths to forget, or --everything", hint="findling forget --help")
+    settings = resolve(".", workspace=workspace)
+    with opened(".", settings) as engine:
+        root = engine.root
+    # Opened at its root, the engine sees all of the index, also what lies beside the current folder.
+    with opened(str(root), settings) as engine:
+        return _forget_everything(engine, force) if everything else _forget_paths(engine, paths, force)
+
+
+@click.command()
+@path_argument
+@json_option
+@workspace_option
+def doctor(path: str, as_json: bool, workspace: str | None) -> int:
+    """Examine the index of PATH.
+
+    Exit code: 0 all is well, 1 something is not.
+    """
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        checks = engine.check()
+    if as_json:
+        from findling.faces.cli.documents import dump, report_document
+
+        write(dump(report_document({"checks": [vars(check) for check in checks]}), indent=2))
+    else:
+        for check in checks:
+            write(f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}\n")
+            if not check.ok and check.hint:
+                write(f"     try: {check.hint}\n")
+    return 0 if all(check.ok for check in checks) else 1
+
+
+@click.command()
+@path_argument
+@workspace_option
+def repair(path: str, workspace: str | None) -> int:
+    """Rebuild what is derived from the stored text."""
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        report = engine.repair()
+    write(f"rebuilt from {report.unchanged:,} resources, {report.chunks:,} chunks, in {report.seconds:.1f} s\n")
+    return 0
+
+
+def _forget_everything(engine: Engine, force: bool) -> int:
+    count = engine.status().resources
+    if not _agreed(f"delete the index of {engine.root} with {count:,} resources, in {engine.home}", force):
+        return 1
+    engine.forget_everything()
+    note(f"deleted {engine.home}")
+    return 0
+
+
+def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
+    prefixes = [_below_root(path, engine.root) for path in paths]
+    doomed = [found.path for found in engine.ls() if any(_is_below(found.path, prefix) for prefix in prefixes)]
+    if not doomed:
+        note("nothing of that is indexed", "findling ls")
+        return 1
+    if not force:
+        write("".join(f"{path}\n" for path in doomed))
+    if not _agreed(f"forget {len(doomed):,} resources of the index of {engine.root}", force):
+        return 1
+    count = engine.forget(prefixes)
+    note(f"forgot {count:,}; files that still exist come back with the next search", "findling exclude add PATTERN")
+    return 0
+
+
+def _agreed(what: str, force: bool) -> bool:
+    """Whether the user agrees. Raises `UsageError` when nobody is there to ask."""
+    if force:
+        return True
+    if not is_interactive():
+        raise UsageError(f"would {what}; nothing was done", hint="the same with --force")
+    return click.confirm(f"findling: {what}?", err=True)
+
+
+def _below_root(path: str, root: Path) -> str:
+    """A path as the index knows it, whether or not it still exists."""
+    relative = Path(os.path.relpath(Path(path).parent.resolve() / Path(path).name, root))
+    if relative.is_absolute() or ".." in relative.parts:
+        raise UsageError(f"{path} does not lie below {root}", hint="change to the folder whose index you mean")
+    return relative.as_posix()
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    return prefix == "." or path == prefix or path.startswith(prefix + "/")

@@ -1,0 +1,167 @@
+"""`findling search`, which is also what `findling QUERY` runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from findling.domain.results import SearchAnswer
+from findling.faces.cli.options import opened, resolve, setting_option, workspace_option, yes_option
+from findling.faces.cli.progress import progress_bar
+from findling.faces.cli.questions import SearchOptions, build_request, choose_format, read_queries
+from findling.faces.cli.rendering import FORMATS, View, make_view, render_files, render_text, render_vimgrep
+from findling.faces.cli.terminal import ask_before_indexing, note, use_color, write
+
+if TYPE_CHECKING:
+    from findling.service.engine import Engine
+    from findling.service.settings import Settings
+
+__all__ = ["search"]
+
+
+@click.command(options_metavar="[OPTIONS]")
+@click.argument("words", nargs=-1, metavar="QUERY [PATH]", type=click.Path())
+@setting_option("limit", "-k", metavar="N")
+@click.option("-e", "--ext", multiple=True, metavar="EXT", help="Only files with this extension; py, .py or py,md.")
+@click.option("-E", "--exclude-ext", multiple=True, metavar="EXT", help="No files with this extension.")
+@click.option("-x", "--exclude-pattern", metavar="REGEX", help="No chunks that this regular expression matches.")
+@click.option("--path", "path_prefix", multiple=True, metavar="FOLDER", help="Only below this folder of PATH.")
+@click.option("--type", "type_", multiple=True, metavar="TYPE", help="Only resources of this type, such as file.")
+@click.option("--lang", multiple=True, metavar="LANG", help="Only this language, such as python or markdown.")
+@click.option("--tag", multiple=True, metavar="TAG", help="Only resources with this tag.")
+@click.option("--author", multiple=True, metavar="NAME", help="Only resources by this author.")
+@click.option("--after", metavar="DATE", help="Only what changed at or after this date, such as 2026-01-31.")
+@click.option("--before", metavar="DATE", help="Only what changed before this date.")
+@click.option("--min-score", type=float, default=0.0, metavar="S", help="Only hits that score at least this, 0 to 1.")
+@setting_option("context", "-C", metavar="N")
+@click.option("-l", "--files", is_flag=True, help="Print only the names of files. Same as --format files.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; a list of them with -Q.")
+@click.option(
+    "--jsonl", "as_jsonl", is_flag=True, help="Print a line of JSON for each hit, and a summary for each query."
+)
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="vimgrep is path:line:column:text for editors.")
+@click.option("--explain", is_flag=True, help="Say why each hit is there, what was planned and how long it took.")
+@click.option("--no-index", is_flag=True, help="Search the index as it is, without looking for changed files.")
+@click.option("-Q", "--queries", metavar="FILE", help="Ask every line of FILE, or of stdin for -.")
+@setting_option("color")
+@workspace_option
+@yes_option
+def search(words: tuple[str, ...], **given: Any) -> int:
+    """Search a folder or a file, by default the current folder.
+
+    Words rank; "quoted words" must stand together as written; -word must not occur. Options may stand before or
+    behind the query. A query that starts with a dash goes behind `--`.
+
+    Exit code: 0 found, 1 nothing found, 2 error.
+    """
+    options = SearchOptions(words=words, **given)
+    format_ = choose_format(options)
+    queries, path = read_queries(options)
+    settings = resolve(
+        path, limit=options.limit, context=options.context, color=options.color, workspace=options.workspace
+    )
+    if options.no_index:
+        settings = settings.override({"search.refresh": "never"}, "flag --no-index")
+    requests = [build_request(query, options, settings) for query in queries]
+    with opened(path, settings) as engine:
+        refresh = settings["search.refresh"] == "auto" and not _index_first(engine, settings, options.yes)
+        printer = _Printer(format_, _make_view(engine, settings, options.explain), with_queries=bool(options.queries))
+        for request in requests:
+            with progress_bar() as bar:
+                answer = engine.search(request, refresh=refresh, on_progress=bar)
+            printer.show(answer)
+            refresh = False
+        printer.finish()
+    return 0 if printer.found else 1
+
+
+def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
+    """Index what has never been indexed, unless the user wants no indexing; whether it was done."""
+    if settings["search.refresh"] != "auto" or engine.is_indexed():
+        return False
+    ask_before_indexing(engine.root, yes)
+    with progress_bar() as bar:
+        if bar is not None:
+            note(f"indexing {engine.root} …")
+        report = engine.index(on_progress=bar)
+    if bar is not None:
+        left_out = sum(report.skipped.values())
+        more = f"; {left_out:,} left out, see findling status --skipped" if left_out else ""
+        note(f"indexed {report.added:,} files in {report.seconds:.1f} s{more}")
+    return True
+
+
+def _make_view(engine: Engine, settings: Settings, explain: bool) -> View:
+    return make_view(
+        engine.root,
+        color=use_color(settings["output.color"], sys.stdout),
+        terminal=sys.stdout.isatty(),
+        editor_uri=settings["output.editor_uri"],
+        explain=explain,
+    )
+
+
+class _Printer:
+    """Prints answers as they come: the answer on stdout, what else is to be said on stderr."""
+
+    def __init__(self, format_: str, view: View, *, with_queries: bool) -> None:
+        self._format, self._view, self._with_queries = format_, view, with_queries
+        self._documents: list[dict[str, Any]] = []
+        self._printed = False
+        self.found = False
+
+    def show(self, answer: SearchAnswer) -> None:
+        self.found = self.found or bool(answer.hits)
+        if self._format == "json":
+            from findling.faces.cli.documents import answer_document
+
+            self._documents.append(answer_document(answer, self._view.root))
+        elif self._format == "jsonl":
+            from findling.faces.cli.documents import answer_stream, dump
+
+            write("".join(map(dump, answer_stream(answer, self._view.root))))
+        elif self._format == "text":
+            self._show_text(answer)
+        else:
+            write((render_files if self._format == "files" else render_vimgrep)(answer, self._view))
+        _tell(answer)
+
+    def finish(self) -> None:
+        if self._format == "json":
+            from findling.faces.cli.documents import dump
+
+            write(dump(self._documents if self._with_queries else self._documents[0], indent=2))
+
+    def _show_text(self, answer: SearchAnswer) -> None:
+        text = render_text(answer, self._view)
+        if self._with_queries and text:
+            text = f"# {answer.query}\n{text}"
+        write("\n" + text if self._printed and text else text)
+        self._printed = self._printed or bool(text)
+
+
+def _tell(answer: SearchAnswer) -> None:
+    for degradation in answer.degraded:
+        note(degradation)
+    unknown = f"unknown terms: {', '.join(answer.unknown_terms)}" if answer.unknown_terms else ""
+    if not answer.hits:
+        note(f'no match for "{answer.query}"{"; " + unknown if unknown else ""}', _meant_command(answer.query))
+    elif unknown:
+        note(unknown)
+    if answer.hits and sys.stdout.isatty():
+        more = f" of {answer.total:,}" if answer.total > len(answer.hits) else ""
+        note(f"{len(answer.hits):,}{more} hits in {sum(answer.timings_ms.values()):.0f} ms")
+
+
+def _meant_command(query: str) -> str:
+    """What to try when a query of one word looks like a mistyped command."""
+    if " " in query:
+        return ""
+    from difflib import get_close_matches
+
+    from findling.faces.cli.main import COMMANDS
+
+    close = get_close_matches(query, COMMANDS, n=1, cutoff=0.75)
+    return f"findling {close[0]}, if you meant the command" if close and query not in COMMANDS else ""

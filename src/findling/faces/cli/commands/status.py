@@ -1,0 +1,76 @@
+"""`findling status` and `findling ls`: what the index holds."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from findling.faces.cli.commands.index import count_reasons
+from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.progress import format_size
+from findling.faces.cli.terminal import write
+
+if TYPE_CHECKING:
+    from findling.service.engine import Status
+
+__all__ = ["ls", "status"]
+
+
+@click.command()
+@path_argument
+@click.option("--skipped", is_flag=True, help="List what was left out, and why, instead.")
+@json_option
+@workspace_option
+def status(path: str, skipped: bool, as_json: bool, workspace: str | None) -> int:
+    """Say what the index of PATH holds and how fresh it is."""
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        state = engine.status()
+        left_out = engine.skipped() if skipped else []
+    if as_json:
+        from findling.faces.cli.documents import dump, report_document
+
+        entries = [{"path": entry.path, "reason": entry.reason, "detail": entry.detail} for entry in left_out]
+        listed = {"skipped_paths": entries} if skipped else {}
+        write(dump(report_document({**vars(state), **listed}), indent=2))
+    elif skipped:
+        write("".join("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) + "\n" for entry in left_out))
+    else:
+        write(_describe(state))
+    return 0
+
+
+@click.command()
+@path_argument
+@json_option
+@workspace_option
+def ls(path: str, as_json: bool, workspace: str | None) -> int:
+    """List the resources that are indexed at PATH and below it."""
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        resources = list(engine.ls())
+        root = engine.root
+    if as_json:
+        from findling.faces.cli.documents import dump, report_document
+
+        write(dump(report_document({"root": root, "resources": [vars(each) for each in resources]}), indent=2))
+    else:
+        write("".join(f"{each.path or each.rid}\n" for each in resources))
+    return 0 if resources else 1
+
+
+def _describe(state: Status) -> str:
+    behind = state.seq - state.keyword_seq
+    indexed = "never" if state.indexed_at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(state.indexed_at))
+    facts = {
+        "root": state.root,
+        "index": f"{state.home} ({format_size(state.size_bytes)})",
+        "resources": f"{state.resources:,}",
+        "chunks": f"{state.chunks:,}",
+        "characters": f"{state.characters:,}",
+        "left out": count_reasons(state.skipped) or "nothing",
+        "indexed": indexed,
+        "keyword leg": f"{behind:,} changes behind" if behind else "up to date",
+        "format": f"{state.format}, analyzer {state.analyzer}",
+    }
+    return "".join(f"{name + ':':<13}{value}\n" for name, value in facts.items())

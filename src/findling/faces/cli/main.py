@@ -1,0 +1,152 @@
+"""The command `findling`: which command is meant, and what its outcome is to the shell.
+
+Exit codes are those of grep: 0 something was found or done, 1 nothing was found, 2 an error; 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from findling.domain.errors import FindlingError
+from findling.faces.cli.terminal import hush_stdout, note, prepare_streams
+
+__all__ = ["COMMANDS", "cli", "route", "run"]
+
+COMMANDS = {
+    "search": "search",
+    "index": "index",
+    "status": "status",
+    "ls": "status",
+    "config": "config",
+    "include": "patterns",
+    "exclude": "patterns",
+    "forget": "maintenance",
+    "doctor": "maintenance",
+    "repair": "maintenance",
+    "completion": "about",
+    "version": "about",
+}
+"""Every command and the module that holds it."""
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        prepare_streams()
+        code = _invoke(list(sys.argv[1:] if args is None else args))
+        sys.stdout.flush()
+        return code
+    except FindlingError as error:
+        note(error.message, error.hint)
+    except click.ClickException as error:
+        note(error.format_message(), _usage_hint(error))
+    except (click.Abort, KeyboardInterrupt, EOFError):
+        note("interrupted")
+        return 130
+    except BrokenPipeError:
+        hush_stdout()
+        return 0
+    except OSError as error:
+        note(f"{error.filename}: {error.strerror}" if error.filename else str(error), "findling doctor")
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        note("this is a fault in findling", "report it together with the lines above")
+    return 2
+
+
+def route(args: Sequence[str]) -> list[str]:
+    """The arguments with the command first: `search` unless another one is named.
+
+    A leading `--workspace NAME` moves behind the command.
+    """
+    size = 0
+    if args and args[0] == "--workspace":
+        size = 2
+    elif args and args[0].startswith("--workspace="):
+        size = 1
+    lead, rest = list(args[:size]), list(args[size:])
+    if rest and rest[0] in COMMANDS:
+        return [rest[0], *lead, *rest[1:]]
+    if not lead and (not rest or rest[0] in ("-h", "--help", "--version")):
+        return rest
+    return ["search", *lead, *rest]
+
+
+class _LazyGroup(click.Group):
+    """A group that knows its commands by name and imports the one that is called."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, route(args))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"findling.faces.cli.commands.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from findling.faces.cli.commands.about import print_version
+
+        print_version()
+        ctx.exit()
+
+
+@click.command(
+    cls=_LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    options_metavar="",
+    subcommand_metavar="QUERY [PATH] | COMMAND ...",
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
+)
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Search over what you already have; every result says why it is there.
+
+    \b
+      findling "session token"            search the current folder
+      findling "session token" docs       search another folder or file
+      findling -e py -k 5 "parse url"     five hits, Python files only
+      findling index --dry-run            what would be indexed, and what not
+
+    The first search of a folder indexes it; every later one takes in what has changed. A first word that is no
+    command is a query, and takes every option of `findling search`. To search for a word that is the name of a
+    command, write `findling search index`.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def _invoke(args: list[str]) -> int:
+    if "_FINDLING_COMPLETE" in os.environ:
+        cli.main(args, prog_name="findling")
+    try:
+        # Not cli.main(): it turns a closed pipe into exit code 1.
+        with cli.make_context("findling", args) as ctx:
+            return int(cli.invoke(ctx) or 0)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    ctx = error.ctx if isinstance(error, click.UsageError) else None
+    if ctx is None:
+        return ""
+    if isinstance(error, click.NoSuchOption) and ctx.info_name == "search":
+        return f"{ctx.command_path} --help; a query that starts with a dash goes behind --"
+    return f"{ctx.command_path} --help"

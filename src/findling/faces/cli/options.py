@@ -1,0 +1,59 @@
+"""Options and arguments that several commands share, and the way from them to an open engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from findling.service.settings import Settings, get_setting, load_settings
+
+if TYPE_CHECKING:
+    from findling.service.engine import Engine
+
+__all__ = ["json_option", "opened", "path_argument", "resolve", "setting_option", "workspace_option", "yes_option"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_FLAGS = {
+    "workspace": ("--workspace", "workspace.name"),
+    "limit": ("--limit", "search.limit"),
+    "context": ("--context", "search.context"),
+    "color": ("--color", "output.color"),
+}
+"""Parameter → the flag people type and the setting it stands for."""
+
+
+def setting_option(parameter: str, *short: str, metavar: str | None = None) -> Callable[[_Command], _Command]:
+    """An option that overrides a setting; its help and its choices are those of the setting."""
+    flag, name = _FLAGS[parameter]
+    setting = get_setting(name)
+    kind = click.Choice(setting.choices) if setting.choices else None
+    return click.option(*short, flag, parameter, type=kind, metavar=metavar, help=f"{setting.help} [setting: {name}]")
+
+
+workspace_option = setting_option("workspace", metavar="NAME")
+path_argument = click.argument("path", default=".", type=click.Path())
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Index a home folder or a whole disk without asking.")
+
+
+def resolve(path: str, **given: str | None) -> Settings:
+    """The settings that hold for a path, with the flags that were given."""
+    settings = load_settings(path)
+    for parameter, text in given.items():
+        if text is not None:
+            flag, name = _FLAGS[parameter]
+            settings = settings.override_text(name, text, f"flag {flag}")
+    return settings
+
+
+@contextmanager
+def opened(path: str, settings: Settings) -> Iterator[Engine]:
+    """The engine for a path."""
+    from findling.service.engine import open_engine
+
+    with open_engine(path, workspace=settings["workspace.name"] or None, settings=settings) as engine:
+        yield engine

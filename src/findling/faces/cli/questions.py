@@ -1,0 +1,170 @@
+"""From what was typed to what is asked: queries, the path, and the request of each query."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.domain.queries import Filters, SearchRequest
+from findling.service.settings import Settings
+
+__all__ = ["SearchOptions", "build_request", "choose_format", "read_queries"]
+
+
+class SearchOptions(NamedTuple):
+    """What `findling search` was called with."""
+
+    words: tuple[str, ...] = ()
+    queries: str | None = None
+    limit: str | None = None
+    context: str | None = None
+    workspace: str | None = None
+    color: str | None = None
+    ext: tuple[str, ...] = ()
+    exclude_ext: tuple[str, ...] = ()
+    exclude_pattern: str | None = None
+    path_prefix: tuple[str, ...] = ()
+    type_: tuple[str, ...] = ()
+    lang: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    author: tuple[str, ...] = ()
+    after: str | None = None
+    before: str | None = None
+    min_score: float = 0.0
+    format_: str | None = None
+    files: bool = False
+    as_json: bool = False
+    as_jsonl: bool = False
+    explain: bool = False
+    no_index: bool = False
+    yes: bool = False
+
+
+def read_queries(options: SearchOptions) -> tuple[list[str], str]:
+    """The queries and the path they are asked of.
+
+    Raises `UsageError` for too few or too many words and `PathNotFoundError` for a path or file that is not there.
+    """
+    words = list(options.words)
+    queries = [words.pop(0)] if options.queries is None and words else []
+    if options.queries is not None:
+        queries = _read_lines(options.queries)
+    elif not queries:
+        raise UsageError("there is no query", hint='findling "words to find" [PATH]')
+    if not all(query.strip() for query in queries):
+        raise InvalidValueError("the query is empty", hint='findling "words to find" [PATH]')
+    path = words[0] if words else "."
+    several = f'findling "{" ".join(options.words)}", with quotes, if all of it is the query'
+    if len(words) > 1:
+        raise UsageError(f"only one path can be searched, not {' and '.join(words)}", hint=several)
+    if not Path(path).expanduser().exists():
+        hint = several if options.queries is None else "name a folder or file that exists"
+        raise PathNotFoundError(f"there is no file or folder {path}", hint=hint)
+    return queries, path
+
+
+def build_request(query: str, options: SearchOptions, settings: Settings) -> SearchRequest:
+    """What the engine is asked. Raises `InvalidValueError` naming the option whose value cannot be used."""
+    if not 0 <= options.min_score <= 1:
+        raise InvalidValueError(f"--min-score {options.min_score:g} is not between 0 and 1", hint="--min-score 0.3")
+    return SearchRequest(
+        query=query,
+        limit=settings["search.limit"],
+        filters=_filters(options),
+        exclude_pattern=_checked_pattern(options.exclude_pattern),
+        min_score=options.min_score,
+        context=settings["search.context"],
+        explain=options.explain,
+    )
+
+
+def choose_format(options: SearchOptions) -> str:
+    """The one format that was asked for. Raises `UsageError` when there are several."""
+    asked = {
+        "--format": options.format_,
+        "--files": "files" if options.files else None,
+        "--json": "json" if options.as_json else None,
+        "--jsonl": "jsonl" if options.as_jsonl else None,
+    }
+    chosen = {flag: name for flag, name in asked.items() if name}
+    if len(set(chosen.values())) > 1:
+        raise UsageError(f"{' and '.join(chosen)} contradict each other", hint="give one of them")
+    return next(iter(chosen.values()), "text")
+
+
+def _read_lines(source: str) -> list[str]:
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise PathNotFoundError(f"there is no file {source}", hint="--queries FILE, one query a line") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValueError(f"{source} is not UTF-8 text: {error}", hint="save it as UTF-8") from error
+    queries = [line.strip() for line in text.splitlines() if line.strip()]
+    if not queries:
+        raise InvalidValueError(f"{'stdin' if source == '-' else source} holds no query", hint="write one query a line")
+    return queries
+
+
+def _filters(options: SearchOptions) -> Filters:
+    ext, not_ext = _extensions("-e", options.ext), _extensions("-E", options.exclude_ext)
+    both = [name for name in ext if name in not_ext]
+    if both:
+        raise InvalidValueError(f"-e and -E both name {', '.join(both)}", hint="give an extension to one of them only")
+    after, before = _moment("--after", options.after), _moment("--before", options.before)
+    if after is not None and before is not None and after >= before:
+        raise InvalidValueError(
+            f"nothing is after {options.after} and before {options.before}", hint="exchange the two dates"
+        )
+    return Filters(
+        ext=ext,
+        not_ext=not_ext,
+        path=_folders(options.path_prefix),
+        type=options.type_,
+        lang=options.lang,
+        tag=options.tag,
+        author=options.author,
+        after=after,
+        before=before,
+    )
+
+
+def _extensions(flag: str, values: Iterable[str]) -> tuple[str, ...]:
+    """`py`, `.py`, `*.py` and `.PY,.md` as the filter knows them."""
+    names = [part.strip().removeprefix("*").lstrip(".").lower() for value in values for part in value.split(",")]
+    if not all(names):
+        raise InvalidValueError(f"{flag} {' '.join(values)!r} names no extension", hint=f"{flag} py")
+    return tuple(dict.fromkeys(f".{name}" for name in names))
+
+
+def _folders(prefixes: Iterable[str]) -> tuple[str, ...]:
+    """Folders as the filter knows them: relative, with slashes, none at all for the searched folder itself."""
+    folders = [PurePath(prefix) for prefix in prefixes]
+    for folder in folders:
+        if folder.is_absolute() or ".." in folder.parts:
+            raise InvalidValueError(f"--path {folder} does not lie in the searched folder", hint="--path docs/api")
+    return () if PurePath() in folders else tuple(folder.as_posix() for folder in folders)
+
+
+def _moment(flag: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError) as error:
+        raise InvalidValueError(f"{flag} {text} is no date", hint=f"{flag} 2026-01-31") from error
+
+
+def _checked_pattern(pattern: str | None) -> str | None:
+    try:
+        re.compile(pattern or "")
+    except re.error as error:
+        raise InvalidValueError(
+            f"-x {pattern} is no regular expression: {error}", hint="put a backslash before special characters"
+        ) from error
+    return pattern

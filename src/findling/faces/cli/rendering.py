@@ -1,0 +1,189 @@
+"""Answers as text: grouped for people, `path:line:column:text` for editors, file names alone, JSON for programs.
+
+The grouped form is the same on a terminal and in a pipe, but for colours. Every hit starts with a line that holds
+`path:line`, then come lines of the file, verbatim but for very long ones, with their numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.domain.results import Hit, Line, SearchAnswer
+from findling.faces.cli.columns import display_width, joins_previous, show_controls
+
+__all__ = ["FORMATS", "View", "highlight", "make_view", "render_files", "render_text", "render_vimgrep", "shown_path"]
+
+FORMATS = ("text", "files", "vimgrep", "json", "jsonl")
+
+_PATH, _NUMBER, _MATCH, _DIM, _BOLD = "35", "32", "1;31", "2", "1"
+
+_SCORE_COLUMN = 74
+_LONGEST_LINE = 400
+"""Longer lines are cut around their first match: one line of minified code would fill the screen."""
+
+
+class View(NamedTuple):
+    """How an answer is shown: from which folder paths are seen, in colour or not, on a terminal or not."""
+
+    root: Path
+    base: str = ""
+    color: bool = False
+    terminal: bool = False
+    editor_uri: str = ""
+    explain: bool = False
+
+
+def make_view(root: Path, *, color: bool, terminal: bool, editor_uri: str = "", explain: bool = False) -> View:
+    """A view from the current folder: paths are relative to it unless the absolute ones are shorter."""
+    try:
+        relative = os.path.relpath(root)
+    except ValueError:  # another drive
+        relative = str(root)
+    base = relative if len(relative) <= len(str(root)) else str(root)
+    return View(root, "" if base == "." else base, color, terminal, editor_uri, explain)
+
+
+def render_text(answer: SearchAnswer, view: View) -> str:
+    """The hits grouped by file, the file of the best hit first."""
+    groups: dict[str, list[Hit]] = {}
+    for hit in answer.hits:
+        groups.setdefault(hit.rid, []).append(hit)
+    parts = ["".join(_render_hit(hit, view) for hit in hits) for hits in groups.values()]
+    if view.explain:
+        parts.append(_render_plan(answer, view))
+    return "\n".join(parts)
+
+
+def render_vimgrep(answer: SearchAnswer, view: View) -> str:
+    """One line for each matching line: path, line number, column in bytes as editors count it, the line itself."""
+    rows = []
+    for hit in answer.hits:
+        for line in [line for line in hit.lines if line.spans] or hit.lines[:1]:
+            start = line.spans[0][0] if line.spans else 0
+            column = len(line.text[:start].encode("utf-8", "surrogatepass")) + 1
+            rows.append(f"{shown_path(hit, view)}:{line.number}:{column}:{_line_text(line)}\n")
+    return "".join(rows)
+
+
+def render_files(answer: SearchAnswer, view: View) -> str:
+    """The name of each file that has a hit, best first, each once."""
+    return "".join(f"{path}\n" for path in dict.fromkeys(shown_path(hit, view) for hit in answer.hits))
+
+
+def shown_path(hit: Hit, view: View) -> str:
+    """Where the hit is, as seen from the current folder; the resource's id when it is no file."""
+    if not hit.path and hit.type != "file":
+        return hit.rid
+    return os.fspath(Path(view.base, hit.path))
+
+
+def highlight(text: str, spans: Iterable[tuple[int, int]], before: str, after: str) -> str:
+    """The text with `before` and `after` around each span, never between a letter and its accents."""
+    parts, position = [], 0
+    for start, end in sorted(spans):
+        start, end = max(start, position), min(end, len(text))
+        while start > position and start < len(text) and joins_previous(text[start]):
+            start -= 1
+        while end < len(text) and joins_previous(text[end]):
+            end += 1
+        if start < end:
+            parts += [text[position:start], before, text[start:end], after]
+            position = end
+    return "".join([*parts, text[position:]])
+
+
+def _render_hit(hit: Hit, view: View) -> str:
+    number = next((line.number for line in hit.lines if line.spans), hit.line_start)
+    width = max((len(str(line.number)) for line in hit.lines), default=0)
+    rows = [_header(hit, number, view)]
+    for line in hit.lines:
+        text = _line(line, view)
+        rows.append(f"  {_paint(f'{line.number:>{width}}', _NUMBER, view)} │{' ' if text else ''}{text}")
+    if view.explain:
+        rows += [_paint(f"  {row}", _DIM, view) for row in _receipt(hit)]
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _header(hit: Hit, number: int, view: View) -> str:
+    location = f"{shown_path(hit, view)}:{number}"
+    heading = " › ".join(hit.heading)
+    if view.terminal:
+        location, heading = show_controls(location), show_controls(heading)
+    gap = "  " if heading else ""
+    padding = " " * max(2, _SCORE_COLUMN - display_width(location + gap + heading))
+    link = _link(_paint(location, _PATH, view), hit, number, view)
+    return f"{link}{gap}{_paint(heading, _DIM, view)}{padding}{_paint(f'{hit.score:.2f}', _DIM, view)}"
+
+
+def _line(line: Line, view: View) -> str:
+    text, spans = _crop(_line_text(line), line.spans)
+    if view.terminal:
+        text = show_controls(text)
+    return highlight(text, spans, f"\x1b[{_MATCH}m", "\x1b[0m") if view.color else text
+
+
+def _line_text(line: Line) -> str:
+    return line.text.rstrip("\r\n")
+
+
+def _crop(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    if len(text) <= _LONGEST_LINE:
+        return text, spans
+    start = max(0, (spans[0][0] if spans else 0) - _LONGEST_LINE // 4)
+    end = start + _LONGEST_LINE
+    left, right = "…" if start else "", "…" if end < len(text) else ""
+    shift = len(left) - start
+    inside = tuple((max(a, start) + shift, min(b, end) + shift) for a, b in spans if a < end and b > start)
+    return left + text[start:end] + right, inside
+
+
+def _receipt(hit: Hit) -> Iterator[str]:
+    receipt = hit.receipt
+    yield f"why: keyword rank {receipt.keyword_rank}, BM25 {receipt.keyword_score:.4g}, score {hit.score:.4g}"
+    for match in receipt.matches:
+        forms = f" as {', '.join(match.forms)}" if match.forms and match.forms != (match.term,) else ""
+        yield f"     {match.term} ×{match.count} in {match.field}{forms}"
+    if receipt.missing:
+        yield f"     missing: {', '.join(receipt.missing)}"
+    for name, value in (receipt.explanation or {}).items():
+        yield f"     {name}: {_plain(value)}"
+
+
+def _render_plan(answer: SearchAnswer, view: View) -> str:
+    timings = ", ".join(f"{stage} {ms:.1f} ms" for stage, ms in answer.timings_ms.items())
+    facts = {
+        "understood as": answer.understood_as,
+        "strategy": answer.strategy,
+        "matches": answer.total,
+        "degraded": answer.degraded,
+        "unknown terms": answer.unknown_terms,
+        "timings": timings,
+        **{name: value for name, value in answer.plan.items() if name != "understood_as"},
+    }
+    rows = [f"  {name}: {_plain(value)}" for name, value in facts.items() if value not in ((), [], {}, "")]
+    return "".join(f"{row}\n" for row in [_paint("plan", _BOLD, view), *rows])
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name} = {_plain(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _paint(text: str, code: str, view: View) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if view.color and text else text
+
+
+def _link(text: str, hit: Hit, number: int, view: View) -> str:
+    """The text as a link that terminals open (OSC 8), when the user has said what a link looks like."""
+    if not (view.editor_uri and view.terminal and view.color and (hit.path or hit.type == "file")):
+        return text
+    from urllib.parse import quote
+
+    address = view.editor_uri.replace("{path}", quote(str(view.root / hit.path))).replace("{line}", str(number))
+    return f"\x1b]8;;{show_controls(address)}\x1b\\{text}\x1b]8;;\x1b\\"

@@ -1,0 +1,94 @@
+"""What the command line knows of the terminal: colours, notes on stderr, questions."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from findling.domain.errors import UsageError
+
+__all__ = [
+    "ask_before_indexing",
+    "hush_stdout",
+    "is_interactive",
+    "note",
+    "prepare_streams",
+    "speaks_unicode",
+    "use_color",
+    "write",
+]
+
+_PLAIN = str.maketrans({"│": "|", "›": ">", "…": "...", "×": "x"})
+
+
+def prepare_streams() -> None:
+    """Let every path and every line be printed, whatever the encoding of the streams."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A path whose bytes are no UTF-8 comes out as the bytes it has.
+            stream.reconfigure(errors="surrogateescape" if speaks_unicode(stream) else "backslashreplace")
+
+
+def write(text: str) -> None:
+    """Put a part of the answer on stdout."""
+    click.echo(text if speaks_unicode(sys.stdout) else text.translate(_PLAIN), nl=False, color=True)
+
+
+def note(message: str, hint: str = "") -> None:
+    """Tell something that is no part of the answer: on stderr, with the next step if there is one."""
+    click.echo(f"findling: {message}", err=True)
+    if hint:
+        click.echo(f"  try: {hint}", err=True)
+
+
+def is_interactive() -> bool:
+    """Whether a person is there to answer a question."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def speaks_unicode(stream: TextIO) -> bool:
+    """Whether the stream can write any letter."""
+    return (stream.encoding or "utf-8").lower().replace("-", "").startswith("utf")
+
+
+def use_color(wish: str, stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether to colour: a clear wish first, then NO_COLOR, FORCE_COLOR, TERM, then whether it is a terminal."""
+    environ = os.environ if environ is None else environ
+    if wish != "auto":
+        return wish == "always"
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("FORCE_COLOR"):
+        return True
+    return environ.get("TERM") != "dumb" and stream.isatty()
+
+
+def ask_before_indexing(root: Path, yes: bool) -> None:
+    """Have the user agree before a home folder or a whole disk is indexed.
+
+    Raises `UsageError` when nobody is there to ask, `click.Abort` when the answer is no.
+    """
+    if yes or not _is_vast(root):
+        return
+    if not is_interactive():
+        raise UsageError(f"{root} is a large place to index", hint=f"findling index {root} --yes")
+    click.confirm(f"Index all of {root}?", abort=True, err=True)
+
+
+def hush_stdout() -> None:
+    """Let the interpreter's last flush go nowhere: the reader of stdout has gone."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_vast(root: Path) -> bool:
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:
+        return root == root.parent
+    return root == root.parent or root == home or root in home.parents

@@ -1,0 +1,247 @@
+"""Indexing: find out what differs from the index, then read, chunk and write just that.
+
+The two halves are apart on purpose. `survey` only reads, so every search can afford it and needs no lock; `update`
+writes, in batches that are each durable, so that a run that is stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from findling.domain.ports import KeywordLeg, Progress, ProgressEvent, SkippedPath, TruthStore
+from findling.domain.resources import Document, Fingerprint, Resource
+from findling.domain.results import IndexReport
+from findling.pipelines.documents import make_document
+from findling.sources.discovery import FoundFile, Rules, scan
+from findling.sources.file_types import file_type
+from findling.sources.reading import UnreadableError, read_text
+
+__all__ = ["IndexOptions", "Survey", "catch_up", "file_rid", "survey", "update"]
+
+_COMMIT_BYTES = 64_000_000
+"""Text between two commits of the leg while a long run goes on: searches meanwhile see what is there so far."""
+
+_CATCH_UP_CHANGES = 20_000
+"""Changes between two commits of a leg that catches up, so that a second crash loses little."""
+
+_HEADED = frozenset({"markdown", "rst", "asciidoc", "org"})
+"""Languages whose first heading is the title of the whole."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexOptions:
+    """How files become documents."""
+
+    rules: Rules = field(default_factory=Rules)
+    chunk_size: int = 1800
+    batch_bytes: int = 8 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """How a tree differs from what is indexed of it."""
+
+    changed: list[FoundFile]
+    vanished: list[str]
+    unchanged: int
+    skipped: list[SkippedPath]
+    known: dict[str, Fingerprint]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the index is stale."""
+        return bool(self.changed or self.vanished)
+
+
+def file_rid(path: str) -> str:
+    """The resource id of a file, given its path below the workspace's root."""
+    return f"file:{path}"
+
+
+def survey(store: TruthStore, root: Path, rules: Rules) -> Survey:
+    """Compare the tree with the index by size and time of change; reads no file and writes nothing."""
+    known = store.fingerprints()
+    refused = store.refusals()
+    gone = set(known)
+    changed: list[FoundFile] = []
+    skipped: list[SkippedPath] = []
+    unchanged = 0
+    for entry in scan(str(root), rules):
+        if isinstance(entry, SkippedPath):
+            skipped.append(entry)
+            continue
+        path, size, mtime_ns = entry
+        before = known.get(path)
+        if before is not None:
+            gone.discard(path)
+            if before.size == size and before.mtime_ns == mtime_ns:
+                unchanged += 1
+                continue
+        elif (refusal := refused.get(path)) and (refusal.size, refusal.mtime_ns) == (size, mtime_ns):
+            skipped.append(refusal)
+            continue
+        changed.append(entry)
+    vanished = sorted(gone - _out_of_sight(gone, skipped))
+    return Survey(changed=changed, vanished=vanished, unchanged=unchanged, skipped=skipped, known=known)
+
+
+def _out_of_sight(paths: set[str], skipped: list[SkippedPath]) -> set[str]:
+    """Those of the paths that could not be looked at this time: an unmounted or locked folder deletes nothing."""
+    unreadable = [entry.path for entry in skipped if entry.reason == "unreadable"]
+    if "./" in unreadable:
+        return paths
+    prefixes = tuple(path for path in unreadable if path.endswith("/"))
+    return {path for path in paths if path in unreadable or (prefixes and path.startswith(prefixes))}
+
+
+def update(
+    store: TruthStore,
+    leg: KeywordLeg,
+    root: Path,
+    found: Survey,
+    options: IndexOptions,
+    on_progress: Progress | None = None,
+) -> IndexReport:
+    """Bring the index up to what the survey found. The caller holds the write lock."""
+    catch_up(store, leg)
+    return _Update(store, leg, root, found, options, on_progress).run()
+
+
+def catch_up(store: TruthStore, leg: KeywordLeg) -> bool:
+    """Let a leg that is behind the truth absorb what it missed; tells whether there was anything."""
+    seq = store.seq()
+    since = leg.seq()
+    if since == seq:
+        return False
+    if since > seq or since < store.log_floor():
+        leg.clear()
+        since = 0
+    pending = 0
+    for change in store.changes(since):
+        leg.apply((change,))
+        pending += 1
+        if pending == _CATCH_UP_CHANGES:
+            leg.commit(change.seq)
+            pending = 0
+    leg.commit(seq)
+    return True
+
+
+class _Update:
+    """One run of `update`: its counters and the batch being gathered."""
+
+    def __init__(
+        self,
+        store: TruthStore,
+        leg: KeywordLeg,
+        root: Path,
+        found: Survey,
+        options: IndexOptions,
+        on_progress: Progress | None,
+    ) -> None:
+        self._store, self._leg, self._root, self._found, self._options = store, leg, root, found, options
+        self._on_progress = on_progress
+        self._deleted = [file_rid(path) for path in found.vanished]
+        self._skipped = list(found.skipped)
+        self._same: dict[str, Fingerprint] = {}
+        self._done = self._chunks = self._bytes = self._uncommitted = 0
+        self._added = self._updated = 0
+
+    def run(self) -> IndexReport:
+        started = time.monotonic()
+        for batch in self._batches():
+            self._write(batch)
+        self._finish()
+        self._tell("done", "")
+        return IndexReport(
+            added=self._added,
+            updated=self._updated,
+            unchanged=self._found.unchanged + len(self._same),
+            removed=len(self._deleted),
+            failed=sum(1 for entry in self._skipped if entry.mtime_ns),
+            chunks=self._chunks,
+            bytes_read=self._bytes,
+            seconds=time.monotonic() - started,
+            skipped=Counter(entry.reason for entry in self._skipped),
+        )
+
+    def _batches(self) -> Iterator[list[Document]]:
+        batch: list[Document] = []
+        size = 0
+        for found in self._found.changed:
+            document = self._read(found)
+            self._done += 1
+            self._tell("index", found.path)
+            if document is not None:
+                batch.append(document)
+                size += len(document.text)
+            if size >= self._options.batch_bytes:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+    def _read(self, found: FoundFile) -> Document | None:
+        """The document of a file; None when it cannot be read as text or has not really changed."""
+        path = found.path
+        known = self._found.known.get(path)
+        try:
+            file = read_text(str(self._root / path) if path else str(self._root), self._options.rules.max_file_size)
+        except UnreadableError as error:
+            self._skipped.append(SkippedPath(path, error.reason, error.detail, found.size, found.mtime_ns))
+            if known is not None:
+                self._deleted.append(file_rid(path))
+            return None
+        self._bytes += file.size
+        fingerprint = Fingerprint(file.size, file.mtime_ns, file.digest)
+        if known is not None and known.digest == file.digest:
+            self._same[path] = fingerprint
+            return None
+        if known is None:
+            self._added += 1
+        else:
+            self._updated += 1
+        resource = Resource(
+            rid=file_rid(path), path=path, lang=file_type(path.rpartition("/")[2]).lang, updated_at=file.mtime_ns / 1e9
+        )
+        document = make_document(resource, file.text, chunk_size=self._options.chunk_size, fingerprint=fingerprint)
+        self._chunks += len(document.chunks)
+        return _titled(document)
+
+    def _write(self, batch: Iterable[Document], deleted: Iterable[str] = ()) -> None:
+        changes = self._store.write(batch, deleted)
+        self._leg.apply(changes)
+        self._uncommitted += sum(len(change.document.text) for change in changes if change.document)
+        if self._uncommitted >= _COMMIT_BYTES:
+            self._leg.commit(self._store.seq())
+            self._uncommitted = 0
+
+    def _finish(self) -> None:
+        # Deletions come last, so that a renamed file is never missing under both names.
+        if self._deleted:
+            self._write((), self._deleted)
+        if self._same:
+            self._store.touch(self._same)
+        self._store.set_skipped(self._skipped)
+        self._store.set_meta("indexed_at", repr(time.time()))
+        if self._leg.seq() != self._store.seq():
+            self._leg.commit(self._store.seq())
+
+    def _tell(self, stage: str, path: str) -> None:
+        if self._on_progress is not None:
+            total = len(self._found.changed)
+            self._on_progress(ProgressEvent(stage, self._done, total, self._chunks, self._bytes, path))
+
+
+def _titled(document: Document) -> Document:
+    resource = document.resource
+    if resource.lang not in _HEADED:
+        return document
+    title = next((chunk.heading[0] for chunk in document.chunks if chunk.heading), "")
+    if not title:
+        return document
+    return document._replace(resource=replace(resource, title=title))

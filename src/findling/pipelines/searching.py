@@ -1,0 +1,217 @@
+"""Searching: parse → leg → assemble, with a receipt for every hit and an account of every stage."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
+from findling.domain.queries import Filters, Node, SearchRequest
+from findling.domain.resources import StoredChunk
+from findling.domain.results import Hit, Receipt, SearchAnswer, TermMatch
+from findling.pipelines.passages import best_passage
+from findling.text.analysis import terms, word_spans
+from findling.text.query_language import canonical, parse, positive_terms
+from findling.text.snippets import MatchSpan, snippet
+
+__all__ = ["search"]
+
+_MOST_ROUNDS = 8
+"""How often the leg is asked for twice as many hits when filters of the assembly drop some."""
+
+
+def search(
+    store: TruthStore,
+    leg: KeywordLeg,
+    request: SearchRequest,
+    *,
+    unit: str = "chunk",
+    snippet_lines: int = 3,
+    degraded: Sequence[str] = (),
+) -> SearchAnswer:
+    """Answer the request from what the leg and the store hold now.
+
+    Raises InvalidValueError for a limit, score or pattern that cannot be used.
+    """
+    exclude = _check(request)
+    clock = _Clock()
+    node = parse(request.query)
+    clock.lap("parse")
+    wanted = request.offset + request.limit
+    accepted, found = _accepted(store, leg, node, request, exclude, wanted, unit)
+    clock.lap("keyword")
+    forms = {form: term for term in positive_terms(node) for form in found.forms.get(term, (term,))}
+    page = accepted[request.offset : wanted]
+    hits = tuple(
+        _hit(rank, stored, score, found.ceiling, forms, request, snippet_lines)
+        for rank, (stored, score) in enumerate(page, start=request.offset + 1)
+    )
+    clock.lap("assemble")
+    return SearchAnswer(
+        query=request.query,
+        understood_as=canonical(node),
+        hits=hits,
+        total=found.total,
+        strategy="keyword",
+        degraded=tuple(degraded),
+        unknown_terms=tuple(term for term in positive_terms(node) if not found.forms.get(term)),
+        timings_ms=clock.laps,
+        plan=_plan(request, node, found, unit) if request.explain else {},
+    )
+
+
+def _check(request: SearchRequest) -> re.Pattern[str] | None:
+    if request.limit < 0 or request.offset < 0:
+        raise InvalidValueError(f"limit {request.limit} and offset {request.offset} must not be negative")
+    if not 0 <= request.min_score <= 1:
+        raise InvalidValueError(f"min_score {request.min_score} is not between 0 and 1", hint="scores run from 0 to 1")
+    if request.exclude_pattern is None:
+        return None
+    try:
+        return re.compile(request.exclude_pattern)
+    except re.error as error:
+        raise InvalidValueError(
+            f"exclude pattern {request.exclude_pattern!r} is no regular expression: {error}",
+            hint="escape special characters with a backslash",
+        ) from error
+
+
+def _accepted(
+    store: TruthStore,
+    leg: KeywordLeg,
+    node: Node,
+    request: SearchRequest,
+    exclude: re.Pattern[str] | None,
+    wanted: int,
+    unit: str,
+) -> tuple[list[tuple[StoredChunk, float]], KeywordHits]:
+    """The first `wanted` hits that stand up to the truth, asking the leg for more when some do not."""
+    limit = wanted
+    for _ in range(_MOST_ROUNDS):
+        found = leg.search(node, request.filters, limit)
+        stored = store.chunks([cid for cid, _ in found.hits])
+        accepted = []
+        for cid, score in found.hits:
+            chunk = stored.get(cid)
+            if chunk is None or not _may_see(chunk, request.filters):
+                continue
+            if _relative(score, found.ceiling) < request.min_score:
+                break
+            if unit == "page":
+                chunk = best_passage(store, chunk, found.forms)
+            if exclude is None or not exclude.search(chunk.text):
+                accepted.append((chunk, score))
+        if len(accepted) >= wanted or len(found.hits) < limit:
+            break
+        limit *= 2
+    return accepted[:wanted], found
+
+
+def _may_see(chunk: StoredChunk, filters: Filters) -> bool:
+    """The leg has filtered already; rights are checked again against the truth, which may be newer than the leg."""
+    if filters.principals is None:
+        return True
+    return not set(filters.principals).isdisjoint(chunk.resource.visibility or ())
+
+
+def _relative(score: float, ceiling: float) -> float:
+    """A score between 0 and 1 that means the same for every query.
+
+    One half says: half of all that the query's words could contribute in the body. Words that no chunk contains
+    count in the ceiling too, so an answer that ignores half of the question scores low.
+    """
+    return score / (score + ceiling / 2) if score > 0 else 0.0
+
+
+def _hit(
+    rank: int,
+    stored: StoredChunk,
+    score: float,
+    ceiling: float,
+    forms: Mapping[str, str],
+    request: SearchRequest,
+    snippet_lines: int,
+) -> Hit:
+    chunk, resource, text = stored
+    spans = list(_match_spans(text, forms))
+    relative = round(_relative(score, ceiling), 4)
+    matches = tuple(_matches(stored, spans, forms))
+    found = {match.term for match in matches}
+    return Hit(
+        id=f"{chunk.cid:016x}",
+        rid=resource.rid,
+        path=resource.path,
+        type=resource.type,
+        title=resource.title,
+        heading=chunk.heading,
+        line_start=chunk.line_start,
+        line_end=chunk.line_end,
+        score=relative,
+        lines=snippet(text, chunk.line_start, spans, max_lines=snippet_lines, context=request.context),
+        receipt=Receipt(
+            keyword_rank=rank,
+            keyword_score=round(score, 4),
+            fused_score=round(score, 4),
+            final_score=relative,
+            matches=matches,
+            missing=tuple(term for term in dict.fromkeys(forms.values()) if term not in found),
+        ),
+    )
+
+
+def _match_spans(text: str, forms: Mapping[str, str]) -> Iterator[MatchSpan]:
+    for start, end, words in word_spans(text):
+        for word in words:
+            if word in forms:
+                yield MatchSpan(start, end, forms[word], 1.0)
+                break
+
+
+def _matches(stored: StoredChunk, spans: Sequence[MatchSpan], forms: Mapping[str, str]) -> Iterator[TermMatch]:
+    chunk, resource, text = stored
+    body = [word for span in spans for word in terms(text[span.start : span.end])]
+    others = {
+        "title": terms(resource.title),
+        "heading": terms("\n".join(chunk.heading)),
+        "path": terms(resource.path),
+        "tags": terms(" ".join(resource.tags)),
+    }
+    for name, words in {"body": body, **others}.items():
+        counts: dict[str, dict[str, int]] = {}
+        for word in words:
+            if word in forms:
+                seen = counts.setdefault(forms[word], {})
+                seen[word] = seen.get(word, 0) + 1
+        for term, seen in counts.items():
+            yield TermMatch(term=term, field=name, forms=tuple(seen), count=sum(seen.values()))
+
+
+def _plan(request: SearchRequest, node: Node, found: KeywordHits, unit: str) -> dict[str, Any]:
+    filters = {name: value for name, value in asdict(request.filters).items() if value not in ((), None)}
+    return {
+        "legs": ["keyword"],
+        "unit": unit,
+        "understood_as": canonical(node),
+        "forms": {term: list(forms) for term, forms in found.forms.items()},
+        "filters": filters,
+        "limit": request.limit,
+        "offset": request.offset,
+        "ceiling": round(found.ceiling, 4),
+    }
+
+
+class _Clock:
+    """Milliseconds of wall time per stage."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.laps[stage] = round((now - self._last) * 1000, 3)
+        self._last = now

@@ -1,0 +1,60 @@
+"""The examination behind `findling doctor`."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.domain.errors import CorruptError
+from findling.stores.keyword import TantivyLeg
+from findling.stores.sqlite import SqliteStore
+
+__all__ = ["Finding", "check_workspace"]
+
+_LITTLE_SPACE = 200 << 20
+
+
+class Finding(NamedTuple):
+    """What was looked at, what was seen, the problem ("" when all is well) and the step that mends it."""
+
+    name: str
+    detail: str
+    problem: str
+    hint: str
+
+
+def check_workspace(home: Path, store: SqliteStore, open_leg: Callable[[], TantivyLeg]) -> Iterator[Finding]:
+    """Examine every part of a workspace, one finding each."""
+    problems = store.integrity()
+    yield Finding(
+        "truth store", f"sound, {store.counts()['chunks']} chunks", "; ".join(problems), "findling index --rebuild"
+    )
+    try:
+        yield from _check_leg(store, open_leg())
+    except CorruptError as error:
+        yield Finding("keyword leg", "", error.message, "findling repair")
+    yield _check_modes(home)
+    free = shutil.disk_usage(home).free
+    short = f"only {free >> 20} MB free at {home}" if free < _LITTLE_SPACE else ""
+    yield Finding("disk space", f"{free >> 30} GB free", short, "free some space")
+    yield Finding("sqlite", sqlite3.sqlite_version, "", "")
+
+
+def _check_leg(store: SqliteStore, leg: TantivyLeg) -> Iterator[Finding]:
+    behind = store.seq() - leg.seq()
+    problem = f"{behind} changes behind the truth" if behind else ""
+    yield Finding("keyword leg", f"in step, change {leg.seq()}", problem, "findling repair")
+    if not behind and leg.unit == "chunk":
+        in_truth, in_leg = store.chunk_ids(), leg.cids()
+        missing, extra = len(in_truth - in_leg), len(in_leg - in_truth)
+        problem = f"{missing} chunks missing, {extra} too many" if missing or extra else ""
+        yield Finding("keyword leg content", f"{len(in_leg)} chunks, the same as the truth", problem, "findling repair")
+
+
+def _check_modes(home: Path) -> Finding:
+    loose = [file.name for file in home.glob("index.sqlite*") if file.stat().st_mode & 0o077]
+    problem = f"others can read {', '.join(loose)}" if loose else ""
+    return Finding("privacy", "only you can read the index", problem, f"chmod 600 {home}/index.sqlite*")

@@ -1,0 +1,266 @@
+"""Where settings files are, what they hold, and how one value in them changes while every other line stays as it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from findling.domain.errors import InvalidValueError, UsageError
+
+__all__ = ["PROJECT_FILE", "find_project_file", "format_value", "read_file", "set_value", "unset_value", "user_file"]
+
+PROJECT_FILE = ".findling.toml"
+
+
+def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
+    """The user's own settings file, which need not exist; `None` when the user has no home."""
+    environ = os.environ if environ is None else environ
+    if environ.get("FINDLING_CONFIG"):
+        return Path(environ["FINDLING_CONFIG"]).absolute()
+    if sys.platform in ("win32", "darwin"):
+        from platformdirs import user_config_path
+
+        return user_config_path("findling", appauthor=False) / "config.toml"
+    # platformdirs gives the same folder, but its import costs 7 ms of every search.
+    base, home = environ.get("XDG_CONFIG_HOME", ""), _home()
+    if base.startswith("/"):
+        return Path(base, "findling", "config.toml")
+    return None if home is None else home / ".config" / "findling" / "config.toml"
+
+
+def find_project_file(path: str | Path = ".") -> Path | None:
+    """The nearest `.findling.toml` at or above `path`, up to a repository's top, the home folder or the root."""
+    start, home = Path(path).resolve(), _home()
+    for folder in (start, *start.parents):
+        candidate = folder / PROJECT_FILE
+        if candidate.is_file():
+            return candidate
+        if folder == home or (folder / ".git").exists():
+            return None
+    return None
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """What a settings file holds. Raises `UsageError` if it cannot be read and `InvalidValueError` if it is no TOML."""
+    return _parse(_read_text(path), path)
+
+
+def set_value(path: Path, name: str, value: object) -> None:
+    """Give one setting a value in a file, which is made if it is missing.
+
+    Raises `InvalidValueError`, and writes nothing, when the change cannot be made without touching anything else.
+    """
+    text = _read_text(path) if path.exists() else ""
+    section, _, key = name.partition(".")
+    wanted = _parse(text, path)
+    if not isinstance(wanted.setdefault(section, {}), dict):
+        raise _not_editable(path, name)
+    wanted[section][key] = list(value) if isinstance(value, tuple) else value
+    lines, eol = _split_lines(text), "\r\n" if "\r\n" in text else "\n"
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += eol
+    _put(lines, (section, key), value, eol)
+    _write_checked(path, name, "".join(lines), wanted)
+
+
+def unset_value(path: Path, name: str) -> bool:
+    """Take one setting out of a file; whether it was there. Raises as `set_value` does."""
+    text = _read_text(path) if path.exists() else ""
+    section, _, key = name.partition(".")
+    wanted = _parse(text, path)
+    if not isinstance(wanted.get(section), dict) or key not in wanted[section]:
+        return False
+    del wanted[section][key]
+    lines = _split_lines(text)
+    for statement in _statements(lines):
+        if statement.keys == [(section, key)]:
+            del lines[statement.first : statement.last + 1]
+    _write_checked(path, name, "".join(lines), wanted)
+    return True
+
+
+def format_value(value: object) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(format_value, value))}]"
+    if isinstance(value, int | float):
+        return repr(value)
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in escaped) + '"'
+
+
+class _Statement(NamedTuple):
+    """Lines `first`..`last` of a file: a table header (no keys), or what gives values to `keys`."""
+
+    first: int
+    last: int
+    table: tuple[str, ...]
+    keys: list[tuple[str, ...]]
+
+
+def _statements(lines: list[str]) -> Iterator[_Statement]:
+    """The statements of a valid file; comments and empty lines are none."""
+    table: tuple[str, ...] = ()
+    first = 0
+    while first < len(lines):
+        last = first
+        # A statement without its end is not valid by itself, so the shortest valid run of lines is the statement.
+        while (parsed := _loads("".join(lines[first : last + 1]))) is None:
+            last += 1
+        if lines[first].lstrip().startswith("["):
+            table = next(_leaves(parsed), ())
+            yield _Statement(first, last, table, [])
+        elif parsed:
+            yield _Statement(first, last, table, [table + keys for keys in _leaves(parsed)])
+        first = last + 1
+
+
+def _leaves(table: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for key, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from ((key, *rest) for rest in _leaves(value))
+        else:
+            yield (key,)
+
+
+def _put(lines: list[str], keys: tuple[str, str], value: object, eol: str) -> None:
+    """Replace the value of `keys`, or add it beside the other values of its table, or in a new table at the end."""
+    section, key = keys
+    beside: _Statement | None = None
+    for statement in _statements(lines):
+        if statement.keys == [keys]:
+            old = lines[statement.first : statement.last + 1]
+            lines[statement.first : statement.last + 1] = _change_list(old, value, eol) or _change(old, value, eol)
+            return
+        if statement.table == (section,) or any(found[0] == section for found in statement.keys):
+            beside = statement
+    if beside is not None:
+        name = key if beside.table == (section,) else f"{section}.{key}"
+        lines.insert(beside.last + 1, f"{name} = {format_value(value)}{eol}")
+    else:
+        lines += [eol] * bool(lines) + [f"[{section}]{eol}", f"{key} = {format_value(value)}{eol}"]
+
+
+def _change(statement: list[str], value: object, eol: str) -> list[str]:
+    """The statement with another value on one line; what stands before the value and a comment behind it stay."""
+    body, comment = _split_comment("".join(statement).rstrip())
+    equals = next(i for i, letter in enumerate(body) if letter == "=" and _loads(f"{body[:i]}= 0") is not None)
+    after = body[equals + 1 :]
+    gap = after[: len(after) - len(after.lstrip(" \t"))]
+    return [f"{body[: equals + 1]}{gap}{format_value(value)}{comment}{eol}"]
+
+
+def _change_list(statement: list[str], value: object, eol: str) -> list[str] | None:
+    """A list with one item a line, changed line by line so that its comments stay; `None` for any other statement."""
+    if len(statement) < 3 or not isinstance(value, list | tuple) or not statement[-1].lstrip().startswith("]"):
+        return None
+    wanted, kept = list(value), [statement[0]]
+    for line in statement[1:-1]:
+        body, comment = _split_comment(line.rstrip(), "x = [", "]")
+        items = (_loads(f"x = [{body}]") or {}).get("x")
+        if items is None or len(items) > 1:
+            return None
+        if not items or items[0] in wanted:
+            body += "," if items and not body.endswith(",") else ""
+            kept.append(f"{body}{comment}{eol}")
+            wanted = [item for item in wanted if item not in items]
+    indent = statement[1][: len(statement[1]) - len(statement[1].lstrip())]
+    changed = [*kept, *(f"{indent}{format_value(item)},{eol}" for item in wanted), statement[-1]]
+    holds = _loads("".join(changed))
+    return changed if holds is not None and list(value) in _values(holds) else None
+
+
+def _split_comment(text: str, before: str = "", after: str = "") -> tuple[str, str]:
+    """A statement and the comment behind it, which keeps the spaces before it."""
+    whole = _loads(f"{before}{text}\n{after}")
+    for start in (i for i, letter in enumerate(text) if letter == "#"):
+        if _loads(f"{before}{text[:start]}{after}") == whole:
+            body = text[:start].rstrip()
+            return body, text[len(body) :]
+    return text, ""
+
+
+def _values(table: Mapping[str, Any]) -> Iterator[Any]:
+    for value in table.values():
+        yield from _values(value) if isinstance(value, dict) else (value,)
+
+
+def _split_lines(text: str) -> list[str]:
+    # str.splitlines would also split at U+2028 and others, which TOML allows inside a line.
+    parts = text.split("\n")
+    return [part + "\n" for part in parts[:-1]] + [part for part in parts[-1:] if part]
+
+
+def _loads(text: str) -> dict[str, Any] | None:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint=f"make {path} readable, or remove it") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValueError(f"{path} is not UTF-8 text: {error}", hint=f"correct {path}") from error
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidValueError(f"{path} is not valid TOML: {error}", hint=f"correct {path}") from error
+
+
+def _write_checked(path: Path, name: str, text: str, wanted: Mapping[str, Any]) -> None:
+    holds = _loads(text)
+    if holds is None or _without_empty(holds) != _without_empty(wanted):
+        raise _not_editable(path, name)
+    try:
+        _replace(path.resolve(), text.encode())
+    except UnicodeEncodeError as error:
+        raise _not_editable(path, name) from error
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", hint=f"make {path} writable") from error
+
+
+def _without_empty(tables: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: table for name, table in tables.items() if table != {}}
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a whole file or nothing; its permissions stay."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        with draft.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            draft.chmod(path.stat().st_mode & 0o7777)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _not_editable(path: Path, name: str) -> InvalidValueError:
+    return InvalidValueError(f"cannot change {name} in {path} and keep the rest as it is", hint=f"edit {path} by hand")
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # no HOME and no entry in the user database, as in some containers
+        return None

@@ -1,0 +1,293 @@
+"""Every setting, declared once, and where its value came from.
+
+A later layer wins over an earlier one: default, user file, project file, environment, command-line flag.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError
+from findling.service.setting_files import find_project_file, read_file, user_file
+
+__all__ = [
+    "ENVIRONMENT",
+    "SETTINGS",
+    "EnvironmentVariable",
+    "Setting",
+    "Settings",
+    "Value",
+    "get_setting",
+    "load_settings",
+    "parse_text",
+]
+
+Value = str | int | float | bool | tuple[str, ...]
+
+
+class Setting(NamedTuple):
+    """One setting. `kind` is `text`, `name`, `switch`, `count`, `size`, `number` or `patterns`.
+
+    A `user_only` setting reaches outside the project or drives the terminal, so a project file may not set it.
+    """
+
+    name: str
+    kind: str
+    default: Value
+    help: str
+    choices: tuple[str, ...] = ()
+    minimum: float = 0
+    maximum: float = float("inf")
+    user_only: bool = False
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return "FINDLING_" + self.name.upper().replace(".", "_")
+
+
+class EnvironmentVariable(NamedTuple):
+    """A variable that is not named after a setting; `setting` is the one it is short for, if any."""
+
+    name: str
+    help: str
+    setting: str = ""
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("workspace.name", "name", "", "Workspace to use; empty: the one that belongs to the searched folder."),
+    Setting("index.max_file_size", "size", 4194304, "Files larger than this are left out.", minimum=1),
+    Setting("index.hidden", "switch", False, "Index files and folders whose name starts with a dot."),
+    Setting("index.follow_symlinks", "switch", False, "Follow symbolic links, also out of the folder.", user_only=True),
+    Setting("index.use_ignore_files", "switch", True, "Leave out what .gitignore and .ignore name."),
+    Setting("index.include", "patterns", (), "Patterns to index although a rule leaves them out."),
+    Setting("index.exclude", "patterns", (), "Patterns to leave out, written as in .gitignore."),
+    Setting("index.batch_bytes", "size", 8388608, "How much text one transaction holds.", minimum=1),
+    Setting("chunk.size", "count", 1800, "How many characters a chunk aims at.", minimum=100),
+    Setting("search.limit", "count", 10, "How many hits an answer holds at most.", minimum=1),
+    Setting("search.refresh", "text", "auto", "Whether a search first takes in changed files.", ("auto", "never")),
+    Setting("search.context", "count", 0, "Lines shown before and after each matching line."),
+    Setting("search.snippet_lines", "count", 3, "Lines shown of each hit.", minimum=1),
+    Setting("keyword.k1", "number", 1.2, "BM25: how fast repeated words stop counting."),
+    Setting("keyword.b", "number", 0.75, "BM25: how much long chunks are held back.", maximum=1),
+    Setting("keyword.weight_title", "number", 2.0, "Weight of words in the title; the text itself has 1."),
+    Setting("keyword.weight_heading", "number", 1.0, "Weight of words in the headings above a chunk."),
+    Setting("keyword.weight_path", "number", 1.0, "Weight of words in the path."),
+    Setting("keyword.weight_tags", "number", 1.0, "Weight of words in the tags."),
+    Setting("keyword.unit", "text", "chunk", "What is ranked: chunks, or whole pages.", ("chunk", "page")),
+    Setting("store.home", "text", "", "Folder of the workspaces; empty: the user's data folder.", user_only=True),
+    Setting("output.color", "text", "auto", "When to colour the output.", ("auto", "always", "never")),
+    Setting(
+        "output.editor_uri",
+        "text",
+        "",
+        "Address behind a hit on a terminal, such as file://{path}#{line}; empty: none.",
+        user_only=True,
+    ),
+)
+
+ENVIRONMENT: tuple[EnvironmentVariable, ...] = (
+    EnvironmentVariable("FINDLING_HOME", "Folder that holds the workspaces.", "store.home"),
+    EnvironmentVariable("FINDLING_WORKSPACE", "Workspace to use.", "workspace.name"),
+    EnvironmentVariable("FINDLING_CONFIG", "The user file to read and write instead of the usual one."),
+)
+
+_BY_NAME = {setting.name: setting for setting in SETTINGS}
+_SECTIONS = {setting.name.partition(".")[0] for setting in SETTINGS}
+
+
+class Settings(Mapping[str, Any]):
+    """A value for every setting, and the origin of each; never changes once made. `Settings()` holds the defaults."""
+
+    __slots__ = ("_origins", "_values")
+
+    def __init__(self) -> None:
+        self._values: dict[str, Value] = {setting.name: setting.default for setting in SETTINGS}
+        self._origins = dict.fromkeys(_BY_NAME, "default")
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def origin(self, name: str) -> str:
+        """Where the value comes from: `default`, `user file …`, `project file …`, `env …` or `flag …`."""
+        return self._origins[name]
+
+    def override(self, values: Mapping[str, object], origin: str) -> Settings:
+        """The same settings with other values.
+
+        Raises `UnknownSettingError` for a name that is no setting, `InvalidValueError` for a value that does not fit.
+        """
+        changed = Settings()
+        checked = {name: _check(get_setting(name, origin), value, origin) for name, value in values.items()}
+        changed._values = {**self._values, **checked}
+        changed._origins = {**self._origins, **dict.fromkeys(checked, origin)}
+        return changed
+
+    def override_text(self, name: str, text: str, origin: str) -> Settings:
+        """The same settings with one value that is given as text, as in the environment or on the command line."""
+        return self.override({name: parse_text(get_setting(name, origin), text, origin)}, origin)
+
+
+def load_settings(path: str | Path = ".", *, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings that hold for `path`.
+
+    Raises `UnknownSettingError`, `InvalidValueError` or `UntrustedSettingError`, naming the file or variable at fault.
+    """
+    environ = os.environ if environ is None else environ
+    settings = Settings()
+    own_file = user_file(environ)
+    if own_file is not None and own_file.exists():
+        settings = settings.override(dict(_flatten(read_file(own_file))), f"user file {own_file}")
+    project_file = find_project_file(path)
+    if project_file is not None:
+        values = dict(_flatten(read_file(project_file)))
+        _refuse_untrusted(values, project_file)
+        settings = settings.override(values, f"project file {project_file}")
+    return _apply_environment(settings, environ)
+
+
+def get_setting(name: str, where: str = "") -> Setting:
+    """The declaration of a setting. Raises `UnknownSettingError` that names `where` it was met and the closest name."""
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        message = f"{where}: no setting is called {name}" if where else f"no setting is called {name}"
+        raise UnknownSettingError(message, hint=_closest(name, _BY_NAME)) from None
+
+
+def parse_text(setting: Setting, text: str, where: str) -> Value:
+    """A value written as text: `true`, `4MB`, `*.log,*.tmp`. Raises `InvalidValueError` naming `where` it was met."""
+    text = text.strip()
+    value: object = text
+    try:
+        if setting.kind == "switch":
+            value = _SWITCHES[text.lower()]
+        elif setting.kind == "count":
+            value = int(text)
+        elif setting.kind == "number":
+            value = float(text)
+        elif setting.kind == "patterns":
+            value = [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
+    except (KeyError, ValueError):
+        raise _invalid(setting, text, where) from None
+    return _check(setting, value, where)
+
+
+_SWITCHES = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
+
+
+def _check(setting: Setting, value: object, where: str) -> Value:
+    """The value in its canonical form."""
+    checked: Value | None = None
+    if setting.kind == "switch":
+        checked = value if isinstance(value, bool) else None
+    elif setting.kind == "patterns":
+        if isinstance(value, list | tuple) and all(isinstance(part, str) and part.strip() for part in value):
+            checked = tuple(value)
+    elif setting.kind in ("text", "name"):
+        checked = _check_text(setting, value)
+    elif not isinstance(value, bool):
+        checked = _check_quantity(setting, value)
+    if checked is None:
+        raise _invalid(setting, value, where)
+    return checked
+
+
+def _check_text(setting: Setting, value: object) -> str | None:
+    if not isinstance(value, str) or (setting.choices and value not in setting.choices):
+        return None
+    if setting.kind == "name" and value:
+        # The name becomes a folder: it must not lead anywhere else.
+        letters = value.replace("-", "a").replace("_", "a").replace(".", "a")
+        return value if letters.isalnum() and not value.startswith(".") else None
+    return value
+
+
+def _check_quantity(setting: Setting, value: object) -> int | float | None:
+    if setting.kind == "size" and isinstance(value, str):
+        value = _parse_size(value)
+    # 1e300 keeps infinity out; "not a number" fails every comparison.
+    if not isinstance(value, int | float) or not setting.minimum <= value <= min(setting.maximum, 1e300):
+        return None
+    if setting.kind == "number":
+        return float(value)
+    return value if isinstance(value, int) else None
+
+
+def _parse_size(text: str) -> int | None:
+    letters = text.strip().lower().replace("ib", "b")
+    unit = letters.lstrip("0123456789.").strip()
+    try:
+        return int(float(letters[: len(letters) - len(unit)]) * _UNITS[unit])
+    except (KeyError, ValueError, OverflowError):
+        return None
+
+
+def _invalid(setting: Setting, value: object, where: str) -> InvalidValueError:
+    wanted = {
+        "text": "text",
+        "name": "letters, digits, '-', '_' and '.'",
+        "switch": "true or false",
+        "count": "a whole number",
+        "size": "a number of bytes or a size such as 4MB",
+        "number": "a number",
+        "patterns": "a list of patterns",
+    }[setting.kind]
+    if setting.choices:
+        wanted = " or ".join(setting.choices)
+    elif setting.kind in ("count", "size", "number"):
+        wanted += f" of at least {setting.minimum:g}"
+        wanted += f" and at most {setting.maximum:g}" if setting.maximum != float("inf") else ""
+    return InvalidValueError(f"{where}: {setting.name} must be {wanted}, not {value!r}", hint="findling config show")
+
+
+def _flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in table.items():
+        if isinstance(value, dict) and (value or prefix + key in _SECTIONS):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _refuse_untrusted(values: Mapping[str, object], path: Path) -> None:
+    for name in values:
+        if name in _BY_NAME and _BY_NAME[name].user_only:
+            raise UntrustedSettingError(
+                f"{path} sets {name}, which a project may not set for you",
+                hint=f"remove it from there; for yourself: findling config set {name} VALUE",
+            )
+
+
+def _apply_environment(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """An empty variable counts as not set; a short name wins over the long one."""
+    targets = {setting.variable: setting.name for setting in SETTINGS}
+    targets.update((variable.name, variable.setting) for variable in ENVIRONMENT)
+    for name in environ:
+        if name.startswith("FINDLING_") and name not in targets:
+            message = f"environment variable {name} is not one that findling knows"
+            raise UnknownSettingError(message, hint=_closest(name, targets))
+    for name, setting in targets.items():
+        if setting and environ.get(name):
+            settings = settings.override_text(setting, environ[name], f"env {name}")
+    return settings
+
+
+def _closest(name: str, known: Mapping[str, object]) -> str:
+    from difflib import get_close_matches
+
+    matches = get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"{matches[0]} instead" if matches else "findling config show"

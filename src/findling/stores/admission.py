@@ -1,0 +1,48 @@
+"""What every store asks of a document before it keeps it."""
+
+from __future__ import annotations
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.resources import Document
+
+__all__ = ["CID_LIMIT", "check_document"]
+
+CID_LIMIT = 1 << 63
+"""Chunk ids are kept as signed 64-bit integers and are never negative."""
+
+
+def check_document(document: Document) -> None:
+    """Raise InvalidValueError for a document that no store could hand back as it was given."""
+    resource, text = document.resource, document.text
+    if not resource.rid:
+        raise InvalidValueError("a resource without an id cannot be stored", hint="give every resource its own rid")
+    words = "".join(
+        (resource.rid, resource.type, resource.title, resource.path, resource.author, resource.lang),
+    )
+    if not (_is_unicode(words) and _is_unicode(text)):
+        raise InvalidValueError(
+            f"{resource.rid!r} holds characters that are not valid Unicode",
+            hint="decode its name and text with errors='replace'",
+        )
+    length = len(text)
+    previous = -1
+    for chunk in document.chunks:
+        if not 0 <= chunk.cid < CID_LIMIT:
+            raise InvalidValueError(f"chunk id {chunk.cid} of {resource.rid!r} is not between 0 and 2**63 - 1")
+        if not 0 <= chunk.start <= chunk.end <= length:
+            raise InvalidValueError(f"chunk {chunk.cid} of {resource.rid!r} lies outside the {length} characters")
+        if chunk.ordinal <= previous:
+            raise InvalidValueError(f"the chunks of {resource.rid!r} are not in the order of their ordinals")
+        previous = chunk.ordinal
+    if len({chunk.cid for chunk in document.chunks}) < len(document.chunks):
+        raise InvalidValueError(f"two chunks of {resource.rid!r} have the same id")
+
+
+def _is_unicode(words: str) -> bool:
+    if words.isascii():
+        return True
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,255 @@
+"""The keyword leg: a tantivy index over the terms of every chunk, kept beside the truth and made from it.
+
+Its own commit carries the number of the last change it has absorbed, so it can never believe that it holds more
+than it does: after a crash it is simply behind, and catches up from the truth.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import tantivy
+
+from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
+from findling.domain.ports import Change, KeywordHits
+from findling.domain.queries import Filters, Node
+from findling.domain.resources import Document
+from findling.stores.keyword_query import KeywordQuery, Scoring, scope_tokens
+from findling.stores.keyword_rescore import rescore
+from findling.text.analysis import FINGERPRINT, index_form
+
+__all__ = ["TantivyLeg"]
+
+LAYOUT = 1
+"""Raised when the fields below change; an index of another layout is made anew."""
+
+_HEAP_BYTES = 64_000_000
+"""Memory of the one indexing thread; 200 MB measured no faster."""
+
+_RESCORED = 200
+"""Candidates scored again when k1 or b differ from tantivy's built-in 1.2 and 0.75."""
+
+
+class TantivyLeg:
+    """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
+
+    def __init__(self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str) -> None:
+        self._index = index
+        self._folder = folder
+        self._made_for = made_for
+        self._scoring = scoring
+        self.unit = unit
+        self._writer: tantivy.IndexWriter | None = None
+        self._query: KeywordQuery | None = None
+
+    @classmethod
+    def open(cls, folder: Path, *, store_id: str, scoring: Scoring | None = None, unit: str = "chunk") -> TantivyLeg:
+        """Open the leg in `folder`, or an empty one in memory when there is none that belongs to this store.
+
+        Raises CorruptError when the folder holds an index that cannot be read.
+        """
+        made_for = f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
+        scoring = scoring or Scoring()
+        if _holds_index(folder):
+            try:
+                index = tantivy.Index.open(str(folder))
+                leg = cls(index, folder, made_for, scoring, unit)
+                if leg._belongs():
+                    return leg
+            except ValueError as error:
+                raise CorruptError(
+                    f"the keyword leg in {folder} cannot be read: {error}", hint="findling repair"
+                ) from error
+        return cls(tantivy.Index(_schema()), folder, made_for, scoring, unit)
+
+    def seq(self) -> int:
+        """The number of the latest change that is durably absorbed."""
+        marks = self._searcher().terms_with_prefix("mark", "seq:")
+        return max((int(mark[4:]) for mark, _ in marks), default=0)
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Take changes in; they become visible and durable with `commit`."""
+        writer = self._writer or self._start_writing()
+        for change in changes:
+            if self.unit == "page":
+                self._delete(writer, "resource", change.rid)
+                if change.document is not None and change.document.chunks:
+                    _add_resource(writer, change.document)
+                continue
+            for cid in change.dropped:
+                self._delete(writer, "cid", cid)
+            if change.document is not None:
+                _add_chunks(writer, change.document, change.added)
+
+    def commit(self, seq: int) -> None:
+        """Make everything applied so far durable, together with the number it reaches."""
+        writer = self._writer or self._start_writing()
+        for mark, _ in self._searcher().terms_with_prefix("mark", "seq:"):
+            self._delete(writer, "mark", mark)
+        document = tantivy.Document()
+        document.add_text("mark", f"seq:{seq}")
+        document.add_text("mark", f"for:{self._made_for}")
+        try:
+            writer.add_document(document)
+            writer.commit()
+        except ValueError as error:
+            self._writer = None
+            raise _write_error(error, self._folder) from error
+        self._reload()
+
+    def search(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
+        """The best `limit` chunks among those that pass the filters; equal scores are ordered by chunk id."""
+        searcher = self._searcher()
+        if self._query is None:
+            self._query = KeywordQuery(self._index.schema, searcher, self._scoring)
+        query, ceiling, forms = self._query.build(node, filters)
+        if query is None or limit < 1:
+            return KeywordHits([], 0, ceiling, forms)
+        standard = self._scoring.is_standard
+        result = searcher.search(query, limit if standard else max(limit, _RESCORED))
+        addresses = [address for _, address in result.hits]
+        scores = [score for score, _ in result.hits]
+        if not standard:
+            scores = [rescore(query.explain(searcher, address).to_json(), self._scoring) for address in addresses]
+        cids = searcher.fast_field_values("cid", addresses) if addresses else []
+        hits = sorted(
+            ((int(cid or 0), score) for cid, score in zip(cids, scores, strict=True)), key=lambda h: (-h[1], h[0])
+        )
+        return KeywordHits(hits[:limit], _count(result), ceiling, forms)
+
+    def cids(self) -> set[int]:
+        """Every chunk id the leg holds; for checks, not for searching."""
+        searcher = self._searcher()
+        hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
+        values = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
+        return {int(value) for value in values if value is not None}
+
+    def clear(self) -> None:
+        """Forget everything, durably with the next commit."""
+        self.close()
+        self._index = tantivy.Index(_schema())
+        self._query = None
+
+    def refresh(self) -> None:
+        """See what other processes have committed since this leg was opened."""
+        if _holds_index(self._folder):
+            self._reload()
+
+    def close(self) -> None:
+        """Release files; what was not committed is forgotten."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            writer.rollback()
+            writer.wait_merging_threads()
+
+    def _delete(self, writer: tantivy.IndexWriter, field: str, value: str | int) -> None:
+        # Not delete_documents_by_term: in tantivy 0.27 it silently misses unsigned values.
+        writer.delete_documents_by_query(
+            tantivy.Query.term_query(self._index.schema, field, value, index_option="basic")
+        )
+
+    def _searcher(self) -> tantivy.Searcher:
+        return self._index.searcher()
+
+    def _belongs(self) -> bool:
+        return self._searcher().doc_freq("mark", f"for:{self._made_for}") > 0
+
+    def _reload(self) -> None:
+        self._index.reload()
+        self._query = None
+
+    def _start_writing(self) -> tantivy.IndexWriter:
+        try:
+            if self.seq() == 0:
+                # Nothing durable that is ours: start from an empty folder, whatever lies there.
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder.mkdir(parents=True, mode=0o700)
+                self._index = tantivy.Index(_schema(), path=str(self._folder))
+                self._query = None
+            self._writer = self._index.writer(_HEAP_BYTES, num_threads=1)
+        except (ValueError, OSError) as error:
+            raise _write_error(error, self._folder) from error
+        return self._writer
+
+
+def _holds_index(folder: Path) -> bool:
+    return folder.is_dir() and tantivy.Index.exists(str(folder))
+
+
+def _count(result: tantivy.SearchResult) -> int:
+    return int(getattr(result, "count", 0) or 0)  # missing in tantivy's type stubs
+
+
+def _schema() -> tantivy.Schema:
+    builder = tantivy.SchemaBuilder()
+    # Terms come ready-made from `index_form`; tantivy only has to split them at the spaces.
+    for name, option in (
+        ("body", "position"),
+        ("title", "position"),
+        ("heading", "freq"),
+        ("path", "freq"),
+        ("tags", "freq"),
+    ):
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option=option)
+    builder.add_text_field("scope", tokenizer_name="whitespace", index_option="basic")
+    builder.add_text_field("resource", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("mark", tokenizer_name="raw", index_option="basic")
+    builder.add_unsigned_field("cid", indexed=True, fast=True)
+    builder.add_integer_field("updated", indexed=True, fast=True)
+    return builder.build()
+
+
+def _add_chunks(writer: tantivy.IndexWriter, document: Document, added: frozenset[int]) -> None:
+    resource, text, chunks, _ = document
+    common = _common_fields(document)
+    for chunk in chunks:
+        if chunk.cid in added:
+            entry = tantivy.Document()
+            entry.add_text("body", index_form(text[chunk.start : chunk.end]))
+            if chunk.heading:
+                entry.add_text("heading", index_form("\n".join(chunk.heading)))
+            for name, value in common:
+                entry.add_text(name, value)
+            if resource.updated_at is not None:
+                entry.add_integer("updated", int(resource.updated_at))
+            entry.add_unsigned("cid", chunk.cid)
+            writer.add_document(entry)
+
+
+def _add_resource(writer: tantivy.IndexWriter, document: Document) -> None:
+    resource, text, chunks, _ = document
+    entry = tantivy.Document()
+    entry.add_text("body", index_form(text))
+    entry.add_text("heading", index_form("\n".join(dict.fromkeys(h for chunk in chunks for h in chunk.heading))))
+    for name, value in _common_fields(document):
+        entry.add_text(name, value)
+    if resource.updated_at is not None:
+        entry.add_integer("updated", int(resource.updated_at))
+    entry.add_text("resource", resource.rid)
+    entry.add_unsigned("cid", chunks[0].cid)
+    writer.add_document(entry)
+
+
+def _common_fields(document: Document) -> list[tuple[str, str]]:
+    resource = document.resource
+    fields = [
+        ("title", index_form(resource.title)),
+        ("path", index_form(resource.path)),
+        ("tags", index_form(" ".join(resource.tags))),
+        ("scope", " ".join(scope_tokens(resource))),
+    ]
+    return [(name, value) for name, value in fields if value]
+
+
+def _write_error(error: Exception, folder: Path) -> Exception:
+    message = str(error)
+    if "LockBusy" in message:
+        return LockedError(f"another process is writing the keyword leg in {folder}", hint="try again in a moment")
+    if "No space left" in message or getattr(error, "errno", None) == 28:
+        return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
+    if isinstance(error, PermissionError) or "Permission denied" in message or not os.access(folder.parent, os.W_OK):
+        return ReadOnlyError(f"{folder} cannot be written", hint="check the permissions of the workspace folder")
+    return CorruptError(f"the keyword leg in {folder} cannot be written: {message}", hint="findling repair")

@@ -1,0 +1,206 @@
+"""The truth store in plain dictionaries: small enough to be read as the definition of what a store does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+
+from findling.domain.errors import InvalidValueError, LockedError
+from findling.domain.ports import Change, SkippedPath
+from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
+from findling.stores.admission import check_document
+
+__all__ = ["MemoryStore"]
+
+
+@dataclass
+class _State:
+    """Everything that one write changes. `added_at` and `dropped_at` hold, for each chunk, the latest such change."""
+
+    seq: int = 0
+    documents: dict[str, Document] = field(default_factory=dict)
+    changed_at: dict[str, int] = field(default_factory=dict)
+    rid_of: dict[int, str] = field(default_factory=dict)
+    added_at: dict[int, int] = field(default_factory=dict)
+    dropped_at: dict[int, tuple[str, int]] = field(default_factory=dict)
+    deleted_at: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> _State:
+        return replace(self, **{name: copy(value) for name, value in vars(self).items()})
+
+
+class MemoryStore:
+    """Implements `TruthStore`; keeps nothing when the process ends."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+        self._log_floor = 0
+        self._skipped: list[SkippedPath] = []
+        self._meta: dict[str, str] = {}
+
+    def seq(self) -> int:
+        """The number of the latest change; 0 for an empty store."""
+        return self._state.seq
+
+    def log_floor(self) -> int:
+        """A leg that has absorbed less than this cannot catch up from `changes` and starts from nothing."""
+        return self._log_floor
+
+    def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
+        """Upsert the documents, then delete the resources: on a copy, which becomes the store when all went well."""
+        state = self._state.copy()
+        changes = [_put(state, document) for document in documents]
+        changes += [_delete(state, rid) for rid in deleted_rids]
+        self._state = state
+        return [change for change in changes if change is not None]
+
+    def changes(self, since: int) -> Iterator[Change]:
+        """What a leg that has absorbed `since` still has to apply. A leg that starts from 0 holds nothing to drop."""
+        if 0 < since < self._log_floor:
+            raise InvalidValueError(f"the change log starts at {self._log_floor}", hint="start from 0")
+        return self._changes(since, self._state)
+
+    def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
+        """The chunks that exist among `cids`, in their order."""
+        found = {}
+        for cid in cids:
+            if cid in self._state.rid_of:
+                document = self._state.documents[self._state.rid_of[cid]]
+                (chunk,) = (chunk for chunk in document.chunks if chunk.cid == cid)
+                found[cid] = StoredChunk(chunk, document.resource, document.text[chunk.start : chunk.end])
+        return found
+
+    def document(self, rid: str) -> Document | None:
+        """One resource with its text and chunks."""
+        return self._state.documents.get(rid)
+
+    def rids(self, type: str | None = None) -> Iterator[str]:  # noqa: A002 - the word of the port
+        """All resource ids in order, or those of one type."""
+        documents = self._state.documents
+        return iter(sorted(rid for rid in documents if type is None or documents[rid].resource.type == type))
+
+    def resources(self) -> Iterator[Resource]:
+        """All resources in the order of their ids, as they are at the time of the call."""
+        return iter([self._state.documents[rid].resource for rid in sorted(self._state.documents)])
+
+    def fingerprints(self) -> dict[str, Fingerprint]:
+        """Path → fingerprint of every resource that has a path and a fingerprint."""
+        return {
+            document.resource.path: document.fingerprint
+            for document in self._state.documents.values()
+            if document.resource.path and document.fingerprint is not None
+        }
+
+    def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
+        """Record new fingerprints for resources (by path) whose content has not changed."""
+        for rid, document in self._state.documents.items():
+            if document.resource.path in fingerprints:
+                fingerprint = fingerprints[document.resource.path]
+                self._state.documents[rid] = document._replace(fingerprint=fingerprint)
+
+    def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
+        """Replace the list of paths that were left out."""
+        self._skipped = sorted(skipped, key=lambda entry: entry.path)
+
+    def skipped(self) -> list[SkippedPath]:
+        """The paths that were left out of the latest run, ordered by path."""
+        return list(self._skipped)
+
+    def refusals(self) -> dict[str, SkippedPath]:
+        """Path → entry of the files that were opened and refused."""
+        return {entry.path: entry for entry in self._skipped if entry.size or entry.mtime_ns}
+
+    def get_meta(self, key: str) -> str | None:
+        """A small named value, kept with the data."""
+        return self._meta.get(key)
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Set a small named value."""
+        self._meta[key] = value
+
+    def counts(self) -> dict[str, int]:
+        """`resources`, `chunks`, `characters`, `skipped`."""
+        return {
+            "resources": len(self._state.documents),
+            "chunks": len(self._state.rid_of),
+            "characters": sum(len(document.text) for document in self._state.documents.values()),
+            "skipped": len(self._skipped),
+        }
+
+    def compact(self, absorbed: int) -> None:
+        """Forget the part of the change log that every leg has absorbed."""
+        state = self._state
+        floor = min(absorbed, state.seq)
+        state.dropped_at = {cid: (rid, seq) for cid, (rid, seq) in state.dropped_at.items() if seq > floor}
+        state.deleted_at = {rid: seq for rid, seq in state.deleted_at.items() if seq > floor}
+        self._log_floor = max(self._log_floor, floor)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _changes(self, since: int, state: _State) -> Iterator[Change]:
+        events = state.changed_at if since == 0 else state.changed_at | state.deleted_at
+        for rid, seq in sorted(events.items(), key=lambda event: event[1]):
+            if seq <= since:
+                continue
+            self._check_unwritten(state)
+            drops = [cid for cid, (owner, at) in state.dropped_at.items() if owner == rid and at > since]
+            dropped = () if since == 0 else tuple(sorted(drops))
+            document = state.documents.get(rid)
+            chunks = document.chunks if document else ()
+            added = frozenset(chunk.cid for chunk in chunks if state.added_at[chunk.cid] > since)
+            yield Change(seq, rid, dropped, added, document)
+        self._check_unwritten(state)
+
+    def _check_unwritten(self, state: _State) -> None:
+        if self._state.seq != state.seq:
+            raise LockedError("the store was written while its changes were being read")
+
+
+def _put(state: _State, document: Document) -> Change | None:
+    check_document(document)
+    rid = document.resource.rid
+    stored = state.documents.get(rid)
+    if stored is not None and stored[:3] == document[:3]:
+        state.documents[rid] = document  # the fingerprint may differ, which is no change
+        return None
+    old = {chunk.cid: chunk for chunk in stored.chunks} if stored else {}
+    new = {chunk.cid: chunk for chunk in document.chunks}
+    if any(state.rid_of.get(cid, rid) != rid for cid in new):
+        raise InvalidValueError(f"another resource has a chunk with the same id as one of {rid!r}")
+    # Legs index the metadata of the resource with every chunk, so when it changes they need all of them anew.
+    described_anew = stored is not None and stored.resource != document.resource
+    dropped = {cid for cid in old if described_anew or cid not in new or _indexed(old[cid]) != _indexed(new[cid])}
+    added = {cid for cid in new if cid not in old or cid in dropped}
+    state.seq += 1
+    _forget_chunks(state, rid, dropped)
+    state.rid_of |= dict.fromkeys(new, rid)
+    state.added_at |= dict.fromkeys(added, state.seq)
+    state.documents[rid] = document
+    state.changed_at[rid] = state.seq
+    state.deleted_at.pop(rid, None)
+    return Change(state.seq, rid, tuple(sorted(dropped)), frozenset(added), document)
+
+
+def _delete(state: _State, rid: str) -> Change | None:
+    stored = state.documents.pop(rid, None)
+    if stored is None:
+        return None
+    dropped = {chunk.cid for chunk in stored.chunks}
+    state.seq += 1
+    _forget_chunks(state, rid, dropped)
+    del state.changed_at[rid]
+    state.deleted_at[rid] = state.seq
+    return Change(state.seq, rid, tuple(sorted(dropped)), frozenset(), None)
+
+
+def _forget_chunks(state: _State, rid: str, cids: set[int]) -> None:
+    for cid in cids:
+        del state.rid_of[cid], state.added_at[cid]
+        state.dropped_at[cid] = (rid, state.seq)
+
+
+def _indexed(chunk: Chunk) -> tuple[object, ...]:
+    """What legs know of a chunk; the rest only says where it stands."""
+    return chunk.digest, chunk.heading

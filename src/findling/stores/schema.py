@@ -1,0 +1,147 @@
+"""The layout of the SQLite file: its version numbers, its tables, and the forward-only migrations between formats.
+
+Three numbers stand in the header. `format` is the layout on disk; `feature` is what the content may hold (a store
+with a lower one works, but lacks what a rebuild would add); `min_reader` is the lowest format a reader must know.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from findling.domain.errors import CorruptError, FormatError, NotIndexedError, ReadOnlyError
+from findling.stores.sqlite_files import transaction
+
+__all__ = ["APPLICATION_ID", "FEATURE", "FORMAT", "MIGRATIONS", "Header", "Migration", "prepare", "read_header"]
+
+APPLICATION_ID = 0x46444C47
+"""`FDLG` in the SQLite header, so that `file` and we ourselves can tell a store from any other database."""
+
+FEATURE = 1
+
+
+class Migration(NamedTuple):
+    """One step from the format before; `min_reader` is the lowest format that can still read the result."""
+
+    apply: Callable[[sqlite3.Connection], None]
+    min_reader: int
+
+
+class Header(NamedTuple):
+    """The one row that describes a store. Its first three columns never change, so that any version can read them."""
+
+    format: int
+    feature: int
+    min_reader: int
+    seq: int
+    log_floor: int
+
+
+def prepare(
+    connection: sqlite3.Connection, name: str, *, readonly: bool, migrations: Sequence[Migration] | None = None
+) -> Header:
+    """Make sure the store called `name` has our format; a store that already has it is only read.
+
+    Raises CorruptError for a database that is not ours, FormatError for one that is too new, and in a store opened
+    read-only NotIndexedError for an empty one and ReadOnlyError for one that has to be migrated first.
+    """
+    steps = MIGRATIONS if migrations is None else migrations
+    # One transaction, or the mark of a store that is just being created would be missed and its tables found.
+    with transaction(connection, "BEGIN"):
+        header = _find_header(connection, name)
+    if header is not None:
+        _check_readable(header, name, readonly=readonly, ours=len(steps))
+        if header.format >= len(steps):
+            return header
+    if readonly:
+        if header is None:
+            raise NotIndexedError(f"{name} is empty", hint="run `findling index` first")
+        raise ReadOnlyError(
+            f"{name} has format {header.format} and must be brought to format {len(steps)} before it can be read",
+            hint="run `findling index` once as a user who may write it",
+        )
+    return _migrate(connection, name, steps)
+
+
+def read_header(connection: sqlite3.Connection) -> Header:
+    """The header of a store. Raises CorruptError when it is not there."""
+    row = connection.execute("SELECT format, feature, min_reader, seq, log_floor FROM header").fetchone()
+    if row is None:
+        raise CorruptError("the index has lost its header", hint="run `findling repair`, or `findling index` anew")
+    return Header(*row)
+
+
+def _find_header(connection: sqlite3.Connection, name: str) -> Header | None:
+    """The header, or `None` in an empty database."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    if application_id == APPLICATION_ID:
+        return read_header(connection)
+    if application_id != 0 or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        raise CorruptError(f"{name} is a database of another program", hint="choose another folder for the index")
+    return None
+
+
+def _check_readable(header: Header, name: str, *, readonly: bool, ours: int) -> None:
+    # A newer format that our readers still understand may hold what our writer would not keep up to date.
+    if header.min_reader > ours or (header.format > ours and not readonly):
+        raise FormatError(
+            f"{name} has format {header.format}, this findling knows formats up to {ours}",
+            hint="upgrade findling: `pip install --upgrade findling`",
+        )
+
+
+def _migrate(connection: sqlite3.Connection, name: str, steps: Sequence[Migration]) -> Header:
+    # WAL is a lasting property of the file and cannot be set inside a transaction.
+    connection.execute("PRAGMA journal_mode = WAL")
+    with transaction(connection, "BEGIN IMMEDIATE"):
+        # Read again: another process may have finished the same work while we waited for the lock.
+        header = _find_header(connection, name)
+        for number in range(header.format if header else 0, len(steps)):
+            steps[number].apply(connection)
+            connection.execute("UPDATE header SET format = ?, min_reader = ?", (number + 1, steps[number].min_reader))
+            connection.execute(f"PRAGMA user_version = {number + 1}")
+        return read_header(connection)
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    for statement in _FORMAT_1:
+        connection.execute(statement)
+    connection.execute("INSERT INTO header VALUES (0, ?, 0, 0, 0)", (FEATURE,))
+
+
+# Bodies stand apart from resources so that a scan over metadata never reads text. Chunks are clustered by resource:
+# their ids are random, and in their own order every batch would touch every page. `dropped` and `deleted` are the
+# change log: they keep the latest drop only, which is all a leg needs whatever number it has reached.
+_FORMAT_1 = (
+    """CREATE TABLE header (
+        format INTEGER NOT NULL, feature INTEGER NOT NULL, min_reader INTEGER NOT NULL,
+        seq INTEGER NOT NULL, log_floor INTEGER NOT NULL)""",
+    """CREATE TABLE resources (
+        id INTEGER PRIMARY KEY, rid TEXT NOT NULL UNIQUE,
+        type TEXT NOT NULL, title TEXT NOT NULL, path TEXT NOT NULL, author TEXT NOT NULL, lang TEXT NOT NULL,
+        tags TEXT NOT NULL, visibility TEXT, created_at REAL, updated_at REAL, fields TEXT NOT NULL,
+        size INTEGER, mtime_ns INTEGER, digest BLOB, characters INTEGER NOT NULL, seq INTEGER NOT NULL)""",
+    "CREATE INDEX resources_path ON resources (path)",
+    "CREATE UNIQUE INDEX resources_seq ON resources (seq)",
+    "CREATE TABLE bodies (id INTEGER PRIMARY KEY, text TEXT NOT NULL)",
+    """CREATE TABLE chunks (
+        resource INTEGER NOT NULL, cid INTEGER NOT NULL, digest BLOB NOT NULL, ordinal INTEGER NOT NULL,
+        start INTEGER NOT NULL, "end" INTEGER NOT NULL, line_start INTEGER NOT NULL, line_end INTEGER NOT NULL,
+        heading TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (resource, cid)) WITHOUT ROWID""",
+    "CREATE UNIQUE INDEX chunks_cid ON chunks (cid)",
+    "CREATE TABLE dropped (cid INTEGER PRIMARY KEY, rid TEXT NOT NULL, seq INTEGER NOT NULL)",
+    "CREATE INDEX dropped_rid ON dropped (rid)",
+    "CREATE TABLE deleted (rid TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE UNIQUE INDEX deleted_seq ON deleted (seq)",
+    """CREATE TABLE skipped (
+        path BLOB NOT NULL, reason TEXT NOT NULL, detail BLOB NOT NULL,
+        size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL)""",
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (Migration(_create, min_reader=1),)
+"""`MIGRATIONS[n]` brings format `n` to format `n + 1`; the first one creates the tables."""
+
+FORMAT = len(MIGRATIONS)

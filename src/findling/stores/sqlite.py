@@ -1,0 +1,284 @@
+"""The truth store in one SQLite file: log mode, one writer, any number of readers."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from findling.domain.errors import InvalidValueError, LockedError, ReadOnlyError
+from findling.domain.ports import Change, SkippedPath
+from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
+from findling.stores import schema
+from findling.stores.sqlite_checks import find_problems
+from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private, transaction
+from findling.stores.sqlite_reads import load_changes, load_chunks, load_documents, load_skipped
+from findling.stores.sqlite_rows import RESOURCE_COLUMNS, skipped_row, to_resource
+from findling.stores.sqlite_writes import delete_resource, put_document
+
+__all__ = ["SqliteStore"]
+
+_DOCUMENTS_PER_BATCH = 16
+"""How many documents `changes` holds at a time: with files of 2 MB, 32 MB."""
+
+_FREE_SHARE = 4
+"""Compacting rewrites the file when more than one page in so many is free."""
+
+
+class SqliteStore:
+    """Implements `TruthStore`.
+
+    Reads and writes use a connection each, so that a reader in the same process sees whole writes only and does not
+    wait for one. The second connection is opened with the first write.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, header: schema.Header, *, readonly: bool) -> None:
+        self._path = path
+        self._readonly = readonly
+        self._feature = header.feature
+        self._errors = StoreErrors(path)
+        self._reader = connection
+        self._read_lock = threading.RLock()
+        self._writer: sqlite3.Connection | None = None
+        self._write_lock = threading.RLock()
+
+    @classmethod
+    def open(cls, path: Path | str, *, readonly: bool = False) -> Self:
+        """Open the store at `path`, which is created (mode 0600) and migrated as needed unless it is read-only.
+
+        Raises NotIndexedError for a store to be read that is not there, FormatError for one that is too new,
+        CorruptError for a file that is no store, and ReadOnlyError when the file cannot be written.
+        """
+        path = Path(path)
+        with StoreErrors(path):
+            if not readonly:
+                create_private(path)
+            connection = connect_readonly(path) if readonly else connect(path)
+            try:
+                header = schema.prepare(connection, str(path), readonly=readonly)
+            except BaseException:
+                connection.close()
+                raise
+        return cls(path, connection, header, readonly=readonly)
+
+    @property
+    def format(self) -> int:
+        """The layout on disk."""
+        return self._header().format
+
+    @property
+    def outdated(self) -> bool:
+        """Whether a rebuild would add something that this version of findling can make use of."""
+        return self._feature < schema.FEATURE
+
+    def seq(self) -> int:
+        """The number of the latest change; 0 for an empty store."""
+        return self._header().seq
+
+    def log_floor(self) -> int:
+        """A leg that has absorbed less than this cannot catch up from `changes` and starts from nothing."""
+        return self._header().log_floor
+
+    def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
+        """Upsert the documents, then delete the resources, in one transaction.
+
+        A fingerprint that differs is recorded but is no change. Raises InvalidValueError for a document that cannot
+        be kept, DiskFullError, LockedError and ReadOnlyError; in each case nothing has been written.
+        """
+        changes: list[Change] = []
+        with self._writing() as connection:
+            (seq,) = connection.execute("SELECT seq FROM header").fetchone()
+            for document in documents:
+                with self._errors:
+                    change = put_document(connection, document, seq + len(changes) + 1)
+                if change is not None:
+                    changes.append(change)
+            for rid in deleted_rids:
+                with self._errors:
+                    change = delete_resource(connection, rid, seq + len(changes) + 1)
+                if change is not None:
+                    changes.append(change)
+            with self._errors:
+                connection.execute("UPDATE header SET seq = ?", (seq + len(changes),))
+        return changes
+
+    def changes(self, since: int) -> Iterator[Change]:
+        """What a leg that has absorbed `since` still has to apply. A leg that starts from 0 holds nothing to drop.
+
+        Raises InvalidValueError when the log no longer reaches back to `since`, and LockedError when the store is
+        written meanwhile: a leg must see one state of it.
+        """
+        header = self._header()
+        if 0 < since < header.log_floor:
+            raise InvalidValueError(
+                f"the change log of {self._path} starts at {header.log_floor} and does not reach back to {since}",
+                hint="clear the leg and start from 0",
+            )
+        return self._changes(since, header.seq)
+
+    def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
+        """The chunks that exist among `cids`, in their order."""
+        with self._reading() as connection:
+            return load_chunks(connection, cids)
+
+    def document(self, rid: str) -> Document | None:
+        """One resource with its text and chunks."""
+        with self._reading() as connection:
+            found = connection.execute("SELECT id FROM resources WHERE rid = ?", (rid,)).fetchone()
+            return None if found is None else load_documents(connection, found)[found[0]].document
+
+    def rids(self, type: str | None = None) -> Iterator[str]:  # noqa: A002 - the word of the port
+        """All resource ids in order, or those of one type, as they are at the time of the call."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT rid FROM resources WHERE ?1 IS NULL OR type = ?1 ORDER BY rid", (type,)
+            ).fetchall()
+        return (rid for (rid,) in rows)
+
+    def resources(self) -> Iterator[Resource]:
+        """All resources in the order of their ids, as they are at the time of the call."""
+        with self._reading() as connection:
+            rows = connection.execute(f"SELECT {RESOURCE_COLUMNS} FROM resources ORDER BY rid").fetchall()
+        return map(to_resource, rows)
+
+    def chunk_ids(self) -> set[int]:
+        """Every chunk id, for checks of a leg."""
+        with self._reading() as connection:
+            return {cid for (cid,) in connection.execute("SELECT cid FROM chunks")}
+
+    def fingerprints(self) -> dict[str, Fingerprint]:
+        """Path → fingerprint of every resource that has a path and a fingerprint."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT path, size, mtime_ns, digest FROM resources WHERE path != '' AND size IS NOT NULL"
+            )
+            return {path: Fingerprint(size, mtime_ns, digest) for path, size, mtime_ns, digest in rows}
+
+    def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
+        """Record new fingerprints for resources (by path) whose content has not changed."""
+        rows = [(*fingerprint, path) for path, fingerprint in fingerprints.items()]
+        with self._writing() as connection, self._errors:
+            connection.executemany("UPDATE resources SET size = ?, mtime_ns = ?, digest = ? WHERE path = ?", rows)
+
+    def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
+        """Replace the list of paths that were left out."""
+        rows = [skipped_row(entry) for entry in skipped]
+        with self._writing() as connection, self._errors:
+            connection.execute("DELETE FROM skipped")
+            connection.executemany("INSERT INTO skipped VALUES (?, ?, ?, ?, ?)", rows)
+
+    def skipped(self) -> list[SkippedPath]:
+        """The paths that were left out of the latest run, ordered by path."""
+        with self._reading() as connection:
+            return load_skipped(connection)
+
+    def refusals(self) -> dict[str, SkippedPath]:
+        """Path → entry of the files that were opened and refused."""
+        with self._reading() as connection:
+            return {entry.path: entry for entry in load_skipped(connection) if entry.size or entry.mtime_ns}
+
+    def get_meta(self, key: str) -> str | None:
+        """A small named value, kept with the data."""
+        with self._reading() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Set a small named value."""
+        with self._writing() as connection, self._errors:
+            connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+    def counts(self) -> dict[str, int]:
+        """`resources`, `chunks`, `characters`, `skipped`."""
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT count(*), (SELECT count(*) FROM chunks), coalesce(sum(characters), 0),"
+                " (SELECT count(*) FROM skipped) FROM resources"
+            ).fetchone()
+        return dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
+
+    def compact(self, absorbed: int) -> None:
+        """Forget the part of the change log that every leg has absorbed, and give unused space back."""
+        with self._writing() as connection, self._errors:
+            (seq,) = connection.execute("SELECT seq FROM header").fetchone()
+            floor = min(absorbed, seq)
+            connection.execute("DELETE FROM dropped WHERE seq <= ?", (floor,))
+            connection.execute("DELETE FROM deleted WHERE seq <= ?", (floor,))
+            connection.execute("UPDATE header SET log_floor = max(log_floor, ?)", (floor,))
+        with self._write_lock, self._errors:
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+            (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+            if free * _FREE_SHARE > pages:
+                connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def integrity(self) -> list[str]:
+        """What is wrong with the store, one sentence each; empty when it is healthy."""
+        with self._reading() as connection:
+            return find_problems(connection)
+
+    def close(self) -> None:
+        """Release files and connections; closing twice is fine."""
+        with self._write_lock, self._read_lock:
+            self._reader.close()
+            if self._writer is not None:
+                self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _header(self) -> schema.Header:
+        with self._reading() as connection:
+            return schema.read_header(connection)
+
+    def _changes(self, since: int, latest: int) -> Iterator[Change]:
+        position = since
+        while True:
+            # A transaction per batch: a slow leg must not keep the log from being merged.
+            with self._reading() as connection:
+                if schema.read_header(connection).seq != latest:
+                    raise LockedError(
+                        f"{self._path} was written while its changes were being read",
+                        hint="hold the write lock while a leg catches up",
+                    )
+                batch = load_changes(connection, since, position, _DOCUMENTS_PER_BATCH)
+            if not batch:
+                return
+            yield from batch
+            position = batch[-1].seq
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """One state of the store for as many statements as it takes."""
+        with self._read_lock, self._errors, transaction(self._reader):
+            yield self._reader
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that lands when the block ends and leaves no trace when it fails."""
+        if self._readonly:
+            raise ReadOnlyError(f"{self._path} is open for reading only", hint="open it without readonly")
+        with self._write_lock:
+            with self._errors:
+                if self._writer is None:
+                    self._writer = connect(self._path)
+                connection = self._writer
+                connection.execute("BEGIN IMMEDIATE")
+            # The block runs outside `_errors`: what a caller's iterable raises in it passes through as it is.
+            try:
+                yield connection
+                with self._errors:
+                    connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise

@@ -1,0 +1,65 @@
+"""What can be wrong with a store, for `findling doctor`: SQLite's own check, then the promises between the tables."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import islice
+
+__all__ = ["find_problems"]
+
+_MOST_PROBLEMS = 20
+"""Per kind: a damaged store would otherwise list every chunk."""
+
+_PROMISES = (
+    (
+        "chunk {} belongs to a resource that is not there",
+        "SELECT cid FROM chunks WHERE resource NOT IN (SELECT id FROM resources)",
+    ),
+    ("resource {} has no text", "SELECT rid FROM resources WHERE id NOT IN (SELECT id FROM bodies)"),
+    (
+        "text {} belongs to a resource that is not there",
+        "SELECT id FROM bodies WHERE id NOT IN (SELECT id FROM resources)",
+    ),
+    (
+        "chunk {} of {} lies outside its text",
+        """SELECT cid, rid FROM chunks c JOIN resources r ON r.id = c.resource
+           WHERE start < 0 OR "end" < start OR "end" > characters""",
+    ),
+    (
+        "chunk {} of {} is newer than its resource",
+        "SELECT cid, rid FROM chunks c JOIN resources r ON r.id = c.resource WHERE c.seq > r.seq",
+    ),
+    (
+        "{} carries change {}, which is above the latest",
+        """SELECT rid, seq FROM (SELECT rid, seq FROM resources UNION ALL SELECT rid, seq FROM deleted
+           UNION ALL SELECT rid, seq FROM dropped) WHERE seq > (SELECT seq FROM header)""",
+    ),
+    ("{} is both stored and deleted", "SELECT rid FROM resources WHERE rid IN (SELECT rid FROM deleted)"),
+)
+
+
+def find_problems(connection: sqlite3.Connection) -> list[str]:
+    """One sentence per problem; an empty list for a healthy store."""
+    try:
+        problems = [row[0] for row in connection.execute(f"PRAGMA quick_check({_MOST_PROBLEMS})") if row[0] != "ok"]
+        if problems:
+            return problems  # what the tables say is not to be trusted then
+        for sentence, query in _PROMISES:
+            rows = connection.execute(f"{query} LIMIT {_MOST_PROBLEMS}")
+            problems.extend(sentence.format(*row) for row in rows)
+        problems.extend(_wrong_lengths(connection))
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise
+        # A page too damaged to be read ends the search, and is itself the answer.
+        return [f"the file is damaged: {error}"]
+    return problems
+
+
+def _wrong_lengths(connection: sqlite3.Connection) -> list[str]:
+    # Counted here and not by SQL's length(), which stops at the first NUL character.
+    rows = connection.execute("SELECT rid, characters, text FROM resources JOIN bodies USING (id)")
+    wrong = ((rid, count, len(text)) for rid, count, text in rows if len(text) != count)
+    return [
+        f"text of {rid} has {length} characters, not {count}" for rid, count, length in islice(wrong, _MOST_PROBLEMS)
+    ]

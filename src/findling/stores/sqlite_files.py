@@ -1,0 +1,184 @@
+"""Opening SQLite files, and turning SQLite's errors into ours."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from findling.domain.errors import (
+    CorruptError,
+    DiskFullError,
+    FindlingError,
+    InvalidValueError,
+    LockedError,
+    NotIndexedError,
+    PathNotFoundError,
+    ReadOnlyError,
+    WorkspaceError,
+)
+
+__all__ = ["StoreErrors", "connect", "connect_readonly", "create_private", "transaction"]
+
+_BUSY_SECONDS = 30.0
+
+_CACHE_KIB = 16_384
+"""Holds the pages that a batch of 8 MB changes, so that none is written to the log twice."""
+
+_CHECKPOINT_PAGES = 4_000
+"""Merges the log when it holds 16 MB; the log then stays below that plus one batch."""
+
+_SCARCE_BYTES = 1 << 20
+"""With less space than this, an I/O error is a full disk: not every file system says so in so many words."""
+
+
+def create_private(path: Path) -> None:
+    """Create the file, readable by its owner alone, unless it is there. SQLite gives its side files the same mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that may write to an existing file."""
+    connection = _connect(path, "mode=rw")
+    # Content that was acknowledged must outlive a power cut: some of it (memories, decisions) has no other source, and
+    # a leg may never know a number that the store has forgotten. One more sync per commit: 0.06 s per 118 MB.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit = {_CHECKPOINT_PAGES * 4096}")
+    return connection
+
+
+def connect_readonly(path: Path) -> sqlite3.Connection:
+    """A connection that only reads; works in a directory that cannot be written, too."""
+    connection = _connect(path, "mode=ro")
+    try:
+        connection.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as error:
+        connection.close()
+        # A log-mode database needs its -shm file, which SQLite cannot create in a read-only directory. Without a
+        # log everything is in the main file and nobody here can be changing it, so it may be read as immutable; with
+        # a log that would silently hide what was committed last.
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or _has_log(path):
+            raise
+        return _connect(path, "mode=ro&immutable=1")
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, begin: str = "BEGIN") -> Iterator[None]:
+    """Statements that land together, or not at all."""
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has rolled back by itself after some errors, a full disk among them.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+class StoreErrors:
+    """A context that turns what SQLite and the file system raise into the error tree; nothing else is touched."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            return
+        translated = _translate(error, self._path)
+        if translated is not None:
+            raise translated from error
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    # Transactions are ours to begin and end; connections are shared between threads under a lock of their own.
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{mode}",
+        uri=True,
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _has_log(path: Path) -> bool:
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def _translate(error: BaseException, path: Path) -> FindlingError | None:
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidValueError(f"{error.object!r} is not valid Unicode", hint="decode it with errors='replace'")
+    if isinstance(error, OSError):
+        return _translate_os_error(error, path)
+    if isinstance(error, sqlite3.Error):
+        return _translate_sqlite_error(error, path)
+    return None
+
+
+def _translate_os_error(error: OSError, path: Path) -> FindlingError | None:
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return _disk_full(path)
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return _read_only(path)
+        case errno.ENOENT | errno.ENOTDIR:
+            return PathNotFoundError(f"the folder of {path} is not there", hint="create it first")
+    return None
+
+
+def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError | None:
+    # The low byte is the kind of error, the rest its detail. What Python's module itself finds carries no code: text
+    # that is not UTF-8 is damage, anything else is a bug of ours.
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return _corrupt(error, path) if "decode" in str(error) else None
+    match code & 0xFF:
+        case sqlite3.SQLITE_FULL:
+            return _disk_full(path)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return _read_only(path)
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return _corrupt(error, path)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return LockedError(f"{path} is being written by another process", hint="try again when it has finished")
+        case sqlite3.SQLITE_CONSTRAINT:
+            return InvalidValueError(f"{path} does not take this: {error}", hint="chunk ids must differ everywhere")
+        case sqlite3.SQLITE_TOOBIG:
+            return InvalidValueError(f"{path} does not take a text this large: {error}", hint="split the resource")
+        case sqlite3.SQLITE_CANTOPEN if not path.exists():
+            return NotIndexedError(f"{path} is not there", hint="run `findling index` first")
+        case sqlite3.SQLITE_CANTOPEN:
+            return WorkspaceError(f"{path} cannot be opened", hint="check who may read it and its folder")
+        case sqlite3.SQLITE_IOERR if shutil.disk_usage(path.parent).free < _SCARCE_BYTES:
+            return _disk_full(path)
+        case sqlite3.SQLITE_IOERR:
+            return WorkspaceError(f"{path} cannot be read or written: {error}", hint="check the disk")
+    return None
+
+
+def _corrupt(error: sqlite3.Error, path: Path) -> CorruptError:
+    return CorruptError(f"{path} is damaged: {error}", hint="run `findling repair`, or `findling index` anew")
+
+
+def _disk_full(path: Path) -> DiskFullError:
+    return DiskFullError(
+        f"no space left for {path}; what was committed is kept", hint="free some space and run the command again"
+    )
+
+
+def _read_only(path: Path) -> ReadOnlyError:
+    return ReadOnlyError(f"{path} cannot be written", hint="check who owns it and its folder")

@@ -1,0 +1,118 @@
+"""Loading documents, chunks and changes from the tables. Runs inside the caller's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, NamedTuple, NoReturn
+
+from findling.domain.errors import CorruptError
+from findling.domain.ports import Change, SkippedPath
+from findling.domain.resources import Document, Fingerprint, StoredChunk
+from findling.stores.admission import CID_LIMIT
+from findling.stores.sqlite_rows import CHUNK_COLUMNS, RESOURCE_COLUMNS, Row, to_chunk, to_resource, to_skipped
+
+__all__ = ["LoadedDocument", "load_changes", "load_chunks", "load_documents", "load_skipped"]
+
+_IDS_PER_STATEMENT = 500
+"""SQLite takes 32,766 values; the gain is flat long before."""
+
+
+class LoadedDocument(NamedTuple):
+    """A document, and for each of its chunks the change that added it."""
+
+    document: Document
+    chunk_seqs: tuple[int, ...]
+
+
+def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, LoadedDocument]:
+    """Documents by the number of their resource. Raises CorruptError when one of them has no text."""
+    marks = _placeholders(ids)
+    chunk_rows = connection.execute(
+        f"SELECT {CHUNK_COLUMNS}, seq, resource FROM chunks WHERE resource IN ({marks}) ORDER BY resource, ordinal", ids
+    ).fetchall()
+    chunks_of = {id_: list(rows) for id_, rows in groupby(chunk_rows, itemgetter(9))}
+    documents = {}
+    for *row, size, mtime_ns, digest, text, id_ in connection.execute(
+        f"SELECT {RESOURCE_COLUMNS}, size, mtime_ns, digest, text, id"
+        f" FROM resources LEFT JOIN bodies USING (id) WHERE id IN ({marks})",
+        ids,
+    ):
+        rows = chunks_of.get(id_, [])
+        fingerprint = None if size is None else Fingerprint(size, mtime_ns, digest)
+        document = Document(to_resource(row), _present(text, row[0]), tuple(map(to_chunk, rows)), fingerprint)
+        documents[id_] = LoadedDocument(document, tuple([row[8] for row in rows]))
+    return documents
+
+
+def load_chunks(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int, StoredChunk]:
+    """The chunks that exist among `cids`, in their order; the text of each resource is read once."""
+    rows_of: dict[int, list[Row]] = {}
+    for batch in _batched((cid for cid in cids if 0 <= cid < CID_LIMIT), _IDS_PER_STATEMENT):
+        for row in connection.execute(
+            f"SELECT {CHUNK_COLUMNS}, resource FROM chunks WHERE cid IN ({_placeholders(batch)})", batch
+        ):
+            rows_of.setdefault(row[8], []).append(row)
+    found: dict[int, StoredChunk] = {}
+    for id_, rows in rows_of.items():
+        *row, text = connection.execute(
+            f"SELECT {RESOURCE_COLUMNS}, text FROM resources LEFT JOIN bodies USING (id) WHERE id = ?", (id_,)
+        ).fetchone() or _lost(f"the resource of chunk {rows[0][0]}")
+        resource = to_resource(row)
+        text = _present(text, resource.rid)
+        for chunk in map(to_chunk, rows):
+            found[chunk.cid] = StoredChunk(chunk, resource, text[chunk.start : chunk.end])
+    return {cid: found[cid] for cid in cids if cid in found}
+
+
+def load_changes(connection: sqlite3.Connection, since: int, position: int, limit: int) -> list[Change]:
+    """The next `limit` changes after `position` for a leg that has absorbed `since`."""
+    # A leg that starts from nothing has nothing to drop.
+    tombstones = "" if since == 0 else "UNION ALL SELECT seq, NULL, rid FROM deleted WHERE seq > :position"
+    rows = connection.execute(
+        f"SELECT seq, id, rid FROM resources WHERE seq > :position {tombstones} ORDER BY seq LIMIT :limit",
+        {"position": position, "limit": limit},
+    ).fetchall()
+    documents = load_documents(connection, [id_ for _, id_, _ in rows if id_ is not None])
+    changes = []
+    for seq, id_, rid in rows:
+        dropped = () if since == 0 else _drops(connection, rid, since)
+        if id_ is None:
+            changes.append(Change(seq, rid, dropped, frozenset(), None))
+            continue
+        document, chunk_seqs = documents[id_]
+        added = frozenset(
+            chunk.cid for chunk, added_at in zip(document.chunks, chunk_seqs, strict=True) if added_at > since
+        )
+        changes.append(Change(seq, rid, dropped, added, document))
+    return changes
+
+
+def load_skipped(connection: sqlite3.Connection) -> list[SkippedPath]:
+    """The paths that were left out, ordered by path."""
+    return [to_skipped(row) for row in connection.execute("SELECT * FROM skipped ORDER BY path")]
+
+
+def _drops(connection: sqlite3.Connection, rid: str, since: int) -> tuple[int, ...]:
+    rows = connection.execute("SELECT cid FROM dropped WHERE rid = ? AND seq > ? ORDER BY cid", (rid, since))
+    return tuple([cid for (cid,) in rows])
+
+
+def _present(text: str | None, rid: str) -> str:
+    return _lost(f"the text of {rid!r}") if text is None else text
+
+
+def _lost(what: str) -> NoReturn:
+    raise CorruptError(f"{what} is lost", hint="run `findling repair`, or `findling index` anew")
+
+
+def _placeholders(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _batched(values: Iterable[int], size: int) -> Iterator[list[int]]:
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch

@@ -1,0 +1,97 @@
+"""Between domain values and SQLite rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from findling.domain.ports import SkippedPath
+from findling.domain.resources import Chunk, Fingerprint, Resource
+
+__all__ = [
+    "CHUNK_COLUMNS",
+    "RESOURCE_COLUMNS",
+    "Row",
+    "chunk_row",
+    "fingerprint_row",
+    "resource_row",
+    "skipped_row",
+    "to_chunk",
+    "to_resource",
+    "to_skipped",
+]
+
+RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"
+
+CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading'
+
+Row = tuple[Any, ...]
+
+# ASCII escapes keep even lone surrogates representable; sorted keys make equal mappings equal text.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def resource_row(resource: Resource) -> Row:
+    """The values of `RESOURCE_COLUMNS`. Two resources are equal exactly when their rows are."""
+    return (
+        resource.rid,
+        resource.type,
+        resource.title,
+        resource.path,
+        resource.author,
+        resource.lang,
+        _encode(resource.tags) if resource.tags else "",
+        None if resource.visibility is None else _encode(resource.visibility),
+        resource.created_at,
+        resource.updated_at,
+        _encode(dict(resource.fields)) if resource.fields else "",
+    )
+
+
+def to_resource(row: Sequence[Any]) -> Resource:
+    """The resource in the values of `RESOURCE_COLUMNS`."""
+    rid, type_, title, path, author, lang, tags, visibility, created_at, updated_at, fields = row
+    return Resource(
+        rid=rid,
+        type=type_,
+        title=title,
+        path=path,
+        author=author,
+        lang=lang,
+        tags=tuple(json.loads(tags)) if tags else (),
+        visibility=None if visibility is None else tuple(json.loads(visibility)),
+        created_at=created_at,
+        updated_at=updated_at,
+        fields=json.loads(fields) if fields else {},
+    )
+
+
+def chunk_row(chunk: Chunk) -> Row:
+    """The values of `CHUNK_COLUMNS`."""
+    return (*chunk[:7], _encode(chunk.heading) if chunk.heading else "")
+
+
+def to_chunk(row: Sequence[Any]) -> Chunk:
+    """The chunk in a row that begins with `CHUNK_COLUMNS`."""
+    cid, digest, ordinal, start, end, line_start, line_end, heading = row[:8]
+    headings = tuple(json.loads(heading)) if heading else ()
+    return Chunk(cid, digest, ordinal, start, end, line_start, line_end, headings)
+
+
+def fingerprint_row(fingerprint: Fingerprint | None) -> Row:
+    """The values of `size, mtime_ns, digest`."""
+    return (None, None, None) if fingerprint is None else tuple(fingerprint)
+
+
+def skipped_row(entry: SkippedPath) -> Row:
+    """The columns of `skipped`: file names need not be valid Unicode, so they are kept as bytes."""
+    path, reason, detail, size, mtime_ns = entry
+    return path.encode("utf-8", "surrogatepass"), reason, detail.encode("utf-8", "surrogatepass"), size, mtime_ns
+
+
+def to_skipped(row: Sequence[Any]) -> SkippedPath:
+    """The entry in the columns of `skipped`."""
+    path, reason, detail, size, mtime_ns = row
+    path, detail = path.decode("utf-8", "surrogatepass"), detail.decode("utf-8", "surrogatepass")
+    return SkippedPath(path, reason, detail, size, mtime_ns)

@@ -1,0 +1,58 @@
+"""Line numbers of character offsets. Only `\\n`, `\\r\\n` and a lone `\\r` end a line, as in editors."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, count
+from operator import add
+
+__all__ = ["LineIndex", "line_numbers", "with_plain_breaks"]
+
+
+class LineIndex:
+    """Where each line of a text begins; lines count from 1 and a break at the very end opens an empty last line."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        lengths = map(len, with_plain_breaks(text).split("\n"))
+        # The characters before line n and the n - 1 breaks between them, summed without a Python-level loop.
+        self._starts = [0, *map(add, accumulate(lengths), count(1))][:-1]
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def line_of(self, offset: int) -> int:
+        """The number of the line that holds the offset; a break belongs to the line it ends."""
+        return bisect_right(self._starts, offset)
+
+    def line_span(self, number: int) -> tuple[int, int]:
+        """Start and end of a line, without its break; raises `IndexError` when there is no such line."""
+        if not 1 <= number <= len(self._starts):
+            raise IndexError(f"line {number} is outside 1..{len(self._starts)}")
+        start = self._starts[number - 1]
+        if number == len(self._starts):
+            return start, len(self._text)
+        end = self._starts[number] - 1
+        if self._text[end] == "\n" and end > start and self._text[end - 1] == "\r":
+            end -= 1
+        return start, end
+
+
+def line_numbers(text: str, offsets: Sequence[int]) -> list[int]:
+    """The line of each offset, in one pass; the offsets must not fall. Agrees with `LineIndex.line_of`."""
+    plain = with_plain_breaks(text)
+    numbers = []
+    line, reached = 1, 0
+    for offset in offsets:
+        line += plain.count("\n", reached, offset)
+        reached = offset
+        numbers.append(line)
+    return numbers
+
+
+def with_plain_breaks(text: str) -> str:
+    """The text with `\\n` as its only line break; every line that is not blank stays at its offset."""
+    if "\r" not in text:
+        return text
+    return text.replace("\r\n", " \n").replace("\r", "\n")

@@ -1,0 +1,65 @@
+"""What a person types, as a tree: words to rank by, "phrases" that must stand as written, -exclusions.
+
+Nothing a person types is an error: an unclosed quote runs to the end, a lone dash is a word without terms.
+"""
+
+from __future__ import annotations
+
+import re
+
+from findling.domain.queries import All, Any, Node, Not, Phrase, Word
+from findling.text.analysis import STOP_WORDS, terms
+
+__all__ = ["canonical", "parse", "positive_terms"]
+
+_TOKEN = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s-]))?(?:"(?P<phrase>[^"]*)(?:"|$)|(?P<word>[^\s"]+))')
+
+
+def parse(text: str) -> Node:
+    """The tree of a query: at least one of its words, all of its phrases, none of its exclusions.
+
+    Stop words are left out as long as another word is there.
+    """
+    words: list[Node] = []
+    required: list[Node] = []
+    excluded: list[Node] = []
+    for token in _TOKEN.finditer(text):
+        is_phrase = token["word"] is None
+        value = token["phrase"] if is_phrase else token["word"]
+        if not terms(value):
+            continue
+        if token["minus"]:
+            excluded.append(Not(_leaf(value, is_phrase)))
+        else:
+            (required if is_phrase else words).append(_leaf(value, is_phrase))
+    meaningful = [word for word in words if isinstance(word, Word) and word.text.lower() not in STOP_WORDS]
+    words = list(meaningful) or ([] if required else words)
+    nodes = [*([Any(tuple(dict.fromkeys(words)))] if words else []), *required, *excluded]
+    return nodes[0] if len(nodes) == 1 else All(tuple(nodes))
+
+
+def canonical(node: Node) -> str:
+    """The tree written out again, unambiguously: what the answer echoes as `understood_as`."""
+    if isinstance(node, Word):
+        return node.text
+    if isinstance(node, Phrase):
+        return f'"{node.text}"'
+    if isinstance(node, Not):
+        return f"-{canonical(node.node)}"
+    if isinstance(node, Any):
+        inner = " OR ".join(map(canonical, node.nodes))
+        return inner if len(node.nodes) == 1 else f"({inner})"
+    return " ".join(map(canonical, node.nodes))
+
+
+def positive_terms(node: Node) -> list[str]:
+    """The terms that a hit may contain because of the query, in order, each once."""
+    if isinstance(node, Word | Phrase):
+        return list(dict.fromkeys(terms(node.text)))
+    if isinstance(node, Not):
+        return []
+    return list(dict.fromkeys(term for part in node.nodes for term in positive_terms(part)))
+
+
+def _leaf(value: str, is_phrase: bool) -> Word | Phrase:
+    return Phrase(value) if is_phrase else Word(value)

@@ -1,0 +1,131 @@
+"""The lines of a chunk that show best why it was found."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from findling.domain.results import Line
+from findling.text.lines import LineIndex
+from findling.text.windows import Span, cluster_start
+
+__all__ = ["MatchSpan", "snippet"]
+
+
+class MatchSpan(NamedTuple):
+    """Where a term of the query stands in the chunk's text, and how much showing that term is worth."""
+
+    start: int
+    end: int
+    term: str
+    weight: float = 1.0
+
+
+def snippet(
+    text: str, first_line: int, spans: Sequence[MatchSpan], max_lines: int = 3, context: int = 0
+) -> tuple[Line, ...]:
+    """Up to `max_lines` consecutive lines with the most valuable set of terms, and `context` lines around them.
+
+    `first_line` is the number of the text's first line. Lines are verbatim; one of more than 400 characters is cut
+    around its matches and `…` marks each cut. Without a match the first lines that are not blank are shown.
+    """
+    if not text.strip():
+        return ()
+    index = LineIndex(text)
+    ordered = sorted(span for span in spans if span.start < span.end)
+    top, bottom = _best_window(text, index, ordered, max_lines)
+    shown = range(max(top - context, 1), min(bottom + context, len(index) + 1))
+    return tuple(_shown_line(text, index, number, first_line, ordered) for number in shown)
+
+
+_LONGEST_LINE = 400
+_LEAD = 60
+"""Characters kept in front of the first match when a line is cut."""
+
+
+def _best_window(text: str, index: LineIndex, spans: list[MatchSpan], max_lines: int) -> Span:
+    """The first line of the best window and the line after its last, without blank lines at the ends."""
+    if spans:
+        lines = [index.line_of(span.start) for span in spans]
+        best = lines[_best_run(spans, lines, max_lines)]
+        top = max(min(best, len(index) + 1 - max_lines), 1)
+    else:
+        top = next(number for number in range(1, len(index) + 1) if not _is_blank(text, index, number))
+    bottom = min(top + max_lines, len(index) + 1)
+    while bottom - top > 1 and _is_blank(text, index, bottom - 1):
+        bottom -= 1
+    while bottom - top > 1 and _is_blank(text, index, top):
+        top += 1
+    return top, bottom
+
+
+def _best_run(spans: list[MatchSpan], places: list[int], width: int) -> int:
+    """The span that begins the best stretch of this width: the most weight in distinct terms, then most matches."""
+
+    def value(first: int) -> tuple[float, int, int]:
+        run = spans[first : bisect_left(places, places[first] + width)]
+        return _distinct_weight(run), len(run), -first
+
+    # Spans at the same place begin the same stretch: only the first of them has to be tried.
+    return max((first for first in range(len(spans)) if not first or places[first] > places[first - 1]), key=value)
+
+
+def _distinct_weight(spans: Iterable[MatchSpan]) -> float:
+    weights: dict[str, float] = {}
+    for span in spans:
+        weights[span.term] = max(weights.get(span.term, 0.0), span.weight)
+    return sum(weights.values())
+
+
+def _is_blank(text: str, index: LineIndex, number: int) -> bool:
+    start, end = index.line_span(number)
+    return not text[start:end].strip()
+
+
+def _shown_line(text: str, index: LineIndex, number: int, first_line: int, spans: list[MatchSpan]) -> Line:
+    start, end = index.line_span(number)
+    inside = [
+        span._replace(start=max(span.start, start), end=min(span.end, end))
+        for span in spans
+        if span.start < end and span.end > start
+    ]
+    shown_start, shown_end = _shown_part(text, start, end, inside)
+    before = "…" if shown_start > start else ""
+    after = "…" if shown_end < end else ""
+    offset = len(before) - shown_start
+    marks = _merged((max(span.start, shown_start), min(span.end, shown_end)) for span in inside)
+    return Line(
+        number=first_line + number - 1,
+        text=before + text[shown_start:shown_end] + after,
+        spans=tuple((mark_start + offset, mark_end + offset) for mark_start, mark_end in marks),
+    )
+
+
+def _shown_part(text: str, start: int, end: int, spans: list[MatchSpan]) -> Span:
+    """The part of a line that is shown: all of it, or the stretch with the most valuable set of terms."""
+    if end - start <= _LONGEST_LINE:
+        return start, end
+    shown = start
+    if spans:
+        places = [span.start for span in spans]
+        best = places[_best_run(spans, places, _LONGEST_LINE - _LEAD)]
+        shown = max(min(best - _LEAD, end - _LONGEST_LINE), start)
+    shown_end = shown + _LONGEST_LINE
+    return max(cluster_start(text, shown), start), shown_end if shown_end >= end else cluster_start(text, shown_end)
+
+
+def _merged(spans: Iterable[Span]) -> Iterator[Span]:
+    """The spans in order, overlapping ones joined and empty ones left out."""
+    last: Span | None = None
+    for start, end in spans:
+        if start >= end:
+            continue
+        if last and start < last[1]:
+            last = last[0], max(last[1], end)
+            continue
+        if last:
+            yield last
+        last = start, end
+    if last:
+        yield last

@@ -1,0 +1,131 @@
+"""Cutting text that has no structure to go by: at blank lines, else line ends, sentences, spaces."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Sequence
+
+__all__ = ["BLOCK_CEILING", "CEILING", "Span", "cluster_start", "trim", "windows"]
+
+Span = tuple[int, int]
+
+CEILING = 2
+"""A window may grow to this many times its size to keep a block with the line that introduces it."""
+
+BLOCK_CEILING = 4
+"""A block up to this many times the size stays whole."""
+
+
+def windows(text: str, start: int, end: int, size: int, blocks: Sequence[Span] = ()) -> list[Span]:
+    """Trimmed spans of at most `size` characters that cover `text[start:end]`, never inside one of the blocks.
+
+    Lines end with `\\n`. Blocks are spans in order that stay whole up to `BLOCK_CEILING` times the size.
+    """
+    spans = []
+    start = _skip_blank_lines(text, start, end)
+    while end - start > size:
+        # The last window gets at least a quarter: a few left-over lines make a poor result.
+        cut = _cut(text, start, min(start + size, end - size // 4))
+        if blocks:
+            cut = min(end, _outside_blocks(start, cut, size, blocks))
+        spans.append(trim(text, start, cut))
+        start = _skip_blank_lines(text, cut, end)
+    spans.append(trim(text, start, end))
+    return [span for span in spans if span[0] < span[1]]
+
+
+def trim(text: str, start: int, end: int) -> Span:
+    """The span without blank lines at either end; the first line keeps its indentation. Empty when all is blank."""
+    start = _skip_blank_lines(text, start, end)
+    return start, start + len(text[start:end].rstrip())
+
+
+def cluster_start(text: str, position: int) -> int:
+    """The nearest position at or before this one that does not part a letter from its combining marks."""
+    for candidate in range(position, max(position - _LONGEST_CLUSTER, 0), -1):
+        if candidate >= len(text) or not _extends(text[candidate]):
+            return candidate
+    return position
+
+
+_LONGEST_CLUSTER = 32
+_LONGEST_WORD = 64
+_SENTENCE_ENDS = (". ", "! ", "? ", "。", "！", "？")
+_WHITESPACE = re.compile(r"\s*+")
+_WHITE_LINE = re.compile(r"\n[ \t]++\n")
+_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+
+
+def _skip_blank_lines(text: str, start: int, end: int) -> int:
+    if start >= end or not text[start].isspace():
+        return start
+    match = _WHITESPACE.match(text, start, end)
+    first = match.end() if match else start
+    return first if first == end else max(start, text.rfind("\n", start, first) + 1)
+
+
+def _outside_blocks(start: int, cut: int, size: int, blocks: Sequence[Span]) -> int:
+    """The cut, moved out of the block it falls into: before the block when enough stands there, else after it."""
+    index = bisect_left(blocks, (cut,)) - 1
+    if index < 0 or cut >= blocks[index][1]:
+        return cut
+    block_start, block_end = blocks[index]
+    if block_start > start and (block_start - start >= size // 4 or block_end - start > CEILING * size):
+        return block_start
+    return block_end if block_end - block_start <= BLOCK_CEILING * size else cut
+
+
+def _cut(text: str, start: int, limit: int) -> int:
+    """Where to end a window that begins at `start`; a cut that leaves less than a quarter is the last choice."""
+    floor = start + (limit - start) // 4
+    for find in (_after_paragraph, _after_line, _after_sentence, _after_space):
+        if (cut := find(text, floor, limit)) > start:
+            return cut
+    for find in (_after_line, _after_space):
+        if (cut := find(text, start, floor)) > start:
+            return cut
+    return _between_words(text, start, limit)
+
+
+def _after_paragraph(text: str, floor: int, limit: int) -> int:
+    """After the last blank line, or one in the upper half that an unindented line follows."""
+    half = (floor + limit) // 2
+    last = here = text.rfind("\n\n", floor, limit)
+    while here >= half:
+        if text[here + 2] not in " \t":
+            return here + 2
+        here = text.rfind("\n\n", floor, here + 1)
+    if last >= 0:
+        return last + 2
+    return max((match.end() for match in _WHITE_LINE.finditer(text, floor, limit)), default=-1)
+
+
+def _after_line(text: str, floor: int, limit: int) -> int:
+    return text.rfind("\n", floor, limit) + 1
+
+
+def _after_sentence(text: str, floor: int, limit: int) -> int:
+    return max((at + len(mark) for mark in _SENTENCE_ENDS if (at := text.rfind(mark, floor, limit)) >= 0), default=-1)
+
+
+def _after_space(text: str, floor: int, limit: int) -> int:
+    return max(text.rfind(" ", floor, limit), text.rfind("\t", floor, limit)) + 1
+
+
+def _between_words(text: str, start: int, limit: int) -> int:
+    for cut in range(limit, max(limit - _LONGEST_WORD, start), -1):
+        if not _in_word(text[cut - 1]) and not _extends(text[cut]):
+            return cut
+    cut = cluster_start(text, limit)
+    return cut if cut > start else limit
+
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_" or _extends(character)
+
+
+def _extends(character: str) -> bool:
+    """Whether the character only continues the one before it (marks, joiners, the second half of a pair)."""
+    return unicodedata.category(character)[0] == "M" or character in _JOINERS or "\udc00" <= character <= "\udfff"

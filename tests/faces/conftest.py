@@ -1,0 +1,55 @@
+"""Every test of the command line has a home, a configuration and an index folder of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from findling.faces.cli.main import run
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    made = tmp_path / "home"
+    made.mkdir()
+    for name in [name for name in os.environ if name.startswith("FINDLING_")] + ["NO_COLOR", "FORCE_COLOR"]:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(made))
+    monkeypatch.setenv("USERPROFILE", str(made))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FINDLING_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("FINDLING_HOME", str(tmp_path / "workspaces"))
+    return made
+
+
+@pytest.fixture
+def project(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small project, which is the current folder."""
+    root = home / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "docs").mkdir()
+    (root / "src" / "auth.py").write_text(
+        "import os\n\n\ndef login(user):\n    token = create_session(user)\n    return token\n"
+    )
+    (root / "src" / "shop.ts").write_text("export function basket(user: string) {\n  return user;\n}\n")
+    (root / "docs" / "guide.md").write_text("# Guide\n\n## Signing in\n\nEvery login makes a session token.\n")
+    (root / "docs" / "index.md").write_text("# The index\n\nHow a stale index is noticed.\n")
+    (root / "blob.bin").write_bytes(b"\x00\x01\x02\x00" * 64)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def findling(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in this process: exit code, stdout, stderr."""
+
+    def call(*args: str) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = run(args)
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call

@@ -1,0 +1,65 @@
+"""What a command may import. Milliseconds differ between machines, modules do not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LIST_MODULES = (
+    "import sys; from findling.faces.cli.main import run; code = run(sys.argv[1:]); "
+    "print('\\n'.join(sys.modules), file=sys.stderr); sys.exit(code)"
+)
+
+HEAVY = {
+    "_json",
+    "argparse",
+    "asyncio",
+    "concurrent.futures",
+    "difflib",
+    "email",
+    "http",
+    "importlib.metadata",
+    "json",
+    "logging",
+    "multiprocessing",
+    "numpy",
+    "pathspec",
+    "pydantic",
+    "rich",
+    "socket",
+    "ssl",
+    "subprocess",
+    "tomllib",
+    "typing_extensions",
+    "unittest",
+    "urllib.request",
+    "xml",
+}
+
+
+def imported_by(*args: str, code: int = 0) -> set[str]:
+    """The modules that a command has loaded, beyond those of a bare interpreter."""
+    bare = subprocess.run(
+        [sys.executable, "-c", "import sys; print('\\n'.join(sys.modules))"], capture_output=True, text=True
+    )
+    done = subprocess.run([sys.executable, "-c", LIST_MODULES, *args], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    return set(done.stderr.splitlines()) - set(bare.stdout.splitlines())
+
+
+def test_a_search_imports_little(project: Path) -> None:
+    imported_by("login")
+    loaded = imported_by("login")
+    assert loaded & HEAVY == set()
+    thirds = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names)
+    assert {name for name in thirds if not name.startswith("_")} <= {"click", "findling", "Stemmer", "tantivy"}
+    assert "findling.faces.cli.commands.config" not in loaded
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["config", "path"], ["completion", "fish"]])
+def test_small_commands_do_not_load_the_engine(project: Path, args: list[str]) -> None:
+    loaded = imported_by(*args)
+    assert loaded & {"findling.service.engine", "sqlite3", "tantivy", "Stemmer"} == set()

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from findling.domain.errors import UsageError
+from findling.domain.ports import ProgressEvent
+from findling.faces.cli.columns import display_width, fit, show_controls
+from findling.faces.cli.progress import format_progress, format_size, progress_bar
+from findling.faces.cli.terminal import ask_before_indexing, use_color
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("wish", "environ", "on_terminal", "in_pipe"),
+    [
+        ("auto", {}, True, False),
+        ("auto", {"NO_COLOR": "1"}, False, False),
+        ("auto", {"NO_COLOR": ""}, True, False),
+        ("auto", {"FORCE_COLOR": "1"}, True, True),
+        ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False, False),
+        ("auto", {"TERM": "dumb"}, False, False),
+        ("always", {"NO_COLOR": "1", "TERM": "dumb"}, True, True),
+        ("never", {"FORCE_COLOR": "1"}, False, False),
+    ],
+)
+def test_when_to_color(wish: str, environ: dict[str, str], on_terminal: bool, in_pipe: bool) -> None:
+    assert use_color(wish, Terminal(), environ) is on_terminal
+    assert use_color(wish, io.StringIO(), environ) is in_pipe
+
+
+def test_progress_in_words() -> None:
+    assert format_progress(ProgressEvent("scan", 0, 0, 0, 0)) == "looking for files"
+    assert format_progress(ProgressEvent("scan", 1200, 0, 0, 0)) == "looking for files  1,200"
+    event = ProgressEvent("index", 500, 2000, 9, 3 << 20, "src/a\x1b.py")
+    assert format_progress(event) == "[#####...............]  25%  500/2,000 files  3.0 MB  src/a␛.py"
+    assert format_progress(event._replace(done=2000, path="")).startswith("[####################] 100%")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (5 << 30, "5.0 GB"), (3 << 40, "3.0 TB")]
+)
+def test_sizes_in_words(size: int, text: str) -> None:
+    assert format_size(size) == text
+
+
+def test_no_bar_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    with progress_bar(io.StringIO()) as bar:
+        assert bar is None
+    monkeypatch.setenv("TERM", "dumb")
+    with progress_bar(Terminal()) as bar:
+        assert bar is None
+
+
+def test_the_bar_is_drawn_seldom_and_wiped_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    stream = Terminal()
+    with progress_bar(stream) as bar:
+        assert bar is not None
+        for step in range(1000):
+            clock[0] += 0.001
+            bar(ProgressEvent("index", step, 1000, 0, 0, "long/" * step))
+    drawn = stream.getvalue().split("\r")
+    assert 4 <= len([row for row in drawn if row.startswith("[")]) <= 10
+    assert max(map(len, drawn)) < 80
+    assert drawn[-1] == ""
+    assert set(drawn[-2]) == {" "}
+
+
+def test_a_quick_run_draws_nothing() -> None:
+    stream = Terminal()
+    with progress_bar(stream) as bar:
+        assert bar is not None
+        bar(ProgressEvent("index", 1, 1, 0, 0))
+    assert stream.getvalue() == ""
+
+
+def test_large_places_need_consent(home: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask_before_indexing(project, yes=False)
+    for root in (home.resolve(), home.resolve().parent, Path("/")):
+        ask_before_indexing(root, yes=True)
+        with pytest.raises(UsageError) as caught:
+            ask_before_indexing(root, yes=False)
+        assert caught.value.hint == f"findling index {root} --yes"
+    monkeypatch.setattr("findling.faces.cli.terminal.is_interactive", lambda: True)
+    for answer, fits in (("y\n", True), ("n\n", False), ("\n", False)):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        if fits:
+            ask_before_indexing(home.resolve(), yes=False)
+        else:
+            with pytest.raises(click.Abort):
+                ask_before_indexing(home.resolve(), yes=False)
+
+
+def test_controls_become_visible() -> None:
+    assert show_controls("a\tb\x1b\x00\x7f\x9b") == "a\tb␛␀␡\ufffd"
+    assert show_controls("größe 東京") == "größe 東京"
+
+
+@given(st.text(), st.integers(0, 30))
+def test_what_fits_is_a_beginning_that_fits(text: str, columns: int) -> None:
+    fitting = fit(text, columns)
+    assert text.startswith(fitting)
+    assert display_width(fitting) <= columns
+    assert fitting == text or display_width(text[: len(fitting) + 1]) > columns
+
+
+def test_widths() -> None:
+    assert [display_width(text) for text in ("abc", "東京", "cafe\u0301", "")] == [3, 4, 4, 0]

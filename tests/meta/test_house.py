@@ -1,0 +1,89 @@
+"""The house rules that a reviewer should not have to check by eye."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
+MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"))
+
+MOST_LINES = 400
+THIRD_PARTY_OF_A_SEARCH = {"click", "tantivy", "Stemmer", "platformdirs"}
+NEVER_IN_A_SEARCH = {
+    "asyncio", "numpy", "pydantic", "rich", "fastapi", "multiprocessing", "concurrent", "unittest", "http", "email",
+    "ssl", "socket", "difflib", "tomllib", "importlib.metadata", "urllib.request", "xml", "hypothesis", "pytest",
+}  # fmt: skip
+
+
+def dotted(module: Path) -> str:
+    return ".".join(module.with_suffix("").parts).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_a_module_is_small_enough_to_be_one_thing(module: Path) -> None:
+    lines = (SOURCE.parent / module).read_text(encoding="utf-8").count("\n")
+    assert lines <= MOST_LINES, f"{module} has {lines} lines: which part of it is another thing?"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m.name != "__init__.py"], ids=str)
+def test_all_lists_exactly_the_public_names_in_order(module: Path) -> None:
+    tree = ast.parse((SOURCE.parent / module).read_text(encoding="utf-8"))
+    exported = getattr(importlib.import_module(dotted(module)), "__all__", None)
+    assert exported is not None, f"{module} has no __all__"
+    assert sorted(exported, key=_export_order) == list(exported)
+    defined = {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+    }
+    assert defined <= set(exported), f"public but not exported: {defined - set(exported)}"
+
+
+def _export_order(name: str) -> tuple[int, str]:
+    """SCREAMING_CASE, then CamelCase, then lower_case: the order that the linter keeps."""
+    return (0 if name.isupper() else 1 if name[:1].isupper() else 2, name)
+
+
+def test_the_package_exports_what_it_says() -> None:
+    findling = importlib.import_module("findling")
+    for name in findling.__all__:
+        assert getattr(findling, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = findling.nonsense
+
+
+def modules_of_a_search(tmp_path: Path) -> set[str]:
+    """The modules that a search on a warm index loads."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "note.md").write_text("# Title\n\nThe quick brown fox.\n")
+    code = (
+        "import sys, findling.faces.cli.main as m\n"
+        "print(m.run(), file=sys.stderr)\n"
+        "print('\\n'.join(sys.modules), file=sys.stderr)"
+    )
+    environment = {"FINDLING_HOME": str(tmp_path / "home"), "FINDLING_CONFIG": str(tmp_path / "none.toml"), "PATH": ""}
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "-c", code, "quick fox", str(tmp_path / "tree")],
+            env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    assert "note.md:3" in run.stdout
+    lines = run.stderr.split()
+    assert lines[0] == "0", run.stderr
+    return set(lines[1:])
+
+
+def test_a_search_on_a_warm_index_imports_little(tmp_path: Path) -> None:
+    loaded = modules_of_a_search(tmp_path)
+    heavy = {name for name in loaded if any(name == bad or name.startswith(f"{bad}.") for bad in NEVER_IN_A_SEARCH)}
+    assert not heavy
+    foreign = {name.partition(".")[0] for name in loaded if not name.startswith("_")}
+    foreign -= set(sys.stdlib_module_names) | {"findling", "sitecustomize", "usercustomize"}
+    assert {name for name in foreign if not name.startswith("__editable__")} <= THIRD_PARTY_OF_A_SEARCH
+    assert len(loaded) < 230, "the budget is counted in modules, because milliseconds depend on the machine"

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError, UsageError
+from findling.service.settings import ENVIRONMENT, SETTINGS, Settings, get_setting, load_settings, parse_text
+
+
+class Place:
+    """A home with a user file, and a repository in it with a project file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.project = self.home / "work" / "project"
+        self.user_file = folder / "config.toml"
+        self.project_file = self.project / ".findling.toml"
+        (self.project / ".git").mkdir(parents=True)
+
+    def load(self, environ: Mapping[str, str] = {}, path: Path | None = None) -> Settings:
+        return load_settings(path or self.project, environ={"FINDLING_CONFIG": str(self.user_file), **environ})
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    made = Place(tmp_path)
+    monkeypatch.setenv("HOME", str(made.home))
+    monkeypatch.setenv("USERPROFILE", str(made.home))
+    return made
+
+
+def test_declarations_are_consistent() -> None:
+    names = [setting.name for setting in SETTINGS]
+    variables = [setting.variable for setting in SETTINGS] + [variable.name for variable in ENVIRONMENT]
+    assert len(set(names)) == len(names)
+    assert len(set(variables)) == len(variables)
+    assert {variable.setting for variable in ENVIRONMENT} <= {*names, ""}
+    for setting in SETTINGS:
+        assert setting.help.endswith("."), setting.name
+        assert Settings().override({setting.name: setting.default}, "test")[setting.name] == setting.default
+
+
+def test_defaults_without_any_file(place: Place) -> None:
+    settings = place.load()
+    assert settings == Settings()
+    assert settings["search.limit"] == 10
+    assert {settings.origin(name) for name in settings} == {"default"}
+
+
+def test_precedence_and_origin(place: Place) -> None:
+    """Each layer is added in turn, and wins over all that were there before."""
+    settings = place.load()
+    assert (settings["search.limit"], settings.origin("search.limit")) == (10, "default")
+
+    place.user_file.write_text("[search]\nlimit = 11\ncontext = 1\n")
+    settings = place.load()
+    assert (settings["search.limit"], settings.origin("search.limit")) == (11, f"user file {place.user_file}")
+
+    place.project_file.write_text("search.limit = 12\n")
+    settings = place.load()
+    assert (settings["search.limit"], settings.origin("search.limit")) == (12, f"project file {place.project_file}")
+
+    settings = place.load({"FINDLING_SEARCH_LIMIT": "13"})
+    assert (settings["search.limit"], settings.origin("search.limit")) == (13, "env FINDLING_SEARCH_LIMIT")
+
+    settings = settings.override_text("search.limit", "14", "flag --limit")
+    assert (settings["search.limit"], settings.origin("search.limit")) == (14, "flag --limit")
+
+    assert (settings["search.context"], settings.origin("search.context")) == (1, f"user file {place.user_file}")
+    assert settings.origin("chunk.size") == "default"
+
+
+def test_override_leaves_the_original_alone() -> None:
+    before = Settings()
+    after = before.override({"search.limit": 3}, "test")
+    assert (before["search.limit"], before.origin("search.limit")) == (10, "default")
+    assert after["search.limit"] == 3
+    with pytest.raises(TypeError):
+        after["search.limit"] = 4  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[index]\nmax_file_size = '2MB'", 2 << 20),
+        ("[index]\nmax_file_size = 1_000", 1000),
+        ("index = { max_file_size = '1.5 KiB' }", 1536),
+    ],
+)
+def test_sizes(place: Place, text: str, value: int) -> None:
+    place.user_file.write_text(text)
+    assert place.load()["index.max_file_size"] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("index.hidden", "yes", True),
+        ("index.hidden", "0", False),
+        ("index.exclude", "*.log, build/ ,", ("*.log", "build/")),
+        ("index.exclude", "", ()),
+        ("keyword.b", "1", 1.0),
+        ("index.max_file_size", "3 g", 3 << 30),
+        ("search.refresh", "never", "never"),
+        ("workspace.name", "my-notes_2.old", "my-notes_2.old"),
+        ("store.home", "/srv/find ling", "/srv/find ling"),
+    ],
+)
+def test_text_values(name: str, text: str, value: object) -> None:
+    assert parse_text(get_setting(name), text, "test") == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "wanted"),
+    [
+        ("search.limit", "ten", "whole number of at least 1"),
+        ("search.limit", "0", "at least 1"),
+        ("search.limit", "1.5", "whole number"),
+        ("keyword.b", "1.1", "at least 0 and at most 1"),
+        ("keyword.k1", "nan", "number"),
+        ("keyword.k1", "inf", "number"),
+        ("index.max_file_size", "4 parsecs", "size such as 4MB"),
+        ("index.max_file_size", "MB", "size such as 4MB"),
+        ("index.hidden", "maybe", "true or false"),
+        ("search.refresh", "sometimes", "auto or never"),
+        ("workspace.name", "../elsewhere", "letters, digits"),
+        ("workspace.name", "..", "letters, digits"),
+        ("workspace.name", "C:", "letters, digits"),
+    ],
+)
+def test_bad_values_in_the_environment(place: Place, name: str, value: str, wanted: str) -> None:
+    variable = get_setting(name).variable
+    with pytest.raises(InvalidValueError) as caught:
+        place.load({variable: value})
+    assert variable in caught.value.message
+    assert name in caught.value.message
+    assert wanted in caught.value.message
+    assert value in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[search]\nlimit = '10'",
+        "[search]\nlimit = true",
+        "[search]\nlimit = 10.0",
+        f"[keyword]\nk1 = {10**400}",
+        "[index]\nhidden = 1",
+        "[index]\nexclude = '*.log'",
+        "[index]\nexclude = ['*.log', 3]",
+        "[index]\nexclude = ['']",
+        "[index.hidden]",
+        "[output]\ncolor = 3",
+    ],
+)
+def test_a_file_must_use_the_right_type(place: Place, text: str) -> None:
+    place.user_file.write_text(text)
+    with pytest.raises(InvalidValueError, match=r"config\.toml"):
+        place.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "hint"),
+    [
+        ("[search]\nlimt = 3", "search.limt", "search.limit"),
+        ("[serch]\nlimit = 3", "serch.limit", "search.limit"),
+        ("[index.exclude]\nlogs = true", "index.exclude.logs", "index.exclude"),
+        ("limit = 3", "limit", "search.limit"),
+        ("[zzz]", "zzz", "findling config show"),
+    ],
+)
+def test_unknown_keys_are_errors(place: Place, text: str, key: str, hint: str) -> None:
+    for file in (place.user_file, place.project_file):
+        file.write_text(text)
+        with pytest.raises(UnknownSettingError) as caught:
+            place.load()
+        assert str(file) in caught.value.message
+        assert key in caught.value.message
+        assert hint in caught.value.hint
+        file.unlink()
+
+
+def test_an_empty_section_is_fine(place: Place) -> None:
+    place.user_file.write_text("[search]\n")
+    assert place.load() == Settings()
+
+
+def test_unknown_variables_are_errors(place: Place) -> None:
+    with pytest.raises(UnknownSettingError, match="FINDLING_SERCH_LIMIT") as caught:
+        place.load({"FINDLING_SERCH_LIMIT": "3"})
+    assert "FINDLING_SEARCH_LIMIT" in caught.value.hint
+
+
+def test_empty_variables_count_as_not_set(place: Place) -> None:
+    assert place.load({"FINDLING_SEARCH_LIMIT": ""}).origin("search.limit") == "default"
+
+
+def test_short_variables(place: Place) -> None:
+    settings = place.load({"FINDLING_HOME": "/a", "FINDLING_STORE_HOME": "/b", "FINDLING_WORKSPACE": "notes"})
+    assert (settings["store.home"], settings.origin("store.home")) == ("/a", "env FINDLING_HOME")
+    assert (settings["workspace.name"], settings.origin("workspace.name")) == ("notes", "env FINDLING_WORKSPACE")
+
+
+@pytest.mark.parametrize("name", [setting.name for setting in SETTINGS if setting.user_only])
+def test_a_project_may_not_set_what_is_the_users(place: Place, name: str) -> None:
+    section, key = name.split(".")
+    value = "true" if get_setting(name).kind == "switch" else "'x'"
+    place.project_file.write_text(f"[{section}]\n{key} = {value}\n")
+    with pytest.raises(UntrustedSettingError) as caught:
+        place.load()
+    assert str(place.project_file) in caught.value.message
+    assert name in caught.value.message
+    place.project_file.rename(place.user_file)
+    assert place.load().origin(name) == f"user file {place.user_file}"
+
+
+def test_the_project_file_is_found_upwards(place: Place) -> None:
+    deep = place.project / "src" / "deep"
+    deep.mkdir(parents=True)
+    (deep / "note.txt").write_text("x")
+    place.project_file.write_text("search.limit = 12\n")
+    assert place.load(path=deep)["search.limit"] == 12
+    assert place.load(path=deep / "note.txt")["search.limit"] == 12
+    (deep / ".findling.toml").write_text("search.limit = 7\n")
+    assert place.load(path=deep)["search.limit"] == 7
+
+
+def test_the_walk_upwards_stops(place: Place) -> None:
+    """Neither above a repository's top nor above the home folder."""
+    (place.project.parent / ".findling.toml").write_text("search.limit = 66\n")
+    assert place.load()["search.limit"] == 10
+    (place.project / ".git").rmdir()
+    assert place.load()["search.limit"] == 66
+    (place.project.parent / ".findling.toml").rename(place.home.parent / ".findling.toml")
+    assert place.load()["search.limit"] == 10
+
+
+def test_a_dotenv_file_is_never_read(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place.project / ".env").write_text("FINDLING_SEARCH_LIMIT=66\n")
+    monkeypatch.chdir(place.project)
+    assert load_settings(environ={"FINDLING_CONFIG": str(place.user_file)})["search.limit"] == 10
+
+
+@pytest.mark.parametrize("data", [b"[search\n", b"limit = \n", b"\xff\xfe"])
+def test_a_broken_file_is_named(place: Place, data: bytes) -> None:
+    place.user_file.write_bytes(data)
+    with pytest.raises(InvalidValueError, match=r"config\.toml"):
+        place.load()
+
+
+def test_a_file_that_cannot_be_read_is_named(place: Place) -> None:
+    place.user_file.mkdir()
+    with pytest.raises(UsageError, match=r"cannot read .*config\.toml"):
+        place.load()
+
+
+def test_text_is_checked_like_any_value() -> None:
+    with pytest.raises(InvalidValueError, match=r"search\.limit must be a whole number of at least 1, not 0"):
+        parse_text(get_setting("search.limit"), "0", "config set")
+
+
+def test_unknown_names_are_errors_in_code_too() -> None:
+    with pytest.raises(KeyError):
+        Settings()["search.limt"]
+    with pytest.raises(UnknownSettingError, match=r"flag --x: no setting is called search\.limt"):
+        Settings().override({"search.limt": 1}, "flag --x")
+
+
+def test_nothing_is_parsed_when_there_is_no_file(tmp_path: Path) -> None:
+    code = "import sys; from findling.service.settings import load_settings; load_settings('.', environ={}); "
+    code += "print(*{'tomllib', 'difflib', 'json', 'platformdirs'} & set(sys.modules))"
+    environ = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == ([], "")

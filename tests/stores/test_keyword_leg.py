@@ -1,0 +1,244 @@
+"""The keyword leg finds what the words say, obeys every filter, and always knows how far it has come."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from findling.domain.errors import CorruptError
+from findling.domain.ports import KeywordHits
+from findling.domain.queries import Filters
+from findling.domain.resources import Resource
+from findling.pipelines.documents import make_document
+from findling.pipelines.indexing import catch_up
+from findling.stores.keyword import TantivyLeg
+from findling.stores.keyword_query import Scoring
+from findling.stores.memory import MemoryStore
+from findling.text.query_language import parse
+
+Corpus = dict[str, tuple[str, dict[str, Any]]]
+
+CORPUS: Corpus = {
+    "a": ("The connection pool waits for a free database connection.", {"path": "src/pool.py", "lang": "python"}),
+    "b": (
+        "Connecting twice raises an error; connected clients are listed.",
+        {"path": "docs/My Guide.md", "type": "note"},
+    ),
+    "c": ("def getUserName(user_id): return MAX_VALUE", {"path": "src/user.py", "tags": ("api", "two words")}),
+    "d": ("数据库连接超时，请检查配置。", {"path": "docs/zh/timeout.md", "author": "wei", "updated_at": 1000.0}),
+    "e": ("The café on Zürich's main street, IPv6Address and x509.", {"path": "notes.txt", "updated_at": 2000.0}),
+    "f": ("salaries of the whole team", {"path": "hr/salaries.md", "visibility": ("group:hr", "user:eve adams")}),
+    "g": ("salaries in general", {"path": "blog/salaries.md", "visibility": ("everyone",)}),
+    "h": ("nobody may read about salaries", {"path": "void.md", "visibility": ()}),
+}
+
+
+def build(folder: Path, corpus: Corpus = CORPUS, **options: Any) -> tuple[MemoryStore, TantivyLeg]:
+    store = MemoryStore()
+    store.write(
+        make_document(Resource(rid=rid, **fields), text, chunk_size=1800) for rid, (text, fields) in corpus.items()
+    )
+    leg = TantivyLeg.open(folder / "keyword", store_id="test", **options)
+    catch_up(store, leg)
+    return store, leg
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[MemoryStore, TantivyLeg]:
+    return build(tmp_path_factory.mktemp("leg"))
+
+
+def found(built: tuple[MemoryStore, TantivyLeg], query: str, **filters: Any) -> list[str]:
+    store, leg = built
+    hits = leg.search(parse(query), Filters(**filters), 100).hits
+    chunks = store.chunks([cid for cid, _ in hits])
+    return [chunks[cid].resource.rid for cid, _ in hits]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("connections", {"a", "b"}),
+        ("getUserName", {"c"}),
+        ("getusername", {"c"}),
+        ("user name", {"c"}),
+        ("max_value", {"c"}),
+        ("数据库", {"d"}),
+        ("超时", {"d"}),
+        ("库", {"d"}),
+        ("cafe zurich", {"e"}),
+        ("ipv6", {"e"}),
+        ("509", {"e"}),
+        ("pool.py", {"a", "c"}),
+        ('"free database connection"', {"a"}),
+        ('"database free"', set()),
+        ('"the connections"', set()),
+        ("connection -twice", {"a"}),
+        ('salaries -"whole team"', {"g", "h"}),
+        ("nonexistent", set()),
+        ("", set()),
+    ],
+)
+def test_what_a_query_finds(built: tuple[MemoryStore, TantivyLeg], query: str, expected: set[str]) -> None:
+    assert set(found(built, query)) == expected
+
+
+def test_an_exclusion_alone_finds_everything_else(built: tuple[MemoryStore, TantivyLeg]) -> None:
+    assert set(found(built, "-salaries")) == set(CORPUS) - {"f", "g", "h"}
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"ext": ("py",)}, {"a", "c"}),
+        ({"ext": (".MD",)}, {"b", "d", "f", "g", "h"}),
+        ({"not_ext": (".md",)}, {"a", "c", "e"}),
+        ({"path": ("src",)}, {"a", "c"}),
+        ({"path": ("src/",)}, {"a", "c"}),
+        ({"path": ("sr",)}, set()),
+        ({"path": ("docs/My Guide.md",)}, {"b"}),
+        ({"path": ("docs", "src/pool.py")}, {"a", "b", "d"}),
+        ({"type": ("note",)}, {"b"}),
+        ({"lang": ("python",)}, {"a"}),
+        ({"tag": ("two words",)}, {"c"}),
+        ({"tag": ("words",)}, set()),
+        ({"author": ("wei",)}, {"d"}),
+        ({"after": 1500.0}, {"e"}),
+        ({"before": 1500.0}, {"d"}),
+        ({"after": 1000.0, "before": 2000.0}, {"d"}),
+        ({"ext": ("md",), "path": ("docs",), "author": ("wei",)}, {"d"}),
+    ],
+)
+def test_every_filter_narrows_the_answer(
+    built: tuple[MemoryStore, TantivyLeg], filters: dict[str, Any], expected: set[str]
+) -> None:
+    assert set(found(built, "-nonexistent", **filters)) == expected
+
+
+@pytest.mark.parametrize(
+    ("principals", "expected"),
+    [
+        (None, {"f", "g", "h"}),
+        ((), set()),
+        (("everyone",), {"g"}),
+        (("group:hr", "everyone"), {"f", "g"}),
+        (("user:eve adams",), {"f"}),
+        (("adams",), set()),
+        (("group:HR",), set()),
+        (("group:hr user:x",), set()),
+    ],
+)
+def test_principals_see_what_is_theirs(
+    built: tuple[MemoryStore, TantivyLeg], principals: tuple[str, ...] | None, expected: set[str]
+) -> None:
+    leg = built[1]
+    assert set(found(built, "salaries", principals=principals)) == expected
+    total = leg.search(parse("salaries"), Filters(principals=principals), 1).total
+    assert total == len(expected), "a count must not tell of what is hidden"
+
+
+def test_rarer_words_weigh_more_and_more_of_them_weigh_more(tmp_path: Path) -> None:
+    corpus: Corpus = {str(i): ("common words here", {}) for i in range(20)}
+    corpus["rare"] = ("common zebra", {})
+    corpus["both"] = ("zebra quagga", {})
+    ranked = found(build(tmp_path, corpus), "common zebra quagga")
+    assert ranked[:2] == ["both", "rare"]
+
+
+def test_the_typed_form_comes_before_an_inflected_one(tmp_path: Path) -> None:
+    corpus: Corpus = {"one": ("he walks home", {}), "two": ("he walked home", {}), "x": ("she stays", {})}
+    built = build(tmp_path, corpus)
+    assert found(built, "walked") == ["two", "one"]
+    assert found(built, "walks") == ["one", "two"]
+
+
+def test_a_title_counts_besides_the_text(tmp_path: Path) -> None:
+    corpus: Corpus = {"text": ("about pools", {}), "both": ("about pools", {"title": "Pools"}), "no": ("other", {})}
+    assert found(build(tmp_path, corpus), "pools") == ["both", "text"]
+
+
+def test_scores_follow_bm25(tmp_path: Path) -> None:
+    import math
+
+    corpus: Corpus = {"a": ("zebra zebra common", {}), "b": ("common word here", {}), "c": ("other words too", {})}
+    for k1, b in ((1.2, 0.75), (1.5, 0.75), (0.5, 0.0)):
+        _, leg = build(tmp_path / f"{k1}-{b}", corpus, scoring=Scoring(k1=k1, b=b))
+        (_, score), *_ = leg.search(parse("zebra"), Filters(), 10).hits
+        # Four documents: the leg's own mark is one of them; all chunks have three words.
+        n, average = 4, 9 / 4
+        idf = math.log(1 + (n - 1 + 0.5) / (1 + 0.5))
+        assert score == pytest.approx(idf * 2 * (k1 + 1) / (2 + k1 * (1 - b + b * 3 / average)), rel=1e-4)
+
+
+def test_other_parameters_rank_as_the_built_in_ones_where_they_are_equal(tmp_path: Path) -> None:
+    _, standard = build(tmp_path)
+    again = TantivyLeg.open(tmp_path / "keyword", store_id="test", scoring=Scoring(k1=1.2 + 1e-12))
+    for query in ("connections pool", "getUserName max", "salaries whole general team", '"free database" error'):
+        expected = standard.search(parse(query), Filters(), 10)
+        actual = again.search(parse(query), Filters(), 10)
+        assert actual.hits == [(cid, pytest.approx(score, rel=1e-4)) for cid, score in expected.hits]
+
+
+def hits_of(leg: TantivyLeg, query: str) -> KeywordHits:
+    return leg.search(parse(query), Filters(), 10)
+
+
+def test_forms_and_unknown_terms_are_reported(built: tuple[MemoryStore, TantivyLeg]) -> None:
+    forms = hits_of(built[1], "connections unheardof").forms
+    assert set(forms["connections"]) == {"connection", "connecting", "connected"}
+    assert forms["unheardof"] == ()
+
+
+def test_the_leg_remembers_how_far_it_has_come(tmp_path: Path) -> None:
+    store, leg = build(tmp_path)
+    leg.close()
+    reopened = TantivyLeg.open(tmp_path / "keyword", store_id="test")
+    assert reopened.seq() == store.seq()
+    store.write([make_document(Resource(rid="new"), "a brand new thing", chunk_size=1800)], ["a"])
+    assert not hits_of(reopened, "brand").hits
+    assert catch_up(store, reopened)
+    assert hits_of(reopened, "brand").hits
+    assert not hits_of(reopened, "pool").hits
+    assert reopened.seq() == store.seq()
+    assert not catch_up(store, reopened)
+    assert reopened.cids() == {chunk.cid for rid in store.rids() for chunk in store.document(rid).chunks}  # type: ignore[union-attr]
+
+
+def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
+    store, leg = build(tmp_path)
+    before = leg.seq()
+    leg.apply(store.write([make_document(Resource(rid="new"), "half done", chunk_size=1800)]))
+    leg.close()
+    reopened = TantivyLeg.open(tmp_path / "keyword", store_id="test")
+    assert reopened.seq() == before
+    assert not hits_of(reopened, "half").hits
+
+
+def test_a_leg_of_another_store_is_not_believed(tmp_path: Path) -> None:
+    build(tmp_path)[1].close()
+    stranger = TantivyLeg.open(tmp_path / "keyword", store_id="another")
+    assert stranger.seq() == 0
+    assert not hits_of(stranger, "connection").hits
+
+
+def test_a_damaged_leg_says_so(tmp_path: Path) -> None:
+    build(tmp_path)[1].close()
+    (tmp_path / "keyword" / "meta.json").write_text("{ not json")
+    with pytest.raises(CorruptError, match="cannot be read"):
+        TantivyLeg.open(tmp_path / "keyword", store_id="test")
+
+
+def test_whole_resources_as_the_unit(tmp_path: Path) -> None:
+    long = (
+        "\n\n".join(f"Paragraph {i} about nothing. " + "filler " * 60 for i in range(20))
+        + "\n\nzebra here\n\nquagga there"
+    )
+    store, leg = build(tmp_path, {"long": (long, {}), "short": ("zebra", {})}, unit="page")
+    assert len(leg.cids()) == 2
+    hits = leg.search(parse("zebra quagga"), Filters(), 10).hits
+    assert len(hits) == 2
+    store.write([make_document(Resource(rid="long"), "now about lions", chunk_size=1800)])
+    catch_up(store, leg)
+    assert len(leg.search(parse("quagga"), Filters(), 10).hits) == 0

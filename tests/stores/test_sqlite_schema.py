@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from findling.domain.errors import CorruptError, FormatError, NotIndexedError, ReadOnlyError
+from findling.stores import schema
+from findling.stores.conformance_samples import PLAIN
+from findling.stores.sqlite import SqliteStore
+
+
+def _add_column(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE resources ADD COLUMN rank REAL NOT NULL DEFAULT 0.5")
+
+
+def _fail(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM resources")
+    raise RuntimeError("a migration that breaks")
+
+
+SECOND = schema.Migration(_add_column, min_reader=2)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store of format 1 with one document."""
+    path = tmp_path / "truth.db"
+    with SqliteStore.open(path) as store:
+        store.write([PLAIN])
+    return path
+
+
+@pytest.fixture
+def connection(path: Path) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(path, isolation_level=None)
+    yield connection
+    connection.close()
+
+
+def test_a_new_store_carries_its_numbers(connection: sqlite3.Connection) -> None:
+    header = schema.read_header(connection)
+    assert header[:3] == (schema.FORMAT, schema.FEATURE, schema.MIGRATIONS[-1].min_reader)
+    assert connection.execute("PRAGMA user_version").fetchone() == (schema.FORMAT,)
+    assert connection.execute("PRAGMA application_id").fetchone() == (schema.APPLICATION_ID,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_an_older_format_is_migrated_and_keeps_its_content(path: Path, connection: sqlite3.Connection) -> None:
+    migrations = (*schema.MIGRATIONS, SECOND)
+    header = schema.prepare(connection, "store", readonly=False, migrations=migrations)
+    assert (header.format, header.min_reader, header.seq) == (2, 2, 1)
+    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert connection.execute("SELECT rid, rank FROM resources").fetchall() == [(PLAIN.resource.rid, 0.5)]
+    assert schema.prepare(connection, "store", readonly=False, migrations=migrations) == header
+
+
+def test_a_new_store_goes_through_all_migrations(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "new.db", isolation_level=None)
+    header = schema.prepare(connection, "store", readonly=False, migrations=(*schema.MIGRATIONS, SECOND))
+    assert (header.format, header.min_reader, header.feature) == (2, 2, schema.FEATURE)
+    assert connection.execute("SELECT rank FROM resources").fetchall() == []
+    connection.close()
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(path: Path, connection: sqlite3.Connection) -> None:
+    migrations = (*schema.MIGRATIONS, SECOND, schema.Migration(_fail, min_reader=3))
+    with pytest.raises(RuntimeError):
+        schema.prepare(connection, "store", readonly=False, migrations=migrations)
+    assert schema.read_header(connection).format == 1
+    connection.close()
+    with SqliteStore.open(path) as store:
+        assert store.document(PLAIN.resource.rid) == PLAIN
+        assert store.integrity() == []
+
+
+def test_a_store_for_newer_readers_is_refused(path: Path, connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE header SET format = 9, min_reader = 9")
+    for readonly in (False, True):
+        with pytest.raises(FormatError, match="format 9") as caught:
+            SqliteStore.open(path, readonly=readonly)
+        assert "upgrade" in caught.value.hint
+
+
+def test_a_newer_format_that_we_can_read_is_not_written(path: Path, connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE header SET format = 9")
+    with SqliteStore.open(path, readonly=True) as store:
+        assert store.document(PLAIN.resource.rid) == PLAIN
+    with pytest.raises(FormatError):
+        SqliteStore.open(path)
+
+
+def test_an_older_format_cannot_be_migrated_read_only(connection: sqlite3.Connection) -> None:
+    with pytest.raises(ReadOnlyError, match="format 1"):
+        schema.prepare(connection, "store", readonly=True, migrations=(*schema.MIGRATIONS, SECOND))
+    assert schema.read_header(connection).format == 1
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    before = path.read_bytes()
+    for readonly in (False, True):
+        with pytest.raises(CorruptError, match="another program"):
+            SqliteStore.open(path, readonly=readonly)
+    assert path.read_bytes() == before
+
+
+def test_a_store_without_its_header_row_is_damaged(path: Path, connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM header")
+    with pytest.raises(CorruptError, match="header"):
+        SqliteStore.open(path)
+
+
+def test_an_empty_file_is_a_store_that_was_never_filled(tmp_path: Path) -> None:
+    path = tmp_path / "truth.db"
+    path.touch()
+    with pytest.raises(NotIndexedError):
+        SqliteStore.open(path, readonly=True)
+    with SqliteStore.open(path) as store:
+        assert store.seq() == 0
+
+
+def test_many_can_create_the_same_store_at_once(tmp_path: Path) -> None:
+    failures: list[BaseException] = []
+    start = threading.Barrier(8)
+
+    def create() -> None:
+        try:
+            start.wait(30)
+            with SqliteStore.open(tmp_path / "truth.db") as store:
+                assert store.seq() == 0
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=create) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []

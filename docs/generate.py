@@ -1,7 +1,6 @@
-"""Write docs/reference from the code: commands, settings, errors, skip reasons, library, JSON.
+"""Write docs/reference from the code: commands, settings, errors, skip reasons, library, JSON, modules.
 
-python docs/generate.py            write the pages
-python docs/generate.py --check    write nothing; exit code 1 when a page differs from the code
+`python docs/generate.py` writes the pages; `--check` writes nothing and exits with 1 when a page differs from the code.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
-from generate_types import json_page, library_page
+from generate_types import json_page, library_page, modules_page
 from markdown_tables import code, codes, table
 
 from findling.domain.errors import FindlingError
@@ -33,19 +32,19 @@ def main(args: list[str]) -> int:
     if args not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
         return 2
-    stale = []
+    differing = []
     for name, make in PAGES.items():
         text = f"{NOTICE}\n\n" + "\n".join(make()).rstrip("\n") + "\n"
         page = FOLDER / name
         if page.exists() and page.read_text(encoding="utf-8") == text:
             continue
-        stale.append(name)
+        differing.append(name)
         if not args:
             FOLDER.mkdir(exist_ok=True)
             page.write_text(text, encoding="utf-8", newline="\n")
     verb = "out of date, run `make docs`" if args else "written"
-    print(f"{verb}: {', '.join(stale)}" if stale else "all pages are up to date")
-    return 1 if stale and args else 0
+    print(f"{verb}: {', '.join(differing)}" if differing else "all pages are up to date")
+    return 1 if differing and args else 0
 
 
 # Commands
@@ -263,6 +262,7 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "skip-reasons.md": skip_reasons_page,
     "library.md": library_page,
     "json.md": json_page,
+    "modules.md": modules_page,
 }
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""The reference pages that describe types: the public library, and answers as JSON."""
+"""The reference pages that describe the Python side: the public library, answers as JSON, the modules."""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import json
@@ -20,10 +21,21 @@ from findling.domain.results import Hit, IndexReport, Line, Receipt, SearchAnswe
 from findling.faces.cli.documents import answer_document, answer_stream
 from findling.service.engine import Check, Status
 
-__all__ = ["json_page", "library_page"]
+__all__ = ["json_page", "library_page", "modules_page"]
 
 MEANINGS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("fields.toml").read_text(encoding="utf-8"))
 """Class → field → what the field means."""
+
+EXAMPLE = """\
+import findling
+
+with findling.open("notes") as engine:
+    answer = engine.search("session expiry", limit=5)
+    for hit in answer:
+        print(hit.path, hit.line_start, hit.score)"""
+
+LAYERS = ("faces", "service", "pipelines", "stores", "models", "sources", "ranking", "text", "domain")
+"""The packages from the top down, in the order of the arrows."""
 
 SHOWN_ROOT = Path("/home/me/project")
 
@@ -33,7 +45,7 @@ def library_page() -> Iterator[str]:
     yield "# Library"
     yield ""
     yield "```python"
-    yield inspect.cleandoc((findling.__doc__ or "").partition("\n")[2])
+    yield EXAMPLE
     yield "```"
     yield ""
     yield "These names are public; everything else may change without notice."
@@ -50,12 +62,24 @@ def library_page() -> Iterator[str]:
         yield from _class(kind, 3)
 
 
+def modules_page() -> Iterator[str]:
+    """Every module in the words of its own docstring."""
+    yield "# Modules"
+    yield ""
+    package = Path(findling.__file__).parent
+    for folder in LAYERS:
+        yield from (f"## {folder}", "", _first_paragraph(package / folder / "__init__.py"), "")
+        modules = [path for path in sorted((package / folder).rglob("*.py")) if path.name != "__init__.py"]
+        rows = [(code(path.relative_to(package).as_posix()), _first_paragraph(path)) for path in modules]
+        yield from table(("module", "holds"), rows) if rows else ("Empty so far.", "")
+
+
 def json_page() -> Iterator[str]:
     """What `--json` and `--jsonl` print."""
     yield "# JSON"
     yield ""
-    yield "`findling search QUERY --json` prints one document; with `--queries` a list of them. `schema` comes first and"
-    yield "is raised when a key changes its meaning or goes away; new keys may come at any time. Paths are relative to"
+    yield "`findling search QUERY --json` prints one document; with `--queries` a list of them. `schema` comes first"
+    yield "and rises when a key changes its meaning or goes away; new keys may come at any time. Paths are relative to"
     yield "`root`. `SearchAnswer.to_dict` gives the same without `root`."
     yield ""
     yield from ("```json", _compact(answer_document(SAMPLE, SHOWN_ROOT)), "```", "")
@@ -146,6 +170,12 @@ def _class(kind: type, depth: int) -> Iterator[str]:
             continue
         shown = name if isinstance(member, property) else _signature(member, name)
         yield from (f"- `{shown}`", "", *(f"  {line}".rstrip() for line in _doc(member)))
+
+
+def _first_paragraph(module: Path) -> str:
+    """The first paragraph of a module's docstring, as one line."""
+    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8"))) or ""
+    return " ".join(docstring.partition("\n\n")[0].split())
 
 
 def _doc(thing: object) -> Iterator[str]:

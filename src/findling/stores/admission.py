@@ -26,14 +26,14 @@ def check_document(document: Document) -> None:
         )
     length = len(text)
     previous = -1
-    for chunk in document.chunks:
-        if not 0 <= chunk.cid < CID_LIMIT:
-            raise InvalidValueError(f"chunk id {chunk.cid} of {resource.rid!r} is not between 0 and 2**63 - 1")
-        if not 0 <= chunk.start <= chunk.end <= length:
-            raise InvalidValueError(f"chunk {chunk.cid} of {resource.rid!r} lies outside the {length} characters")
-        if chunk.ordinal <= previous:
+    for cid, _, ordinal, start, end, _, _, _ in document.chunks:
+        if not 0 <= cid < CID_LIMIT:
+            raise InvalidValueError(f"chunk id {cid} of {resource.rid!r} is not between 0 and 2**63 - 1")
+        if not 0 <= start <= end <= length:
+            raise InvalidValueError(f"chunk {cid} of {resource.rid!r} lies outside the {length} characters")
+        if ordinal <= previous:
             raise InvalidValueError(f"the chunks of {resource.rid!r} are not in the order of their ordinals")
-        previous = chunk.ordinal
+        previous = ordinal
     if len({chunk.cid for chunk in document.chunks}) < len(document.chunks):
         raise InvalidValueError(f"two chunks of {resource.rid!r} have the same id")
 

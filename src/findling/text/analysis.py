@@ -1,11 +1,12 @@
 """Text into terms: the one analysis that indexing, querying and highlighting share.
 
-A text becomes words (Unicode letters, digits and marks; `_` joins), and each word becomes one or more terms:
+A text becomes words (runs of Unicode letters, digits and marks), and each word becomes one or more terms:
 
-    getUserName   → getusername get user name       MAX_VALUE → maxvalue max value
-    IPv6Address   → ipv6address ipv6 ip v 6 address x509      → x509 x 509
-    Überprüfung   → uberprufung                     数据库    → 数据 据库 库
+    getUserName   → getusername get user name          MAX_VALUE → max value
+    IPv6Address   → ipv6address ipv6 ip v 6 address    x509      → x509 x 509
+    Überprüfung   → uberprufung                        数据库    → 数据 据库 库
 
+What is written with separators (MAX_VALUE, node.js, well-known) is found as a whole by its terms standing in a row.
 Terms are whole words, never stems: inflected forms are gathered from the index's own vocabulary when a query is
 asked (see `stemming`), so exact phrases, prefixes and spelling suggestions keep working on real words.
 """
@@ -17,7 +18,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["FINGERPRINT", "STOP_WORDS", "WordSpan", "index_form", "terms", "word_spans"]
+__all__ = ["FINGERPRINT", "STOP_WORDS", "WordSpan", "index_form", "is_compound", "terms", "word_spans"]
 
 FINGERPRINT = "words:1"
 """Changes with every change to the terms that a text gives; an index made under another one is rebuilt."""
@@ -31,8 +32,8 @@ STOP_WORDS = frozenset(
 _LONGEST_WORD = 128
 """Longer runs of letters are encoded data, not words: nobody searches for them and each would be a new term."""
 
-_CACHE_LIMIT = 150_000
-"""Words remembered at once, about 25 MB: a 118 MB source tree has 334,000 different words, most of them once."""
+_CACHE_LIMIT = 250_000
+"""Words remembered at once, about 35 MB: a source tree of 118 MB has 190,000 different words."""
 
 
 def index_form(text: str) -> str:
@@ -47,6 +48,11 @@ def terms(text: str) -> list[str]:
     return index_form(text).split()
 
 
+def is_compound(word: str) -> bool:
+    """Whether what was typed as one word is written with separators inside, as in node.js or MAX_VALUE."""
+    return len(_words(word)) > 1
+
+
 class WordSpan(NamedTuple):
     """Where a word stands in the original text, and the terms it gives."""
 
@@ -57,11 +63,13 @@ class WordSpan(NamedTuple):
 
 def word_spans(text: str) -> Iterator[WordSpan]:
     """The words of the text with their places, for highlighting; unspaced scripts give one span per term."""
+    if text.isascii():
+        for match in _ASCII_WORD.finditer(text):
+            yield WordSpan(match.start(), match.end(), _terms_of[match.group()].split())
+        return
     for match in _word_pattern().finditer(text):
         word = match.group()
-        if word.isascii():
-            yield WordSpan(match.start(), match.end(), _terms_of[word].split())
-        elif _UNSPACED.search(word):
+        if _UNSPACED.search(word):
             yield from _unspaced_spans(word, match.start())
         else:
             yield WordSpan(match.start(), match.end(), terms(word))
@@ -72,7 +80,7 @@ class _Separators(dict[int, int | str | None]):
 
     def __missing__(self, code: int) -> int | str | None:
         category = unicodedata.category(chr(code))
-        value: int | str | None = code if category[0] in "LNM" or code == 0x5F else " "
+        value: int | str | None = code if category[0] in "LNM" else " "
         if category == "Cf":  # joiners and soft hyphens stand inside words
             value = None
         self[code] = value
@@ -114,9 +122,9 @@ _MOST_PARTS = 8
 
 
 def _ascii_terms(word: str) -> list[str]:
-    whole = word.replace("_", "").lower()
-    if not whole or len(whole) > _LONGEST_WORD:
+    if not word or len(word) > _LONGEST_WORD:
         return []
+    whole = word.lower()
     parts: list[str] = []
     for subword in _SUBWORD.findall(word):
         parts.append(subword.lower())
@@ -124,7 +132,7 @@ def _ascii_terms(word: str) -> list[str]:
             parts.extend(piece.lower() for piece in _LETTERS_OR_DIGITS.findall(subword))
     if len(parts) > _MOST_PARTS:
         return [whole]
-    return [whole, *parts] if parts[:1] != [whole] else parts
+    return parts if parts[0] == whole else [whole, *parts]
 
 
 # Scripts written without spaces between words, and Hangul, whose particles are glued to the noun.
@@ -162,8 +170,8 @@ def _spaced_terms(run: str) -> list[str]:
     plain = _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFD", run)).translate(_UNDECOMPOSED)
     if plain.isascii():
         return _ascii_terms(plain)
-    folded = unicodedata.normalize("NFC", plain.casefold()).replace("_", " ")
-    return [part for part in folded.split() if len(part) <= _LONGEST_WORD]
+    folded = unicodedata.normalize("NFC", plain.casefold())
+    return [folded] if len(folded) <= _LONGEST_WORD else []
 
 
 def _bigrams(run: str) -> list[str]:
@@ -181,6 +189,7 @@ def _unspaced_spans(word: str, offset: int) -> Iterator[WordSpan]:
             yield WordSpan(start + i, start + i + len(bigram), [bigram])
 
 
+_ASCII_WORD = re.compile("[A-Za-z0-9]+")
 _pattern: re.Pattern[str] | None = None
 
 
@@ -195,5 +204,5 @@ def _word_pattern() -> re.Pattern[str]:
         )
         rest = "\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3\u3099\u309a"
         joiners = "\u00ad\u200c\u200d"
-        _pattern = re.compile(f"[\\w{marks}{indic}{rest}{joiners}]+")
+        _pattern = re.compile(f"(?:[^\\W_]|[{marks}{indic}{rest}{joiners}])+")
     return _pattern

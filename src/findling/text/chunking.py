@@ -29,5 +29,5 @@ def chunk_text(text: str, lang: str, size: int = 1800) -> list[Piece]:
 
 
 def _with_plain_breaks(text: str) -> str:
-    """The text with `\\n` as its only break, at equal length; blank lines become `\\n\\n`, which is what cuts look for."""
+    """The text with `\\n` as its only break, at equal length; a blank line is `\\n\\n`, which is what cuts look for."""
     return with_plain_breaks(text.replace("\r\n\r\n", "  \n\n")) if "\r" in text else text

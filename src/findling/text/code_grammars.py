@@ -35,7 +35,7 @@ def _words(words: str) -> str:
 
 
 _NO_CALL = r"(?!(?:if|for|foreach|while|switch|catch|return|else|do|with|new|await|throw|using|lock|case|yield)\b)"
-_ARGUMENTS = r"\((?:[^()\n;]|\([^()\n;]*+\))*+\)"
+_ARGUMENTS = r"\((?:[^()\n;]++|\([^()\n;]*+\))*+\)"
 
 _PYTHON = r"(?:def|class|async def|if(?= __name__)) \w++(?= ?[(:\[=])"
 
@@ -54,11 +54,12 @@ _JAVASCRIPT = (
 
 _GO = r"(?<=\n)(?:func (?:\([^)\n]*+\) ?)?\w++|type \w++(?: (?:struct|interface))?|(?:var|const)\b(?: \w++)?)"
 
+_RUST_PUB = r"(?:pub(?:\([\w: ]++\))? )?+"
 _RUST = (
-    r"(?:pub(?:\([\w: ]++\))? )?+"
-    r"(?:(?:(?:default|async|const|unsafe|extern(?: \"[^\"\n]*+\")?) )*+fn \w++|(?:struct|enum|trait|union|mod|type) \w++)"
+    rf"{_RUST_PUB}(?:(?:default|async|const|unsafe|extern(?: \"[^\"\n]*+\")?) )*+fn \w++"
+    rf"|{_RUST_PUB}(?:struct|enum|trait|union|mod|type) \w++"
     r"|(?:unsafe )?impl\b[^\n{]*+|macro_rules! \w++"
-    r"|(?<=\n)(?:pub(?:\([\w: ]++\))? )?+(?:const|static)(?: mut)? \w++"
+    rf"|(?<=\n){_RUST_PUB}(?:const|static)(?: mut)? \w++"
 )
 
 _JAVA_WORD = (
@@ -71,7 +72,7 @@ _JAVA = (
 )
 
 _CSHARP_WORD = (
-    "public protected private internal static sealed abstract virtual override async partial readonly extern unsafe new"
+    "public protected private internal static sealed abstract virtual override async partial readonly extern unsafe"
 )
 _CSHARP = (
     rf"{_words(_CSHARP_WORD)}(?:class|interface|enum|record|struct|namespace|delegate)\b[ \t]++[\w.<>]++"
@@ -95,9 +96,10 @@ _PHP = (
     rf"{_words('abstract final public private protected static readonly')}"
     r"(?:function &?\w++|(?:class|interface|trait|enum) \w++)|(?<=\n)namespace [\w\\]++"
 )
+_SWIFT_WORDS = "public private fileprivate internal open static final override mutating indirect convenience required"
 _SWIFT = (
-    rf"{_words('public private fileprivate internal open static final override mutating class indirect convenience required')}"
-    r"(?:func [^\s(<]++|(?:class|struct|enum|protocol|extension|actor) [\w.]++|init\b[?!]?(?=[(<])|deinit\b)"
+    rf"{_words(_SWIFT_WORDS)}"
+    r"(?:(?:class )?func [^\s(<]++|(?:class|struct|enum|protocol|extension|actor) [\w.]++|init\b[?!]?(?=[(<])|deinit\b)"
 )
 _KOTLIN_WORDS = (
     "public private protected internal open abstract final override suspend inline data sealed enum annotation "

@@ -61,9 +61,13 @@ _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 def _skip_blank_lines(text: str, start: int, end: int) -> int:
     if start >= end or not text[start].isspace():
         return start
-    match = _WHITESPACE.match(text, start, end)
-    first = match.end() if match else start
+    first = _skip_whitespace(text, start, end)
     return first if first == end else max(start, text.rfind("\n", start, first) + 1)
+
+
+def _skip_whitespace(text: str, start: int, end: int) -> int:
+    match = _WHITESPACE.match(text, start, end)
+    return match.end() if match else start
 
 
 def _outside_blocks(start: int, cut: int, size: int, blocks: Sequence[Span]) -> int:
@@ -79,14 +83,15 @@ def _outside_blocks(start: int, cut: int, size: int, blocks: Sequence[Span]) -> 
 
 def _cut(text: str, start: int, limit: int) -> int:
     """Where to end a window that begins at `start`; a cut that leaves less than a quarter is the last choice."""
-    floor = start + (limit - start) // 4
+    content = min(_skip_whitespace(text, start, limit), limit - 1)
+    floor = max(start + (limit - start) // 4, content)
     for find in (_after_paragraph, _after_line, _after_sentence, _after_space):
         if (cut := find(text, floor, limit)) > start:
             return cut
     for find in (_after_line, _after_space):
-        if (cut := find(text, start, floor)) > start:
+        if (cut := find(text, content, floor)) > start:
             return cut
-    return _between_words(text, start, limit)
+    return _between_words(text, content, limit)
 
 
 def _after_paragraph(text: str, floor: int, limit: int) -> int:

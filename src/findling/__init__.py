@@ -1,12 +1,12 @@
 """Search over what you already have; every result says why it is there.
 
-    import findling
+import findling
 
-    with findling.open("docs") as engine:
-        engine.index()
-        answer = engine.search("how is a stale index noticed")
-        for hit in answer:
-            print(hit.path, hit.line_start, hit.score)
+with findling.open("docs") as engine:
+    engine.index()
+    answer = engine.search("how is a stale index noticed")
+    for hit in answer:
+        print(hit.path, hit.line_start, hit.score)
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from findling.faces.cli.documents import answer_document, answer_stream, dump
 from findling.faces.cli.rendering import View, highlight, make_view, render_files, render_text, render_vimgrep
 
 ROOT = Path("/work/project")
-PIPED = View(ROOT)
-COLORED = View(ROOT, color=True, terminal=True)
+PIPED = View(ROOT, here=ROOT)
+COLORED = View(ROOT, here=ROOT, color=True, terminal=True)
 
 
 def make_hit(path: str, *lines: Line, score: float = 0.5, heading: tuple[str, ...] = (), **given: object) -> Hit:
@@ -195,7 +195,7 @@ def test_a_file_cannot_drive_the_terminal() -> None:
 
 
 def test_links_only_where_they_work() -> None:
-    view = COLORED._replace(editor_uri="edit://{path}?{line}", root=ROOT / "a b")
+    view = COLORED._replace(editor_uri="edit://{path}?{line}", root=ROOT / "a b", here=ROOT / "a b")
     text = render_text(make_answer(GUIDE), view)
     address = "edit:///work/project/a%20b/docs/guide.md?9"
     assert text.startswith(f"\x1b]8;;{address}\x1b\\\x1b[35mdocs/guide.md:9\x1b[0m\x1b]8;;\x1b\\")
@@ -205,13 +205,14 @@ def test_links_only_where_they_work() -> None:
 
 def test_paths_are_seen_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "project"
-    (root / "docs").mkdir(parents=True)
-    (tmp_path / "elsewhere").mkdir()
+    for folder in (root / "docs", root / "src", tmp_path / "elsewhere"):
+        folder.mkdir(parents=True)
     answer = make_answer(GUIDE)
     for folder, wanted in (
         (root, "docs/guide.md"),
         (tmp_path, "project/docs/guide.md"),
-        (root / "docs", "../docs/guide.md"),
+        (root / "docs", "guide.md"),
+        (root / "src", "../docs/guide.md"),
         (tmp_path / "elsewhere", "../project/docs/guide.md"),
     ):
         monkeypatch.chdir(folder)
@@ -219,13 +220,14 @@ def test_paths_are_seen_from_the_current_folder(tmp_path: Path, monkeypatch: pyt
         assert shown == wanted
         assert (folder / shown).resolve() == root / "docs" / "guide.md"
     monkeypatch.chdir(tmp_path)
-    assert make_view(Path("/"), color=False, terminal=False).base == "/"
+    assert render_files(answer, make_view(Path("/"), color=False, terminal=False)) == "/docs/guide.md\n"
 
 
 def test_a_root_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("login\n")
     view = make_view(tmp_path / "notes.txt", color=False, terminal=False)
-    assert render_files(make_answer(make_hit("")), view) == "notes.txt\n"
+    assert render_files(make_answer(make_hit("notes.txt")), view) == "notes.txt\n"
 
 
 def test_what_is_no_file_goes_by_its_id() -> None:

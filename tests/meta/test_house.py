@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
 MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"))
 
 MOST_LINES = 400
-THIRD_PARTY_OF_A_SEARCH = {"click", "tantivy", "Stemmer", "platformdirs"}
+THIRD_PARTY_OF_A_SEARCH = {"click", "tantivy", "Stemmer", "cython_runtime", "platformdirs"}
 NEVER_IN_A_SEARCH = {
     "asyncio", "numpy", "pydantic", "rich", "fastapi", "multiprocessing", "concurrent", "unittest", "http", "email",
     "ssl", "socket", "difflib", "tomllib", "importlib.metadata", "urllib.request", "xml", "hypothesis", "pytest",

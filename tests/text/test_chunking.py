@@ -19,7 +19,14 @@ FRAGMENTS = [
     *["# Title\n", "## Sub\n", "Title\n=====\n", "---\n", "====\nOver\n====\n", "== A\n", "* Org\n", "#+BEGIN_SRC\n"],
     *["```\n", "````python\n", "~~~\n", "----\n", "#+END_SRC\n", ".. _label:\n", "key: value\n"],
     *["def f(x):\n", "async def g():\n", "class A:\n", "    def m(self):\n", "@decorator\n", "@call(\n", ")\n"],
-    *["function f() {\n", "export default class B {\n", "}\n", "pub fn f() {\n", "func (t *T) M() {\n", "int main(void)\n"],
+    *[
+        "function f() {\n",
+        "export default class B {\n",
+        "}\n",
+        "pub fn f() {\n",
+        "func (t *T) M() {\n",
+        "int main(void)\n",
+    ],
     *["// comment\n", "/* open\n", " */\n", "# comment\n", "#[derive(X)]\n"],
     *["word ", "A sentence. ", "日本語。", "e\u0301", "👩\u200d👩", "x" * 50, "word " * 30],
 ]
@@ -103,7 +110,10 @@ def test_windows_line_breaks_in_code_and_paragraphs() -> None:
     first, second = "@decorator\r\ndef first(a):\r\n    return 1", "class Second:\r\n    third = 3"
     pieces = chunk_text(text, "python", 48)
     assert [text[piece.start : piece.end] for piece in pieces] == ["x = 1", first, second]
-    assert [text[piece.start : piece.end] for piece in chunk_text(text, "text", 60)] == [f"x = 1\r\n\r\n\r\n{first}", second]
+    assert [text[piece.start : piece.end] for piece in chunk_text(text, "text", 60)] == [
+        f"x = 1\r\n\r\n\r\n{first}",
+        second,
+    ]
 
 
 def test_only_real_line_breaks_end_a_line() -> None:

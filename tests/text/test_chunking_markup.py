@@ -50,7 +50,9 @@ def test_a_fence_is_closed_by_its_own_kind_only() -> None:
 
 
 def test_fences_in_lists_and_quotes_are_seen() -> None:
-    text = f"# Guide\n{FILLER}\n- ```\n# one\n  ```\n\n> ```\n# two\n> ```\n\n1. ~~~\n# three\n   ~~~\n\n## Next\n{FILLER}"
+    text = (
+        f"# Guide\n{FILLER}\n- ```\n# one\n  ```\n\n> ```\n# two\n> ```\n\n1. ~~~\n# three\n   ~~~\n\n## Next\n{FILLER}"
+    )
     assert headings(text, "markdown") == [("Guide",), ("Guide", "Next")]
 
 
@@ -211,3 +213,25 @@ def test_long_titles_are_shortened() -> None:
     (heading,) = headings("# " + "word " * 60 + "\n\ntext", "markdown", 1000)
     assert len(heading[0]) == 120
     assert heading[0].endswith("…")
+
+
+@pytest.mark.parametrize("lang", ["markdown", "rst", "asciidoc", "org"])
+def test_hostile_texts_take_no_longer_than_others(lang: str) -> None:
+    """Each of these took minutes if a line could lead back over all the lines before it."""
+    for unit in (
+        "#\n",
+        "`",
+        "```\n",
+        "=\n",
+        "a\n==\n",
+        "--\n",
+        ">",
+        "<a >\n",
+        ".. _a:\n",
+        "[a]\n",
+        "\n",
+        "* \n",
+        "a\n----\n",
+    ):
+        chunk_text(unit * 20_000 + "# Title\n=======\n", lang)
+        chunk_text("---\na: 1\n" + unit * 20_000, lang)

@@ -37,7 +37,7 @@ class IndexOptions:
     """How files become documents."""
 
     rules: Rules = field(default_factory=Rules)
-    chunk_size: int = 1800
+    chunk_size: int = 2400
     batch_bytes: int = 8 << 20
 
 
@@ -62,15 +62,18 @@ def file_rid(path: str) -> str:
     return f"file:{path}"
 
 
-def survey(store: TruthStore, root: Path, rules: Rules) -> Survey:
-    """Compare the tree with the index by size and time of change; reads no file and writes nothing."""
+def survey(store: TruthStore, root: Path, rules: Rules, only: str = "") -> Survey:
+    """Compare the tree, or one path of it, with the index by size and time of change.
+
+    Reads no file and writes nothing.
+    """
     known = store.fingerprints()
     refused = store.refusals()
     gone = set(known)
     changed: list[FoundFile] = []
     skipped: list[SkippedPath] = []
     unchanged = 0
-    for entry in scan(str(root), rules):
+    for entry in scan(str(root), rules, only):
         if isinstance(entry, SkippedPath):
             skipped.append(entry)
             continue
@@ -190,7 +193,7 @@ class _Update:
         path = found.path
         known = self._found.known.get(path)
         try:
-            file = read_text(str(self._root / path) if path else str(self._root), self._options.rules.max_file_size)
+            file = read_text(f"{self._root}/{path}", self._options.rules.max_file_size)
         except UnreadableError as error:
             self._skipped.append(SkippedPath(path, error.reason, error.detail, found.size, found.mtime_ns))
             if known is not None:

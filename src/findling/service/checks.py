@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import CorruptError
+from findling.service.opened import OpenedWorkspace
 from findling.stores.keyword import TantivyLeg
 from findling.stores.sqlite import SqliteStore
 
@@ -26,14 +27,15 @@ class Finding(NamedTuple):
     hint: str
 
 
-def check_workspace(home: Path, store: SqliteStore, open_leg: Callable[[], TantivyLeg]) -> Iterator[Finding]:
+def check_workspace(files: OpenedWorkspace) -> Iterator[Finding]:
     """Examine every part of a workspace, one finding each."""
+    home, store = files.folder, files.store
     problems = store.integrity()
     yield Finding(
         "truth store", f"sound, {store.counts()['chunks']} chunks", "; ".join(problems), "findling index --rebuild"
     )
     try:
-        yield from _check_leg(store, open_leg())
+        yield from _check_leg(store, files.leg)
     except CorruptError as error:
         yield Finding("keyword leg", "", error.message, "findling repair")
     yield _check_modes(home)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.stores.sqlite import SqliteStore
 
 __all__ = ["STORE_FILE", "Workspace", "home_folder", "locate"]
 
@@ -16,11 +17,15 @@ STORE_FILE = "index.sqlite"
 
 
 class Workspace(NamedTuple):
-    """A folder with an index, the root it indexes, and the part of that root that was asked for ("" for all)."""
+    """A folder with an index, the root it indexes, and the part of that root that was asked for ("" for all).
+
+    `only` names the one file below the root that is indexed, when the workspace was made for a single file.
+    """
 
     folder: Path
     root: Path
-    scope: str
+    scope: str = ""
+    only: str = ""
 
 
 def locate(path: str | Path, *, home: Path, name: str = "") -> Workspace:
@@ -35,15 +40,32 @@ def locate(path: str | Path, *, home: Path, name: str = "") -> Workspace:
     except (OSError, RuntimeError) as error:
         raise PathNotFoundError(f"there is no {path}", hint="name a folder or file that exists") from error
     if name:
-        if not re.fullmatch(r"[\w][\w.-]*", name):
-            raise InvalidValueError(f"{name!r} is no workspace name", hint="use letters, digits, dot, dash, underscore")
-        return Workspace(home / name, target, "")
+        return _named(home / name, target)
     for root in (target, *target.parents):
         folder = home / _folder_name(root)
         if (folder / STORE_FILE).exists():
-            scope = "" if root == target else target.relative_to(root).as_posix()
-            return Workspace(folder, root, scope)
-    return Workspace(home / _folder_name(target), target, "")
+            return _on(folder, root, target)
+    return _on(home / _folder_name(target), target, target)
+
+
+def _on(folder: Path, root: Path, target: Path) -> Workspace:
+    if root.is_file():
+        return Workspace(folder, root.parent, only=root.name)
+    return Workspace(folder, root, "" if root == target else target.relative_to(root).as_posix())
+
+
+def _named(folder: Path, target: Path) -> Workspace:
+    if not re.fullmatch(r"\w[\w.-]*", folder.name):
+        raise InvalidValueError(
+            f"{folder.name!r} is no workspace name", hint="use letters, digits, dot, dash and underscore"
+        )
+    if not (folder / STORE_FILE).exists():
+        return _on(folder, target, target)
+    # What a named workspace indexes was settled when it was made; a path inside it narrows the search.
+    with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
+        root = Path(store.get_meta("root") or target)
+    inside = target == root or root in target.parents
+    return _on(folder, root, target if inside else root)
 
 
 def home_folder(configured: str) -> Path:

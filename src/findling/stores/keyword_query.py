@@ -15,9 +15,9 @@ from findling.domain.resources import Resource
 from findling.text.analysis import is_compound, terms
 from findling.text.stemming import forms_prefix, same_stem
 
-__all__ = ["K1", "B", "KeywordQuery", "Scoring", "scope_tokens"]
+__all__ = ["STANDARD_B", "STANDARD_K1", "KeywordQuery", "Scoring", "scope_tokens"]
 
-K1, B = 1.2, 0.75
+STANDARD_K1, STANDARD_B = 1.2, 0.75
 """tantivy's built-in parameters."""
 
 _OTHER_FORMS = 0.2
@@ -41,8 +41,8 @@ _VOCABULARY_WINDOW = 4000
 class Scoring:
     """Parameters of BM25 and the weight of each field."""
 
-    k1: float = K1
-    b: float = B
+    k1: float = STANDARD_K1
+    b: float = STANDARD_B
     weights: Mapping[str, float] = field(
         default_factory=lambda: {"body": 1.0, "title": 0.5, "heading": 0.5, "path": 0.5, "tags": 0.5}
     )
@@ -50,7 +50,7 @@ class Scoring:
     @property
     def is_standard(self) -> bool:
         """Whether tantivy's own scores are right as they are."""
-        return (self.k1, self.b) == (K1, B)
+        return (self.k1, self.b) == (STANDARD_K1, STANDARD_B)
 
 
 def scope_tokens(resource: Resource) -> list[str]:
@@ -144,7 +144,7 @@ class KeywordQuery:
         if len(parts) < 2:
             return parts[0] if parts else None
         if is_compound(text):
-            in_a_row = Query.phrase_query(self._schema, "body", words)
+            in_a_row = Query.phrase_query(self._schema, "body", [*words])
             parts.append(Query.boost_query(in_a_row, _IN_A_ROW))
         return Query.boolean_query([(Occur.Should, part) for part in parts])
 
@@ -183,7 +183,7 @@ class KeywordQuery:
             return self._in_all_fields(words[0], 1.0) if self._spread(words[0]) else None
         clauses = []
         for name in ("body", "title"):
-            query = Query.phrase_query(self._schema, name, words)
+            query = Query.phrase_query(self._schema, name, [*words])
             clauses.append((Occur.Should, Query.boost_query(query, self._scoring.weights[name])))
         return Query.boolean_query(clauses)
 

@@ -59,17 +59,17 @@ class _Stretch(NamedTuple):
 
 def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:
     """Pieces of a stretch that is too large for one, cut at the outermost definitions in it."""
+    text, definitions = code.text, code.definitions
     start, end, first, last = stretch
     if first == last or depth == _MAX_DEPTH:
         return _windows(code, start, end, scope)
     indents = code.indents[first:last]
     level = min(indents)
     members = [index for index, indent in enumerate(indents, first) if indent == level]
-    lines = [code.definitions[index][0] for index in members]
     # Most definitions stand below an empty line: nothing is attached and no line above has to be looked at.
     bounds = [
-        line if code.text[line - 2] == "\n" else _attached_start(code, index, line)
-        for index, line in zip(members, lines, strict=True)
+        line if text[(line := definitions[index][0]) - 2] == "\n" else _attached_start(code, index, line)
+        for index in members
     ]
     members.append(last)
     bounds.append(end)
@@ -82,7 +82,7 @@ def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -
     while bounds[position] < end:
         following = bisect_right(bounds, bounds[position] + code.size, position) - 1
         if following > position:
-            span = trim(code.text, bounds[position], bounds[following])
+            span = trim(text, bounds[position], bounds[following])
             pieces.append(Piece(*span, _heading(code, scope, members[position:following])))
         else:
             following = position + 1

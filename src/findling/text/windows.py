@@ -30,9 +30,9 @@ def windows(text: str, start: int, end: int, size: int, blocks: Sequence[Span] =
         cut = _cut(text, start, min(start + size, end - size // 4))
         if blocks:
             cut = min(end, _outside_blocks(start, cut, size, blocks))
-        spans.append(trim(text, start, cut))
+        spans.append((start, start + len(text[start:cut].rstrip())))
         start = _skip_blank_lines(text, cut, end)
-    spans.append(trim(text, start, end))
+    spans.append((start, start + len(text[start:end].rstrip())))
     return [span for span in spans if span[0] < span[1]]
 
 

@@ -26,10 +26,13 @@ _LONGEST_LINE = 400
 
 
 class View(NamedTuple):
-    """How an answer is shown: from which folder paths are seen, in colour or not, on a terminal or not."""
+    """How an answer is shown: from which folder paths are seen, in colour or not, on a terminal or not.
+
+    Paths of hits are relative to `root`; they are shown relative to `here`, or absolute without it.
+    """
 
     root: Path
-    base: str = ""
+    here: Path | None = None
     color: bool = False
     terminal: bool = False
     editor_uri: str = ""
@@ -38,12 +41,12 @@ class View(NamedTuple):
 
 def make_view(root: Path, *, color: bool, terminal: bool, editor_uri: str = "", explain: bool = False) -> View:
     """A view from the current folder: paths are relative to it unless the absolute ones are shorter."""
+    folder, here = root.parent if root.is_file() else root, Path.cwd()
     try:
-        relative = os.path.relpath(root)
+        is_near = len(os.path.relpath(folder, here)) <= len(str(folder))
     except ValueError:  # another drive
-        relative = str(root)
-    base = relative if len(relative) <= len(str(root)) else str(root)
-    return View(root, "" if base == "." else base, color, terminal, editor_uri, explain)
+        is_near = False
+    return View(folder, here if is_near else None, color, terminal, editor_uri, explain)
 
 
 def render_text(answer: SearchAnswer, view: View) -> str:
@@ -77,7 +80,8 @@ def shown_path(hit: Hit, view: View) -> str:
     """Where the hit is, as seen from the current folder; the resource's id when it is no file."""
     if not hit.path and hit.type != "file":
         return hit.rid
-    return os.fspath(Path(view.base, hit.path))
+    path = view.root / hit.path
+    return str(path) if view.here is None else os.path.relpath(path, view.here)
 
 
 def highlight(text: str, spans: Iterable[tuple[int, int]], before: str, after: str) -> str:

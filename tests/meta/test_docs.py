@@ -1,0 +1,275 @@
+"""The documentation is true of the code: nothing is missing, nothing is made up, nothing leads nowhere."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import findling
+from findling.domain.errors import FindlingError
+from findling.faces.cli.main import cli, route
+from findling.service.settings import ENVIRONMENT, SETTINGS, Settings
+from findling.sources.discovery import REASONS
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCS = REPOSITORY / "docs"
+REFERENCE = DOCS / "reference"
+WRITTEN = [REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(DOCS.glob("*.md"))
+PAGES = [*WRITTEN, *sorted(REFERENCE.glob("*.md"))]
+
+
+def read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def named(page: Path) -> str:
+    return page.relative_to(REPOSITORY).as_posix()
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.M | re.S)
+
+
+def sections(page: Path) -> dict[str, str]:
+    """Heading → what stands below it."""
+    _, *parts = re.split(r"^#+ (.+)\n", read(page), flags=re.M)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+# The reference is that of the code
+
+
+def test_the_generated_reference_is_up_to_date() -> None:
+    command = [sys.executable, str(DOCS / "generate.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun `make docs` and commit the result"
+
+
+def test_the_generator_tells_and_mends_a_page_that_differs(tmp_path: Path) -> None:
+    """On a copy, because the real pages must stay as they are."""
+    for name in ("generate.py", "generate_types.py", "markdown_tables.py", "fields.toml"):
+        (tmp_path / name).write_text(read(DOCS / name), encoding="utf-8")
+
+    def generate(*args: str) -> tuple[int, str]:
+        command = [sys.executable, str(tmp_path / "generate.py"), *args]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    assert generate("--check")[0] == 1
+    assert not (tmp_path / "reference").exists()
+    assert generate()[0] == 0
+    assert generate("--check")[0] == 0
+    page = tmp_path / "reference" / "errors.md"
+    page.write_text(read(page) + "\nand more\n", encoding="utf-8")
+    code, output = generate("--check")
+    assert code == 1
+    assert "errors.md" in output
+    assert {path.name for path in (tmp_path / "reference").iterdir()} == {path.name for path in REFERENCE.iterdir()}
+
+
+def all_commands(command: click.Command = cli, name: str = "findling") -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            assert found is not None
+            yield from all_commands(found, f"{name} {inner}")
+
+
+@pytest.mark.parametrize(("name", "command"), [*all_commands()], ids=[name for name, _ in all_commands()])
+def test_every_command_and_option_is_documented(name: str, command: click.Command) -> None:
+    section = sections(REFERENCE / "commands.md")[name]
+    for option in command.params:
+        if isinstance(option, click.Option):
+            missing = [spelling for spelling in option.opts if not re.search(rf"`{spelling}[` ]", section)]
+            assert not missing
+            assert option.help, f"{option.opts} has no help"
+            assert option.help.replace("|", r"\|") in section
+
+
+def test_every_setting_and_variable_is_documented() -> None:
+    page = read(REFERENCE / "settings.md")
+    for setting in SETTINGS:
+        row = next(row for row in page.splitlines() if row.startswith(f"| `{setting.name}` |"))
+        assert f"`{setting.variable}`" in row
+        assert setting.help in row
+        assert ("User only" in row) == setting.user_only
+    for variable in ENVIRONMENT:
+        assert f"| `{variable.name}` |" in page
+
+
+def test_every_variable_that_the_code_reads_is_documented() -> None:
+    page = read(REFERENCE / "settings.md")
+    pattern = re.compile(r"""environ(?:\.get\(|\[)["']([A-Z][A-Z_]+)["']""")
+    used = {name for path in (REPOSITORY / "src").rglob("*.py") for name in pattern.findall(read(path))}
+    assert "NO_COLOR" in used
+    assert [name for name in sorted(used) if f"| `{name}` |" not in page] == []
+
+
+def all_errors(kind: type[FindlingError] = FindlingError) -> Iterator[type[FindlingError]]:
+    yield kind
+    for inner in kind.__subclasses__():
+        yield from all_errors(inner)
+
+
+def test_every_error_is_documented() -> None:
+    page = read(REFERENCE / "errors.md")
+    codes = [error.code for error in all_errors()]
+    assert len(set(codes)) == len(codes) > 10
+    for error in all_errors():
+        assert f"| `{error.code}` | `{error.__name__}` |" in page
+
+
+def test_every_skip_reason_is_documented() -> None:
+    page = read(REFERENCE / "skip-reasons.md")
+    for reason, meaning in REASONS.items():
+        assert f"| `{reason}` | {meaning} |" in page
+
+
+def test_every_public_name_is_documented() -> None:
+    found = sections(REFERENCE / "library.md")
+    assert [name for name in findling.__all__ if name not in found] == []
+    methods = [name for name in vars(findling.Engine) if not name.startswith("_")]
+    assert [name for name in methods if f"- `{name}(" not in found["Engine"]] == []
+
+
+# The pages are true
+
+
+def command_lines(page: Path) -> Iterator[str]:
+    """Every call of findling that a page shows, in blocks for a shell and inside sentences."""
+    for block in blocks(page, "sh"):
+        yield from (line for line in block.splitlines() if "findling" in line)
+    for block in blocks(page, "text"):
+        yield from (line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ findling"))
+    prose = re.sub(r"^```.*?^```", "", read(page), flags=re.M | re.S)
+    yield from re.findall(r"`(findling [^`]+)`", prose)
+
+
+def arguments_of(line: str) -> list[str]:
+    """The words behind `findling`, up to a pipe, a redirection or the end of the command."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    words = list(lexer)
+    words = words[words.index("findling") + 1 :]
+    ends = [position for position, word in enumerate(words) if set(word) <= set("|&;<>")]
+    return words[: ends[0]] if ends else words
+
+
+def parse(args: list[str]) -> click.Context | None:
+    """Let click read the arguments, command by command, and run nothing; `None` for a bare name of a group."""
+    name, *rest = route(args)
+    command = cli.get_command(click.Context(cli), name)
+    while isinstance(command, click.Group):
+        if not rest:
+            return None
+        name, *rest = rest
+        command = command.get_command(click.Context(command), name)
+    assert command is not None, f"there is no command {name}"
+    return command.make_context(name, rest)
+
+
+SHOWN = [(page, line) for page in WRITTEN for line in command_lines(page)]
+
+
+def test_command_lines_are_found() -> None:
+    assert len({line for page, line in SHOWN if page.name == "README.md"}) >= 6
+    assert len(SHOWN) > 40
+
+
+@pytest.mark.parametrize(("page", "line"), SHOWN, ids=[f"{named(page)}: {line}" for page, line in SHOWN])
+def test_a_command_line_parses(page: Path, line: str) -> None:
+    context = parse(arguments_of(line))
+    if context is not None and context.info_name == "search":
+        assert len(context.params["words"]) <= 2, "a query of several words needs quotes"
+
+
+@pytest.mark.parametrize("line", ["findling --nonsense x", "findling config nonsense", "findling index a b c"])
+def test_a_wrong_command_line_does_not_parse(line: str) -> None:
+    with pytest.raises((click.UsageError, AssertionError)):
+        parse(arguments_of(line))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as code hosts make them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", read(page), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_relative_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f"{target} is not there"
+        assert not anchor or anchor in anchors(linked), f"{target} has no such heading"
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    linked = re.findall(r"\]\((docs/[^)#]+)\)", read(REPOSITORY / "README.md"))
+    assert {named(page) for page in PAGES if DOCS in page.parents} == set(linked)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_python_in_the_docs_uses_what_there_is(page: Path) -> None:
+    for block in blocks(page, "python"):
+        compile(block, named(page), "exec")
+        assert set(re.findall(r"findling\.(\w+)", block)) <= set(findling.__all__)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_toml_in_the_docs_holds_settings(page: Path) -> None:
+    for block in blocks(page, "toml"):
+        tables = tomllib.loads(block)
+        values = {f"{section}.{key}": value for section, table in tables.items() for key, value in table.items()}
+        Settings().override(values, named(page))
+
+
+def test_settings_that_the_pages_name_exist() -> None:
+    sections_of_settings = {setting.name.partition(".")[0] for setting in SETTINGS}
+    names = {setting.name for setting in SETTINGS}
+    pattern = re.compile(rf"`((?:{'|'.join(sections_of_settings)})\.[a-z_0-9]+)")
+    mentioned = {name for page in WRITTEN for name in pattern.findall(read(page))}
+    wildcards = {name for name in mentioned if name.endswith("_")}
+    assert mentioned - wildcards - {"index.sqlite"} <= names
+    assert all(any(name.startswith(start) for name in names) for start in wildcards)
+
+
+def test_the_run_in_the_readme_shows_lines_that_are_there() -> None:
+    """Scores and line numbers may move; a line that nobody can find would be an invention."""
+    (run,) = blocks(REPOSITORY / "README.md", "text")
+    shown = re.findall(r"^ +\d+ │ ?(.*)$", run, re.M)
+    files = [read(REPOSITORY / path).splitlines() for path in re.findall(r"^(docs/\S+):\d+ ", run, re.M)]
+    assert shown
+    assert [line for line in shown if not any(line in lines for lines in files)] == []
+
+
+# What belongs together agrees
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads(read(REPOSITORY / "pyproject.toml"))["project"]
+    newest = re.search(r"^## \[(\d[^\]]*)\]", read(REPOSITORY / "CHANGELOG.md"), re.M)
+    assert newest is not None
+    assert project["version"] == findling.__version__ == newest[1]
+
+
+def test_the_readme_shows_both_commands_and_ci_runs_the_second() -> None:
+    shell = "".join(blocks(REPOSITORY / "README.md", "sh"))
+    assert re.search(r"^make demo\b", shell, re.M)
+    assert re.search(r"^make test\b", shell, re.M)
+    script = read(REPOSITORY / ".ci" / "run").splitlines()
+    assert [line for line in script if "make" in line] == ["exec make test"]
+    targets = re.findall(r"^([a-z]+):", read(REPOSITORY / "Makefile"), re.M)
+    assert {"demo", "test"} <= set(targets)

@@ -16,10 +16,10 @@ from markdown_tables import code, codes, table
 
 import findling
 from findling.domain.ports import ProgressEvent, SkippedPath
+from findling.domain.reports import Check, IndexReport, Status
 from findling.domain.resources import Resource
-from findling.domain.results import Hit, IndexReport, Line, Receipt, SearchAnswer, TermMatch
+from findling.domain.results import Hit, Line, Receipt, SearchAnswer, TermMatch
 from findling.faces.cli.documents import answer_document, answer_stream
-from findling.service.engine import Check, Status
 
 __all__ = ["json_page", "library_page", "modules_page"]
 

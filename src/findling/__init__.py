@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from findling.domain.errors import FindlingError
     from findling.domain.queries import Filters, SearchRequest
+    from findling.domain.reports import IndexReport
     from findling.domain.resources import Resource
-    from findling.domain.results import Hit, IndexReport, SearchAnswer
+    from findling.domain.results import Hit, SearchAnswer
     from findling.service.engine import Engine
     from findling.service.engine import open_engine as open  # noqa: A004 - findling.open reads as it should
     from findling.service.settings import Settings
@@ -42,7 +43,7 @@ _HOMES = {
     "Filters": "findling.domain.queries",
     "FindlingError": "findling.domain.errors",
     "Hit": "findling.domain.results",
-    "IndexReport": "findling.domain.results",
+    "IndexReport": "findling.domain.reports",
     "Resource": "findling.domain.resources",
     "SearchAnswer": "findling.domain.results",
     "SearchRequest": "findling.domain.queries",

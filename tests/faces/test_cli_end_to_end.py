@@ -353,6 +353,9 @@ class TestOnATerminal:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             if not select.select([terminal], [], [], 1)[0]:
+                # Python's input() misses a Ctrl-C that comes in the instant before it starts to read.
+                if typed == b"\x03" and not until:
+                    os.write(terminal, typed)
                 continue
             try:
                 part = os.read(terminal, 65536)
@@ -377,8 +380,9 @@ class TestOnATerminal:
 
     def test_a_home_folder_is_asked_for(self, home: Path, project: Path) -> None:
         code, seen = self.play("login", str(home), typed=b"n\n", until=b"[y/N]")
-        assert code == 130
+        assert code == 2
         assert "Index all of" in seen
+        assert "was not indexed" in seen
         code, seen = self.play("login", str(home), typed=b"y\n", until=b"[y/N]")
         assert code == 0
         assert "auth.py:4" in seen
@@ -395,7 +399,7 @@ class TestOnATerminal:
     def test_control_c(self, home: Path, project: Path) -> None:
         code, seen = self.play("login", str(home), typed=b"\x03", until=b"[y/N]")
         assert code == 130
-        assert "Traceback" not in seen
+        assert seen.endswith("^C\nfindling: interrupted\n")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")

@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,7 +97,7 @@ def test_large_places_need_consent(home: Path, project: Path, monkeypatch: pytes
         if fits:
             ask_before_indexing(home.resolve(), yes=False)
         else:
-            with pytest.raises(click.Abort):
+            with pytest.raises(UsageError, match="was not indexed"):
                 ask_before_indexing(home.resolve(), yes=False)
 
 

@@ -59,7 +59,8 @@ class TruthStore(Protocol):
     def changes(self, since: int) -> Iterator[Change]:
         """What a leg that has absorbed `since` still has to apply, oldest first, later states only.
 
-        A resource that changed often appears once, with its present document.
+        A resource that changed often appears once, with its present document; a leg has therefore absorbed a number
+        only when it has applied everything up to the end.
         """
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
@@ -79,6 +80,15 @@ class TruthStore(Protocol):
 
     def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
         """Record new fingerprints for resources (by path) whose content has not changed; makes no change."""
+
+    def stamps(self) -> Iterable[tuple[str, int, int]]:
+        """Path, size and time of change of the same resources, at the least cost."""
+
+    def set_folders(self, folders: Mapping[str, int]) -> None:
+        """Replace the list of folders that were walked, each with its time of change in nanoseconds."""
+
+    def folders(self) -> Iterable[tuple[str, int]]:
+        """The folders that were walked in the latest run."""
 
     def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
         """Replace the list of paths that were left out."""

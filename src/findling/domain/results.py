@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["SCHEMA_VERSION", "Hit", "IndexReport", "Line", "Receipt", "SearchAnswer", "TermMatch"]
+__all__ = ["SCHEMA_VERSION", "Hit", "Line", "Receipt", "SearchAnswer", "TermMatch"]
 
 SCHEMA_VERSION = 1
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
@@ -87,23 +87,3 @@ class SearchAnswer:
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain JSON-ready values, with the schema version first."""
         return {"schema": SCHEMA_VERSION, **asdict(self)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexReport:
-    """What an indexing run did; `skipped` counts by reason."""
-
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    failed: int = 0
-    chunks: int = 0
-    bytes_read: int = 0
-    seconds: float = 0.0
-    skipped: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def changed(self) -> int:
-        """How many resources differ from before the run."""
-        return self.added + self.updated + self.removed

@@ -1,7 +1,6 @@
-"""Indexing: find out what differs from the index, then read, chunk and write just that.
+"""Indexing: read, chunk and write what a survey found to differ, and nothing else.
 
-The two halves are apart on purpose. `survey` only reads, so every search can afford it and needs no lock; `update`
-writes, in batches that are each durable, so that a run that is stopped goes on where it was.
+Each batch is durable by itself, so that a run that is stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -9,96 +8,40 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from findling.domain.ports import KeywordLeg, Progress, ProgressEvent, SkippedPath, TruthStore
+from findling.domain.reports import IndexReport
 from findling.domain.resources import Document, Fingerprint, Resource
-from findling.domain.results import IndexReport
+from findling.pipelines.catching_up import catch_up
 from findling.pipelines.documents import make_document
-from findling.sources.discovery import FoundFile, Rules, scan
+from findling.pipelines.surveying import Survey, remember
+from findling.sources.discovery import FoundFile, Rules
 from findling.sources.file_types import file_type
 from findling.sources.reading import UnreadableError, read_text
 
-__all__ = ["IndexOptions", "Survey", "catch_up", "file_rid", "survey", "update"]
+__all__ = ["IndexOptions", "file_rid", "update"]
 
 _COMMIT_BYTES = 64_000_000
 """Text between two commits of the leg while a long run goes on: searches meanwhile see what is there so far."""
-
-_CATCH_UP_CHANGES = 20_000
-"""Changes between two commits of a leg that catches up, so that a second crash loses little."""
 
 _HEADED = frozenset({"markdown", "rst", "asciidoc", "org"})
 """Languages whose first heading is the title of the whole."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class IndexOptions:
+class IndexOptions(NamedTuple):
     """How files become documents."""
 
-    rules: Rules = field(default_factory=Rules)
+    rules: Rules = Rules()
     chunk_size: int = 2400
     batch_bytes: int = 8 << 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class Survey:
-    """How a tree differs from what is indexed of it."""
-
-    changed: list[FoundFile]
-    vanished: list[str]
-    unchanged: int
-    skipped: list[SkippedPath]
-    known: dict[str, Fingerprint]
-
-    @property
-    def differs(self) -> bool:
-        """Whether the index is stale."""
-        return bool(self.changed or self.vanished)
 
 
 def file_rid(path: str) -> str:
     """The resource id of a file, given its path below the workspace's root."""
     return f"file:{path}"
-
-
-def survey(store: TruthStore, root: Path, rules: Rules, only: str = "") -> Survey:
-    """Compare the tree, or one path of it, with the index by size and time of change.
-
-    Reads no file and writes nothing.
-    """
-    known = store.fingerprints()
-    refused = store.refusals()
-    gone = set(known)
-    changed: list[FoundFile] = []
-    skipped: list[SkippedPath] = []
-    unchanged = 0
-    for entry in scan(str(root), rules, only):
-        if isinstance(entry, SkippedPath):
-            skipped.append(entry)
-            continue
-        path, size, mtime_ns = entry
-        before = known.get(path)
-        if before is not None:
-            gone.discard(path)
-            if before.size == size and before.mtime_ns == mtime_ns:
-                unchanged += 1
-                continue
-        elif (refusal := refused.get(path)) and (refusal.size, refusal.mtime_ns) == (size, mtime_ns):
-            skipped.append(refusal)
-            continue
-        changed.append(entry)
-    vanished = sorted(gone - _out_of_sight(gone, skipped))
-    return Survey(changed=changed, vanished=vanished, unchanged=unchanged, skipped=skipped, known=known)
-
-
-def _out_of_sight(paths: set[str], skipped: list[SkippedPath]) -> set[str]:
-    """Those of the paths that could not be looked at this time: an unmounted or locked folder deletes nothing."""
-    unreadable = [entry.path for entry in skipped if entry.reason == "unreadable"]
-    if "./" in unreadable:
-        return paths
-    prefixes = tuple(path for path in unreadable if path.endswith("/"))
-    return {path for path in paths if path in unreadable or (prefixes and path.startswith(prefixes))}
 
 
 def update(
@@ -112,26 +55,6 @@ def update(
     """Bring the index up to what the survey found. The caller holds the write lock."""
     catch_up(store, leg)
     return _Update(store, leg, root, found, options, on_progress).run()
-
-
-def catch_up(store: TruthStore, leg: KeywordLeg) -> bool:
-    """Let a leg that is behind the truth absorb what it missed; tells whether there was anything."""
-    seq = store.seq()
-    since = leg.seq()
-    if since == seq:
-        return False
-    if since > seq or since < store.log_floor():
-        leg.clear()
-        since = 0
-    pending = 0
-    for change in store.changes(since):
-        leg.apply((change,))
-        pending += 1
-        if pending == _CATCH_UP_CHANGES:
-            leg.commit(change.seq)
-            pending = 0
-    leg.commit(seq)
-    return True
 
 
 class _Update:
@@ -169,7 +92,7 @@ class _Update:
             chunks=self._chunks,
             bytes_read=self._bytes,
             seconds=time.monotonic() - started,
-            skipped=Counter(entry.reason for entry in self._skipped),
+            skipped=dict(Counter(entry.reason for entry in self._skipped)),
         )
 
     def _batches(self) -> Iterator[list[Document]]:
@@ -229,7 +152,7 @@ class _Update:
             self._write((), self._deleted)
         if self._same:
             self._store.touch(self._same)
-        self._store.set_skipped(self._skipped)
+        remember(self._store, self._found, self._skipped, self._options.rules)
         self._store.set_meta("indexed_at", repr(time.time()))
         if self._leg.seq() != self._store.seq():
             self._leg.commit(self._store.seq())

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import LockedError, NotIndexedError, ReadOnlyError
 from findling.domain.ports import Progress, ProgressEvent, SkippedPath
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Document, Resource
-from findling.domain.results import IndexReport, SearchAnswer
-from findling.pipelines.documents import make_document
-from findling.pipelines.indexing import IndexOptions, Survey, catch_up, survey, update
+from findling.domain.results import SearchAnswer
+from findling.pipelines.catching_up import catch_up
 from findling.pipelines.searching import search
+from findling.pipelines.surveying import Survey, is_fresh, remember, survey
 from findling.service.opened import OpenedWorkspace
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
@@ -27,35 +27,10 @@ from findling.sources.discovery import Rules, scan
 from findling.stores.keyword_query import Scoring
 from findling.text.analysis import FINGERPRINT
 
-__all__ = ["Check", "Engine", "Status", "open_engine"]
+if TYPE_CHECKING:
+    from findling.domain.reports import Check, IndexReport, Status
 
-
-@dataclass(frozen=True, kw_only=True)
-class Status:
-    """What a workspace holds, and how far its leg has come."""
-
-    root: Path
-    home: Path
-    resources: int
-    chunks: int
-    characters: int
-    size_bytes: int
-    seq: int
-    keyword_seq: int
-    indexed_at: float | None
-    skipped: Mapping[str, int]
-    format: int
-    analyzer: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One finding of `check`: what was looked at, whether it is well, and what to do if not."""
-
-    name: str
-    ok: bool
-    detail: str
-    hint: str = ""
+__all__ = ["Engine", "open_engine"]
 
 
 def open_engine(path: str | Path = ".", *, workspace: str | None = None, settings: Settings | None = None) -> Engine:
@@ -107,7 +82,7 @@ class Engine:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
         paths: list[str] = []
         skipped: list[SkippedPath] = []
-        for entry in scan(str(self.root), self._options.rules, self._only):
+        for entry in scan(str(self.root), self._rules, self._only):
             if isinstance(entry, SkippedPath):
                 skipped.append(entry)
             else:
@@ -116,6 +91,8 @@ class Engine:
 
     def add(self, items: Iterable[tuple[Resource, str]]) -> int:
         """Upsert resources that are not files, each with its text; returns how many changed."""
+        from findling.pipelines.documents import make_document
+
         size = self._settings["chunk.size"]
         documents = (make_document(resource, text, chunk_size=size) for resource, text in items)
         changed = 0
@@ -148,6 +125,8 @@ class Engine:
 
     def forget_everything(self) -> None:
         """Delete the workspace's folder; the indexed files are not touched."""
+        import shutil
+
         self.close()
         shutil.rmtree(self.home, ignore_errors=True)
         if self.home.exists():
@@ -190,6 +169,8 @@ class Engine:
 
     def status(self) -> Status:
         """What the workspace holds. Raises NotIndexedError when there is none."""
+        from findling.domain.reports import Status
+
         self._must_be_indexed()
         store = self._files.store
         counts = store.counts()
@@ -204,7 +185,7 @@ class Engine:
             seq=store.seq(),
             keyword_seq=self._files.leg.seq(),
             indexed_at=float(indexed_at) if indexed_at else None,
-            skipped=Counter(entry.reason for entry in store.skipped()),
+            skipped=dict(Counter(entry.reason for entry in store.skipped())),
             format=store.format,
             analyzer=FINGERPRINT,
         )
@@ -221,6 +202,7 @@ class Engine:
 
     def check(self) -> list[Check]:
         """Examine the workspace: is every part there, sound, and in step with the others?"""
+        from findling.domain.reports import Check
         from findling.service.checks import check_workspace
 
         self._must_be_indexed()
@@ -231,6 +213,8 @@ class Engine:
 
     def repair(self) -> IndexReport:
         """Rebuild the leg from the truth."""
+        from findling.domain.reports import IndexReport
+
         self._must_be_indexed()
         started = time.monotonic()
         with self._files.writing():
@@ -242,10 +226,10 @@ class Engine:
     # Inside
 
     @property
-    def _options(self) -> IndexOptions:
+    def _rules(self) -> Rules:
         value = self._settings
         named = (f"/{self._only}",) if self._only else ()
-        rules = Rules(
+        return Rules(
             include=(*value["index.include"], *named),
             exclude=value["index.exclude"],
             hidden=value["index.hidden"],
@@ -253,7 +237,6 @@ class Engine:
             use_ignore_files=value["index.use_ignore_files"],
             max_file_size=value["index.max_file_size"],
         )
-        return IndexOptions(rules=rules, chunk_size=value["chunk.size"], batch_bytes=value["index.batch_bytes"])
 
     def _must_be_indexed(self) -> None:
         if not self._files.exists:
@@ -264,15 +247,23 @@ class Engine:
         return self._files.store.resources()
 
     def _survey(self) -> Survey:
-        return survey(self._files.store, self.root, self._options.rules, self._only)
+        return survey(self._files.store, self.root, self._rules, self._only)
 
     def _update(self, on_progress: Progress | None) -> IndexReport:
         """Bring the index up to the state of the disk. The lock is held."""
+        from findling.pipelines.indexing import IndexOptions, update
+
         if on_progress is not None:
             on_progress(ProgressEvent("scan", 0, 0, 0, 0))
         files = self._files
         files.store.set_meta("root", str(self.root / self._only))
-        return update(files.store, files.leg, self.root, self._survey(), self._options, on_progress)
+        options = IndexOptions(self._rules, self._settings["chunk.size"], self._settings["index.batch_bytes"])
+        return update(files.store, files.leg, self.root, self._survey(), options, on_progress)
+
+    def _remember(self, found: Survey) -> None:
+        """Make the next look quick; whoever cannot write now looks closely again next time."""
+        with contextlib.suppress(LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
+            remember(self._files.store, found, found.skipped, self._rules)
 
     def _refresh(self, on_progress: Progress | None) -> str:
         """Take in what has changed on disk; returns what stood in the way, if anything did."""
@@ -281,8 +272,11 @@ class Engine:
             return ""
         if not self.root.exists():
             return f"{self.root} is gone; the answer comes from the index alone"
+        if is_fresh(self._files.store, self.root, self._rules):
+            return ""
         found = self._survey()
         if not found.differs:
+            self._remember(found)
             return ""
         waiting = len(found.changed) + len(found.vanished)
         try:

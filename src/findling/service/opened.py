@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from findling.domain.errors import CorruptError, LockedError, NotIndexedError, ReadOnlyError
-from findling.pipelines.indexing import catch_up
+from findling.pipelines.catching_up import catch_up
 from findling.service.workspace import STORE_FILE
 from findling.stores.keyword import TantivyLeg
 from findling.stores.keyword_query import Scoring
@@ -103,7 +102,7 @@ class OpenedWorkspace:
     def rebuild_leg(self) -> None:
         """Make the leg anew from the truth. The caller holds the lock."""
         self._release_leg()
-        shutil.rmtree(self.folder / "keyword", ignore_errors=True)
+        _remove(self.folder / "keyword")
         catch_up(self.store, self.leg)
 
     def close(self) -> None:
@@ -125,7 +124,7 @@ class OpenedWorkspace:
         """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
         if anew:
             self.close()
-            shutil.rmtree(self.folder / "keyword", ignore_errors=True)
+            _remove(self.folder / "keyword")
             for suffix in ("", "-wal", "-shm"):
                 (self.folder / (STORE_FILE + suffix)).unlink(missing_ok=True)
         if not self.exists:
@@ -137,3 +136,9 @@ class OpenedWorkspace:
         if self._leg is not None:
             self._leg.close()
             self._leg = None
+
+
+def _remove(folder: Path) -> None:
+    import shutil  # 3 ms of compression modules that a search has no use for
+
+    shutil.rmtree(folder, ignore_errors=True)

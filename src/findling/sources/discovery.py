@@ -88,14 +88,18 @@ class FoundFile(NamedTuple):
 _DEFAULT_RULES = Rules()
 
 
-def scan(root: str, rules: Rules = _DEFAULT_RULES, under: str = "") -> Iterator[FoundFile | SkippedPath]:
+def scan(
+    root: str, rules: Rules = _DEFAULT_RULES, under: str = "", folders: dict[str, int] | None = None
+) -> Iterator[FoundFile | SkippedPath]:
     """Everything below a root in the order of its path, each skipped directory as one path with a slash at its end.
 
     The root may be a single file, which then counts as included by its exact name. `under` limits the walk to one
-    directory or file below the root, with the same verdicts. Raises `PathNotFoundError` for a root that is not there
-    and `InvalidValueError` for a rule that can match nothing or an `under` that leads out of the root.
+    directory or file below the root, with the same verdicts. `folders` is filled with the directories that were walked
+    and their times of change in nanoseconds, taken before each was listed. Raises `PathNotFoundError` for a root that
+    is not there and `InvalidValueError` for a rule that can match nothing or an `under` that leads out of the root.
     """
     scope, top, parts = _start(root, rules, under)
+    scope = scope._replace(folders=folders)
     outcome = _descend(scope, top, parts)
     return _walk(scope, outcome) if isinstance(outcome, _Directory) else iter([outcome])
 
@@ -119,6 +123,7 @@ class _Scope(NamedTuple):
     include_leads: tuple[str, ...]
     real_root: str
     visited: set[tuple[int, int]]
+    folders: dict[str, int] | None = None
 
 
 class _Directory(NamedTuple):
@@ -262,6 +267,8 @@ _TELLING_NAMES = (*IGNORE_FILES, _CACHE_TAG, _ENVIRONMENT_TAG)
 def _list(scope: _Scope, directory: _Directory) -> tuple[list[os.DirEntry[str]], list[str]]:
     """The entries of a directory in the order of the paths below them, and the names that bear on all of them."""
     follow = scope.rules.follow_symlinks
+    if scope.folders is not None:
+        scope.folders[directory.path] = os.stat(directory.absolute).st_mtime_ns
     with os.scandir(directory.absolute) as found:
         entries = {entry.name + "/" if _leads_on(entry, follow) else entry.name: entry for entry in found}
     return [entries[key] for key in sorted(entries)], [name for name in _TELLING_NAMES if name in entries]

@@ -11,6 +11,10 @@ CID_LIMIT = 1 << 63
 """Chunk ids are kept as signed 64-bit integers and are never negative."""
 
 
+_SEPARATOR = "\x1f"
+"""What a store may put between headings."""
+
+
 def check_document(document: Document) -> None:
     """Raise InvalidValueError for a document that no store could hand back as it was given."""
     resource, text = document.resource, document.text
@@ -26,7 +30,9 @@ def check_document(document: Document) -> None:
         )
     length = len(text)
     previous = -1
-    for cid, _, ordinal, start, end, _, _, _ in document.chunks:
+    for cid, _, ordinal, start, end, _, _, heading in document.chunks:
+        if heading and _SEPARATOR in "".join(heading):
+            raise InvalidValueError(f"a heading of {resource.rid!r} holds a control character", hint="take it out")
         if not 0 <= cid < CID_LIMIT:
             raise InvalidValueError(f"chunk id {cid} of {resource.rid!r} is not between 0 and 2**63 - 1")
         if not 0 <= start <= end <= length:

@@ -9,21 +9,23 @@ Needs nothing but the standard library, so a store outside this project can be h
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.ports import Change, SkippedPath, TruthStore
+from findling.domain.errors import InvalidValueError
+from findling.domain.ports import Change, SkippedPath
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource
+from findling.stores.conformance_changes import ChangeLogSuite
 from findling.stores.conformance_samples import (
     AWKWARD,
     EMPTY,
     FULL,
-    HISTORY,
     PLAIN,
     LegModel,
+    cid_of,
+    cids_of,
+    expect,
     held_by,
     line_document,
     stored_document,
@@ -33,12 +35,8 @@ from findling.stores.conformance_samples import (
 __all__ = ["TruthStoreSuite"]
 
 
-class TruthStoreSuite(ABC):
+class TruthStoreSuite(ChangeLogSuite):
     """Every sentence of `TruthStore`, as a test. Each test gets a new, empty store."""
-
-    @abstractmethod
-    def make_store(self) -> TruthStore:
-        """A new, empty store."""
 
     # Reading back
 
@@ -132,7 +130,7 @@ class TruthStoreSuite(ABC):
 
     def test_a_new_document_adds_all_its_chunks(self) -> None:
         (change,) = self.make_store().write([PLAIN])
-        assert change == Change(1, PLAIN.resource.rid, (), frozenset(_cids(PLAIN)), PLAIN)
+        assert change == Change(1, PLAIN.resource.rid, (), frozenset(cids_of(PLAIN)), PLAIN)
 
     def test_an_equal_document_makes_no_change(self) -> None:
         store = self.make_store()
@@ -155,11 +153,11 @@ class TruthStoreSuite(ABC):
         after = line_document("a", ["a new first line", "one", "three"])
         store.write([before])
         (change,) = store.write([after])
-        assert change.dropped == (_cid(before, "two"),)
-        assert change.added == {_cid(after, "a new first line")}
+        assert change.dropped == (cid_of(before, "two"),)
+        assert change.added == {cid_of(after, "a new first line")}
         assert change.document == after
         assert store.document("a") == after
-        kept = store.chunks([_cid(before, "three")])[_cid(before, "three")]
+        kept = store.chunks([cid_of(before, "three")])[cid_of(before, "three")]
         assert (kept.text, kept.chunk.line_start) == ("three", 3)
 
     def test_text_between_the_chunks_counts_as_a_change(self) -> None:
@@ -189,8 +187,8 @@ class TruthStoreSuite(ABC):
         for metadata in renewals:
             document = with_metadata(document, **metadata)
             (change,) = store.write([document])
-            assert change.dropped == tuple(sorted(_cids(document)))
-            assert change.added == set(_cids(document))
+            assert change.dropped == tuple(sorted(cids_of(document)))
+            assert change.added == set(cids_of(document))
             assert store.document(document.resource.rid) == document
 
     def test_a_chunk_with_another_heading_is_added_anew(self) -> None:
@@ -207,9 +205,9 @@ class TruthStoreSuite(ABC):
         store = self.make_store()
         store.write([PLAIN, FULL])
         (change,) = store.write([], [PLAIN.resource.rid])
-        assert change == Change(3, PLAIN.resource.rid, tuple(sorted(_cids(PLAIN))), frozenset(), None)
+        assert change == Change(3, PLAIN.resource.rid, tuple(sorted(cids_of(PLAIN))), frozenset(), None)
         assert store.document(PLAIN.resource.rid) is None
-        assert store.chunks(_cids(PLAIN)) == {}
+        assert store.chunks(cids_of(PLAIN)) == {}
         assert list(store.rids()) == [FULL.resource.rid]
 
     def test_deleting_what_is_not_there_is_no_change(self) -> None:
@@ -244,7 +242,7 @@ class TruthStoreSuite(ABC):
             yield line_document(PLAIN.resource.rid, ["changed"])
             raise KeyboardInterrupt
 
-        _expect(KeyboardInterrupt, lambda: store.write(interrupted(), [PLAIN.resource.rid]))
+        expect(KeyboardInterrupt, lambda: store.write(interrupted(), [PLAIN.resource.rid]))
         assert store.seq() == 1
         assert list(store.rids()) == [PLAIN.resource.rid]
         assert store.document(PLAIN.resource.rid) == PLAIN
@@ -259,7 +257,7 @@ class TruthStoreSuite(ABC):
             yield FULL
             seen.append((store.seq(), list(store.rids()), dict(store.counts())))
             assert store.document(FULL.resource.rid) is None
-            assert store.chunks(_cids(FULL)) == {}
+            assert store.chunks(cids_of(FULL)) == {}
             yield EMPTY
 
         before = (store.seq(), list(store.rids()), dict(store.counts()))
@@ -285,86 +283,9 @@ class TruthStoreSuite(ABC):
         store = self.make_store()
         store.write([FULL])
         for document in refused:
-            _expect(InvalidValueError, partial(store.write, [EMPTY, document]))
+            expect(InvalidValueError, partial(store.write, [EMPTY, document]))
             assert list(store.rids()) == [FULL.resource.rid]
             assert store.seq() == 1
-
-    # What legs are told
-
-    def test_changes_tell_what_the_write_told(self) -> None:
-        store = self.make_store()
-        store.write([PLAIN, FULL, EMPTY])
-        since = store.seq()
-        told = store.write([line_document(PLAIN.resource.rid, ["one", "new"]), AWKWARD], [FULL.resource.rid, "e"])
-        assert len(told) == 4
-        assert list(store.changes(since)) == told
-
-    def test_changes_come_oldest_first_and_once_per_resource(self) -> None:
-        store = self.make_store()
-        store.write([PLAIN, FULL])
-        latest = line_document(PLAIN.resource.rid, ["latest"])
-        store.write([line_document(PLAIN.resource.rid, ["later"])])
-        store.write([latest])
-        changes = list(store.changes(0))
-        assert [(change.seq, change.rid) for change in changes] == [(2, FULL.resource.rid), (4, PLAIN.resource.rid)]
-        assert changes[1].document == latest
-        assert list(store.changes(store.seq())) == []
-
-    def test_a_leg_that_starts_from_nothing_is_told_nothing_to_drop(self) -> None:
-        store = self.make_store()
-        store.write([PLAIN, FULL])
-        store.write([line_document(PLAIN.resource.rid, ["other"])], [FULL.resource.rid])
-        (change,) = store.changes(0)
-        assert change.dropped == ()
-        assert change.rid == PLAIN.resource.rid
-
-    def test_a_deleted_resource_without_chunks_is_told_too(self) -> None:
-        store = self.make_store()
-        store.write([EMPTY, PLAIN])
-        store.write([], [EMPTY.resource.rid])
-        assert list(store.changes(2)) == [Change(3, EMPTY.resource.rid, (), frozenset(), None)]
-
-    def test_a_chunk_that_went_and_came_back_is_dropped_before_it_is_added(self) -> None:
-        store = self.make_store()
-        store.write([PLAIN])
-        store.write([], [PLAIN.resource.rid])
-        renamed = with_metadata(PLAIN, title="Back")
-        store.write([renamed])
-        (change,) = store.changes(1)
-        assert change == Change(3, PLAIN.resource.rid, tuple(sorted(_cids(PLAIN))), frozenset(_cids(PLAIN)), renamed)
-
-    def test_a_leg_catches_up_from_any_number(self) -> None:
-        store = self.make_store()
-        legs = [LegModel()]
-        for documents, deleted in HISTORY:
-            store.write(documents, deleted)
-            follower = LegModel()
-            follower.seq, follower.held = legs[-1].seq, dict(legs[-1].held)
-            follower.catch_up(store)
-            legs.append(follower)
-            assert follower.held == held_by(store)
-        for leg in legs:
-            leg.catch_up(store)
-            assert leg.held == held_by(store)
-            assert leg.seq == store.seq()
-
-    def test_many_changes_stream_in_order(self) -> None:
-        store = self.make_store()
-        store.write(line_document(f"r{number:03}", [f"line {number}", "same"]) for number in range(100))
-        store.write([], [f"r{number:03}" for number in range(0, 100, 3)])
-        seqs = [change.seq for change in store.changes(10)]
-        assert seqs == sorted(set(seqs))
-        leg = LegModel()
-        leg.catch_up(store)
-        assert leg.held == held_by(store)
-
-    def test_a_write_while_changes_are_read_is_noticed(self) -> None:
-        store = self.make_store()
-        store.write(line_document(f"r{number}", ["x"]) for number in range(100))
-        changes = store.changes(0)
-        next(changes)
-        store.write([PLAIN])
-        _expect(LockedError, lambda: list(changes))
 
     # Fingerprints
 
@@ -390,6 +311,20 @@ class TruthStoreSuite(ABC):
         assert store.seq() == 1
         assert list(store.changes(1)) == []
         assert stored_document(store, "a").resource == document.resource
+
+    def test_stamps_are_the_cheap_part_of_fingerprints(self) -> None:
+        store = self.make_store()
+        store.write([PLAIN, FULL])
+        expected = {(path, known.size, known.mtime_ns) for path, known in store.fingerprints().items()}
+        assert set(store.stamps()) == expected
+
+    def test_folders_are_replaced(self) -> None:
+        store = self.make_store()
+        assert list(store.folders()) == []
+        store.set_folders({"": 5, "a/": 6})
+        store.set_folders({"": 7, "b/ü/": -1})
+        assert dict(store.folders()) == {"": 7, "b/ü/": -1}
+        assert store.seq() == 0
 
     # What was left out, and small values
 
@@ -431,20 +366,3 @@ class TruthStoreSuite(ABC):
         store.write([PLAIN])
         store.close()
         store.close()
-
-
-def _expect(error: type[BaseException], action: Callable[[], object]) -> None:
-    try:
-        action()
-    except error:
-        return
-    raise AssertionError(f"{error.__name__} was not raised")
-
-
-def _cids(document: Document) -> list[int]:
-    return [chunk.cid for chunk in document.chunks]
-
-
-def _cid(document: Document, line: str) -> int:
-    (cid,) = (chunk.cid for chunk in document.chunks if document.text[chunk.start : chunk.end] == line)
-    return cid

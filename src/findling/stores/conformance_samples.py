@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -17,6 +17,9 @@ __all__ = [
     "HISTORY",
     "PLAIN",
     "LegModel",
+    "cid_of",
+    "cids_of",
+    "expect",
     "held_by",
     "line_document",
     "stored_document",
@@ -126,3 +129,23 @@ HISTORY: tuple[tuple[list[Document], list[str]], ...] = (
     ([], ["a", "b", "c"]),
     ([line_document("a", ["1", "2", "3"])], []),
 )
+
+
+def expect(error: type[BaseException], action: Callable[[], object]) -> None:
+    """Fail unless the action raises the error."""
+    try:
+        action()
+    except error:
+        return
+    raise AssertionError(f"{error.__name__} was not raised")
+
+
+def cids_of(document: Document) -> list[int]:
+    """The ids of all chunks."""
+    return [chunk.cid for chunk in document.chunks]
+
+
+def cid_of(document: Document, line: str) -> int:
+    """The id of the chunk with this text."""
+    (cid,) = (chunk.cid for chunk in document.chunks if document.text[chunk.start : chunk.end] == line)
+    return cid

@@ -7,7 +7,6 @@ than it does: after a crash it is simply behind, and catches up from the truth.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Document
 from findling.stores.keyword_query import KeywordQuery, Scoring, scope_tokens
-from findling.stores.keyword_rescore import rescore
 from findling.text.analysis import FINGERPRINT, index_form
 
 __all__ = ["TantivyLeg"]
@@ -113,6 +111,8 @@ class TantivyLeg:
         addresses = [address for _, address in result.hits]
         scores = [score for score, _ in result.hits]
         if not standard:
+            from findling.stores.keyword_rescore import rescore
+
             scores = [rescore(query.explain(searcher, address).to_json(), self._scoring) for address in addresses]
         cids = searcher.fast_field_values("cid", addresses) if addresses else []
         hits = sorted(
@@ -165,6 +165,8 @@ class TantivyLeg:
         try:
             if self.seq() == 0:
                 # Nothing durable that is ours: start from an empty folder, whatever lies there.
+                import shutil
+
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder.mkdir(parents=True, mode=0o700)
                 self._index = tantivy.Index(_schema(), path=str(self._folder))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import tantivy
 from tantivy import Occur, Query
@@ -37,15 +37,12 @@ _VOCABULARY_WINDOW = 4000
 """Words of the vocabulary looked at for the forms of one word; short stems have many neighbours."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scoring:
+class Scoring(NamedTuple):
     """Parameters of BM25 and the weight of each field."""
 
     k1: float = STANDARD_K1
     b: float = STANDARD_B
-    weights: Mapping[str, float] = field(
-        default_factory=lambda: {"body": 1.0, "title": 0.5, "heading": 0.5, "path": 0.5, "tags": 0.5}
-    )
+    weights: Mapping[str, float] = {"body": 1.0, "title": 0.5, "heading": 0.5, "path": 0.5, "tags": 0.5}
 
     @property
     def is_standard(self) -> bool:

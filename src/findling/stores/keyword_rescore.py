@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from findling.stores.keyword_query import Scoring
+from findling.stores.keyword_query import Scoring
 
 __all__ = ["rescore"]
 

@@ -37,6 +37,7 @@ class MemoryStore:
         self._state = _State()
         self._log_floor = 0
         self._skipped: list[SkippedPath] = []
+        self._folders: dict[str, int] = {}
         self._meta: dict[str, str] = {}
 
     def seq(self) -> int:
@@ -98,6 +99,18 @@ class MemoryStore:
             if document.resource.path in fingerprints:
                 fingerprint = fingerprints[document.resource.path]
                 self._state.documents[rid] = document._replace(fingerprint=fingerprint)
+
+    def stamps(self) -> list[tuple[str, int, int]]:
+        """Path, size and time of change of the same resources."""
+        return [(path, known.size, known.mtime_ns) for path, known in self.fingerprints().items()]
+
+    def set_folders(self, folders: Mapping[str, int]) -> None:
+        """Replace the list of folders that were walked."""
+        self._folders = dict(folders)
+
+    def folders(self) -> list[tuple[str, int]]:
+        """The folders that were walked in the latest run."""
+        return list(self._folders.items())
 
     def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
         """Replace the list of paths that were left out."""

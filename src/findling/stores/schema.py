@@ -138,6 +138,7 @@ _FORMAT_1 = (
     """CREATE TABLE skipped (
         path BLOB NOT NULL, reason TEXT NOT NULL, detail BLOB NOT NULL,
         size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL)""",
+    "CREATE TABLE folders (path TEXT PRIMARY KEY, mtime_ns INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 

@@ -164,6 +164,24 @@ class SqliteStore:
         with self._writing() as connection, self._errors:
             connection.executemany("UPDATE resources SET size = ?, mtime_ns = ?, digest = ? WHERE path = ?", rows)
 
+    def stamps(self) -> list[tuple[str, int, int]]:
+        """Path, size and time of change of the same resources, as plain rows."""
+        with self._reading() as connection:
+            return connection.execute(
+                "SELECT path, size, mtime_ns FROM resources WHERE path != '' AND size IS NOT NULL"
+            ).fetchall()
+
+    def set_folders(self, folders: Mapping[str, int]) -> None:
+        """Replace the list of folders that were walked."""
+        with self._writing() as connection, self._errors:
+            connection.execute("DELETE FROM folders")
+            connection.executemany("INSERT INTO folders VALUES (?, ?)", folders.items())
+
+    def folders(self) -> list[tuple[str, int]]:
+        """The folders that were walked in the latest run."""
+        with self._reading() as connection:
+            return connection.execute("SELECT path, mtime_ns FROM folders").fetchall()
+
     def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
         """Replace the list of paths that were left out."""
         rows = [skipped_row(entry) for entry in skipped]

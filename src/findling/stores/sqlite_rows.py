@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from findling.domain.resources import Chunk, Fingerprint, Resource
 
 __all__ = [
     "CHUNK_COLUMNS",
+    "HEADING_SEPARATOR",
     "RESOURCE_COLUMNS",
     "Row",
     "chunk_row",
@@ -28,8 +28,8 @@ CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, headi
 
 Row = tuple[Any, ...]
 
-# ASCII escapes keep even lone surrogates representable; sorted keys make equal mappings equal text.
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+HEADING_SEPARATOR = "\x1f"
+"""ASCII's unit separator stands between headings: no heading holds one, and no decoder has to be loaded to search."""
 
 
 def resource_row(resource: Resource) -> Row:
@@ -59,23 +59,23 @@ def to_resource(row: Sequence[Any]) -> Resource:
         path=path,
         author=author,
         lang=lang,
-        tags=tuple(json.loads(tags)) if tags else (),
-        visibility=None if visibility is None else tuple(json.loads(visibility)),
+        tags=tuple(_decode(tags)) if tags else (),
+        visibility=None if visibility is None else tuple(_decode(visibility)),
         created_at=created_at,
         updated_at=updated_at,
-        fields=json.loads(fields) if fields else {},
+        fields=_decode(fields) if fields else {},
     )
 
 
 def chunk_row(chunk: Chunk) -> Row:
     """The values of `CHUNK_COLUMNS`."""
-    return (*chunk[:7], _encode(chunk.heading) if chunk.heading else "")
+    return (*chunk[:7], HEADING_SEPARATOR.join(chunk.heading))
 
 
 def to_chunk(row: Sequence[Any]) -> Chunk:
     """The chunk in a row that begins with `CHUNK_COLUMNS`."""
     cid, digest, ordinal, start, end, line_start, line_end, heading = row[:8]
-    headings = tuple(json.loads(heading)) if heading else ()
+    headings = tuple(heading.split(HEADING_SEPARATOR)) if heading else ()
     return Chunk(cid, digest, ordinal, start, end, line_start, line_end, headings)
 
 
@@ -95,3 +95,16 @@ def to_skipped(row: Sequence[Any]) -> SkippedPath:
     path, reason, detail, size, mtime_ns = row
     path, detail = path.decode("utf-8", "surrogatepass"), detail.decode("utf-8", "surrogatepass")
     return SkippedPath(path, reason, detail, size, mtime_ns)
+
+
+def _encode(value: object) -> str:
+    import json  # few resources have tags, rights or fields of their own
+
+    # ASCII escapes keep even lone surrogates representable; sorted keys make equal mappings equal text.
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _decode(text: str) -> Any:
+    import json
+
+    return json.loads(text)

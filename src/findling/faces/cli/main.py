@@ -46,6 +46,8 @@ def run(args: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         note(error.format_message(), _usage_hint(error))
     except (click.Abort, KeyboardInterrupt, EOFError):
+        if sys.stderr.isatty():
+            click.echo(err=True)  # behind the ^C that the terminal shows
         note("interrupted")
         return 130
     except BrokenPipeError:

@@ -72,13 +72,14 @@ def use_color(wish: str, stream: TextIO, environ: Mapping[str, str] | None = Non
 def ask_before_indexing(root: Path, yes: bool) -> None:
     """Have the user agree before a home folder or a whole disk is indexed.
 
-    Raises `UsageError` when nobody is there to ask, `click.Abort` when the answer is no.
+    Raises `UsageError` when the answer is no or nobody is there to ask.
     """
     if yes or not _is_vast(root):
         return
     if not is_interactive():
         raise UsageError(f"{root} is a large place to index", hint=f"findling index {root} --yes")
-    click.confirm(f"Index all of {root}?", abort=True, err=True)
+    if not click.confirm(f"Index all of {root}?", err=True):
+        raise UsageError(f"{root} was not indexed", hint="name a smaller folder")
 
 
 def hush_stdout() -> None:

@@ -19,7 +19,7 @@ from findling.service.setting_files import (
 )
 from findling.service.settings import Settings, Value, get_setting, load_settings, parse_text
 
-__all__ = ["change_setting", "config", "project_option", "target_file", "tell_if_overridden"]
+__all__ = ["change_setting", "config", "project_option", "target_file"]
 
 project_option = click.option(
     "--project", is_flag=True, help=f"Change the project's {PROJECT_FILE}, not your own file."
@@ -34,10 +34,10 @@ def config() -> None:
     """
 
 
-@config.command()
+@config.command("show")
 @click.option("--origin", is_flag=True, help="Say where each value comes from.")
 @json_option
-def show(origin: bool, as_json: bool) -> int:
+def _show(origin: bool, as_json: bool) -> int:
     """Print every setting as it holds in the current folder, as TOML."""
     settings = load_settings()
     if as_json:
@@ -54,16 +54,16 @@ def show(origin: bool, as_json: bool) -> int:
 @click.argument("key")
 @click.argument("value")
 @project_option
-def set_(key: str, value: str, project: bool) -> int:
+def _set(key: str, value: str, project: bool) -> int:
     """Give the setting KEY a VALUE in your own settings file."""
     change_setting(key, parse_text(get_setting(key), value, "config set"), project)
     return 0
 
 
-@config.command()
+@config.command("unset")
 @click.argument("key")
 @project_option
-def unset(key: str, project: bool) -> int:
+def _unset(key: str, project: bool) -> int:
     """Take the setting KEY out of your own settings file."""
     get_setting(key)
     file = target_file(project)
@@ -74,8 +74,8 @@ def unset(key: str, project: bool) -> int:
     return 0
 
 
-@config.command()
-def path() -> int:
+@config.command("path")
+def _path() -> int:
     """Print where the settings files are, or would be."""
     for kind, file in (("user", user_file()), ("project", find_project_file())):
         if file is not None:
@@ -93,7 +93,7 @@ def change_setting(key: str, value: Value, project: bool) -> None:
     file = target_file(project)
     set_value(file, key, value)
     note(f"{file}: {key} = {format_value(value)}")
-    tell_if_overridden(key, file)
+    _tell_if_overridden(key, file)
 
 
 def target_file(project: bool) -> Path:
@@ -104,7 +104,7 @@ def target_file(project: bool) -> Path:
     return file
 
 
-def tell_if_overridden(key: str, file: Path) -> None:
+def _tell_if_overridden(key: str, file: Path) -> None:
     """Say what wins over a value that was just written."""
     origin = load_settings().origin(key)
     if not origin.endswith(f" file {file}"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.results import IndexReport
+from findling.domain.reports import IndexReport
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
 from findling.faces.cli.progress import format_size, progress_bar
 from findling.faces.cli.terminal import ask_before_indexing, note, write

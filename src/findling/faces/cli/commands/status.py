@@ -13,7 +13,7 @@ from findling.faces.cli.progress import format_size
 from findling.faces.cli.terminal import write
 
 if TYPE_CHECKING:
-    from findling.service.engine import Status
+    from findling.domain.reports import Status
 
 __all__ = ["ls", "status"]
 

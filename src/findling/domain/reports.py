@@ -1,0 +1,57 @@
+"""What is told about an index: the outcome of a run, its state, its health. A search needs none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Check", "IndexReport", "Status"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexReport:
+    """What an indexing run did; `skipped` counts by reason."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: int = 0
+    chunks: int = 0
+    bytes_read: int = 0
+    seconds: float = 0.0
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def changed(self) -> int:
+        """How many resources differ from before the run."""
+        return self.added + self.updated + self.removed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """What a workspace holds, and how far its leg has come."""
+
+    root: Path
+    home: Path
+    resources: int
+    chunks: int
+    characters: int
+    size_bytes: int
+    seq: int
+    keyword_seq: int
+    indexed_at: float | None
+    skipped: Mapping[str, int]
+    format: int
+    analyzer: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One finding of `check`: what was looked at, whether it is well, and what to do if not."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""

@@ -41,17 +41,8 @@ def make_tree(work: Path) -> Path:
 
 
 def _download(archives: Path) -> None:
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "-d",
-        archives,
-    ]
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    pip += ["--dest", str(archives)]
     subprocess.run([*pip, "--no-binary", ":all:", *SOURCES], check=True)
     plain = ["--only-binary", ":all:", "--platform", "any", "--implementation", "py", "--abi", "none"]
     subprocess.run([*pip, *plain, *WHEELS], check=True)

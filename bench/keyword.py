@@ -9,19 +9,23 @@ rounds, since noise only ever adds.
 
 from __future__ import annotations
 
+import sys
+
+# A script's own folder comes first on the path, and this one holds a `keyword` that the standard library would import.
+sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
+
 import argparse
 import json
 import os
 import shutil
 import statistics
 import subprocess
-import sys
 import venv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from corpus import make_tree
+from bench.corpus import make_tree
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PEER = "local-semantic-search==0.5.7"
@@ -157,6 +161,8 @@ class Bench:
             "FINDLING_HOME": str(self._home),
             "FINDLING_CONFIG": os.devnull,
         }
+        # Both programs run from byte code, as they do for their users.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         return _measure(command, environment)
 
     def _note(self, name: str, run: Run) -> None:
@@ -175,8 +181,8 @@ class Bench:
 def _environment(folder: Path, *packages: str) -> Path:
     if not (folder / "bin" / "python").exists():
         venv.create(folder, with_pip=True)
-    install = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
-    subprocess.run(install, check=True)
+    python = str(folder / "bin" / "python")
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages], check=True)
     return folder / "bin"
 
 

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from findling.sources.discovery import FoundFile, Rules, scan
+from findling.sources.discovery import FoundFile, scan
 from findling.sources.ignore_rules import compile_patterns, ignoring_rule, layers_above
+from findling.sources.user_rules import Rules
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
 

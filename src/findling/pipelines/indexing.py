@@ -18,9 +18,10 @@ from findling.domain.resources import Document, Fingerprint, Resource
 from findling.pipelines.catching_up import catch_up
 from findling.pipelines.documents import make_document
 from findling.pipelines.surveying import Survey, remember
-from findling.sources.discovery import FoundFile, Rules
+from findling.sources.discovery import FoundFile
 from findling.sources.file_types import file_type
 from findling.sources.reading import UnreadableError, read_text
+from findling.sources.user_rules import Rules
 
 __all__ = ["IndexOptions", "file_rid", "update"]
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.resources import Fingerprint
-from findling.sources.discovery import FoundFile, Rules, scan
+from findling.sources.discovery import FoundFile, scan
+from findling.sources.user_rules import Rules
 
 __all__ = ["Survey", "is_fresh", "remember", "survey"]
 

@@ -23,7 +23,8 @@ from findling.pipelines.surveying import Survey, is_fresh, remember, survey
 from findling.service.opened import OpenedWorkspace
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
-from findling.sources.discovery import Rules, scan
+from findling.sources.discovery import scan
+from findling.sources.user_rules import Rules
 from findling.stores.keyword_query import Scoring
 from findling.text.analysis import FINGERPRINT
 

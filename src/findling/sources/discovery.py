@@ -11,8 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import replace
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
@@ -29,14 +28,14 @@ from findling.sources.ignore_rules import (
     IGNORE_FILES,
     Layer,
     PatternSet,
-    compile_patterns,
     ignoring_rule,
     layers_above,
     layers_of,
 )
 from findling.sources.reading import UnreadableError, read_bytes
+from findling.sources.user_rules import Rules, compile_rules
 
-__all__ = ["REASONS", "FoundFile", "Rules", "scan", "verdict"]
+__all__ = ["REASONS", "FoundFile", "scan", "verdict"]
 
 REASONS = {
     "binary": "not text: an image, sound, archive or program by its name, or by its content",
@@ -57,24 +56,6 @@ REASONS = {
     "unsupported": "a document format that cannot be read yet",
 }
 """Every reason a path can be skipped for, with its explanation."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rules:
-    """What the user wants indexed.
-
-    `include` holds extensions (`.log2`) and patterns, `exclude` patterns, all in gitignore syntax and relative to the
-    root. An exclude wins over everything. An include wins over ignore files and over what a name says; it opens a
-    directory that is otherwise skipped only when its path leads there (`build/notes/*.md`, not `.md`), and brings in
-    a secret only by its exact name.
-    """
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    hidden: bool = False
-    follow_symlinks: bool = False
-    use_ignore_files: bool = True
-    max_file_size: int = 4 << 20
 
 
 class FoundFile(NamedTuple):
@@ -181,40 +162,8 @@ def _start(root: str, rules: Rules, under: str) -> tuple[_Scope, _Directory, tup
         rules = replace(rules, include=(*rules.include, named), follow_symlinks=True, use_ignore_files=False)
     repository_path, layers = layers_above(absolute) if rules.use_ignore_files else ("", ())
     real_root = os.path.realpath(absolute) if rules.follow_symlinks else ""
-    scope = _Scope(rules, *_compile(rules), real_root, set())
+    scope = _Scope(rules, *compile_rules(rules), real_root, set())
     return scope, _Directory("", absolute, repository_path, layers, wanted=True), parts
-
-
-@lru_cache(maxsize=16)
-def _compile(rules: Rules) -> tuple[PatternSet | None, PatternSet | None, frozenset[str], tuple[str, ...]]:
-    """The include and exclude patterns, the includes without wildcards, the directories that includes lead through."""
-    include = _compile_globs([_any_case(glob) if re.fullmatch(r"\.[\w+-]+", glob) else glob for glob in rules.include])
-    exact = []
-    leads = []
-    for glob in rules.include:
-        plain, *wildcards = re.split(r"(?<!\\)[*?\[]", glob.strip("/"), maxsplit=1)
-        if not wildcards:
-            exact.append(_unescape(plain))
-        if "/" in glob.rstrip("/") and (lead := plain.rpartition("/")[0] if wildcards else plain):
-            leads.append(_unescape(lead) + "/")
-    return include, _compile_globs(rules.exclude), frozenset(exact), tuple(leads)
-
-
-def _any_case(extension: str) -> str:
-    return "*" + "".join(f"[{char.lower()}{char.upper()}]" if char.isalpha() else char for char in extension)
-
-
-def _unescape(glob: str) -> str:
-    return re.sub(r"\\(.)", r"\1", glob)
-
-
-def _compile_globs(globs: Iterable[str]) -> PatternSet | None:
-    for glob in globs:
-        if "\n" in glob or compile_patterns(glob) is None:
-            raise InvalidValueError(
-                f"the pattern {glob!r} can match nothing", hint="see `man gitignore` for the syntax"
-            )
-    return compile_patterns("\n".join(globs))
 
 
 def _descend(scope: _Scope, top: _Directory, parts: tuple[str, ...]) -> _Directory | FoundFile | SkippedPath:

@@ -87,11 +87,17 @@ def _cut(text: str, start: int, limit: int) -> int:
     floor = max(start + (limit - start) // 4, content)
     for find in (_after_paragraph, _after_line, _after_sentence, _after_space):
         if (cut := find(text, floor, limit)) > start:
-            return cut
+            return _before_indentation(text, content, cut)
     for find in (_after_line, _after_space):
         if (cut := find(text, content, floor)) > start:
-            return cut
+            return _before_indentation(text, content, cut)
     return _between_words(text, content, limit)
+
+
+def _before_indentation(text: str, content: int, cut: int) -> int:
+    """The cut, moved to the beginning of its line when nothing but indentation stands between them."""
+    line = text.rfind("\n", content, cut) + 1
+    return line if line and not text[line:cut].strip() else cut
 
 
 def _after_paragraph(text: str, floor: int, limit: int) -> int:

@@ -1,0 +1,234 @@
+"""A tree to index, a home for its workspaces, and the real command line in processes of its own."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import findling
+from findling.domain.queries import Filters, Not, Word
+from findling.pipelines.catching_up import catch_up
+from findling.service.settings import load_settings
+from findling.stores.keyword import TantivyLeg
+from findling.stores.sqlite import SqliteStore
+from findling.text.query_language import parse
+
+MAIN = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
+TIMEOUT_S = 120
+EVERYTHING = 1 << 20
+"""A limit that cuts nothing off."""
+
+QUERIES = (
+    "alpha", "bravo charlie", "delta", "echo foxtrot golf", '"hotel india"', "juliet -kilo", "lima mike",
+    "november", "oscar papa quebec", "romeo sierra tango",
+)  # fmt: skip
+WORDS = (
+    "alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike november oscar papa quebec romeo "
+    "sierra tango uniform victor whiskey xray yankee zulu"
+).split()
+
+
+class Outcome(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+class State(NamedTuple):
+    """What a workspace holds: resource → text and chunk ids, and every entry of the leg, repeated ones repeatedly."""
+
+    resources: dict[str, tuple[str, tuple[int, ...]]]
+    leg_entries: list[int]
+
+    @property
+    def chunk_ids(self) -> list[int]:
+        return sorted(cid for _, cids in self.resources.values() for cid in cids)
+
+
+class Playground:
+    """One root, one home, and everything tests do with them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = folder / "tree"
+        self.home = folder / "workspaces"
+        self.root.mkdir()
+        self.settings: dict[str, str] = {}
+
+    @property
+    def environ(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
+        own = {"FINDLING_HOME": str(self.home), "FINDLING_CONFIG": str(self.folder / "config.toml")}
+        return {**kept, **own, "HOME": str(self.folder), "RUST_BACKTRACE": "0", **self.settings}
+
+    @property
+    def workspace(self) -> Path:
+        """The folder of the one workspace in the home."""
+        (folder,) = self.home.iterdir()
+        return folder
+
+    @property
+    def store_file(self) -> Path:
+        return self.workspace / "index.sqlite"
+
+    @property
+    def leg_folder(self) -> Path:
+        return self.workspace / "keyword"
+
+    def write(self, path: str, content: str | bytes) -> Path:
+        """Write a file below the root, with its folders."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content.encode() if isinstance(content, str) else content)
+        return file
+
+    def prose(self, seed: int, lines: int) -> str:
+        """A text that is the same for the same seed."""
+        chance = random.Random(seed)
+        return "".join(" ".join(chance.choices(WORDS, k=9)) + f" mark{seed}\n" for _ in range(lines))
+
+    def plant(self, count: int) -> None:
+        """Grow a tree of so many files: prose, headings and code, small ones and large ones."""
+        for number in range(count):
+            text = self.prose(number, 10 + number * 7 % 90)
+            kind = (".txt", ".md", ".py")[number % 3]
+            if kind == ".md":
+                text = f"# Chapter {number}\n\n{text}\n## Second part\n\n{self.prose(number + 10_000, 20)}"
+            elif kind == ".py":
+                rows = text.splitlines()
+                text = "".join(f"def f{n}_{number}():\n    # {row}\n    pass\n\n" for n, row in enumerate(rows))
+            self.write(f"part{number % 7}/file{number}{kind}", text)
+
+    def start(self, *args: str, plain_user: bool = False) -> subprocess.Popen[str]:
+        """Start the command line in a process of its own."""
+        return self.start_code(MAIN, *args, plain_user=plain_user)
+
+    def start_code(self, code: str, *args: str, plain_user: bool = False) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *args],
+            cwd=self.root,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="surrogateescape",
+            preexec_fn=give_up_privileges if plain_user else None,
+        )
+
+    def run(self, *args: str, plain_user: bool = False) -> Outcome:
+        """Run the command line to its end; one that hangs fails the test."""
+        return self.finish(self.start(*args, plain_user=plain_user))
+
+    def finish(self, process: subprocess.Popen[str]) -> Outcome:
+        """Wait for a process; one that hangs is ended and fails the test."""
+        try:
+            out, err = process.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            pytest.fail(f"{process.args} hangs; stderr: {err}")
+        return Outcome(process.returncode, out, err)
+
+    def search(self, query: str, *args: str, plain_user: bool = False) -> tuple[dict[str, Any], str]:
+        """A search that must end without an error: its document and what stood on stderr."""
+        code, out, err = self.run("search", "--json", "-k", str(EVERYTHING), *args, "--", query, plain_user=plain_user)
+        document: dict[str, Any] = json.loads(out) if code in (0, 1) else {"hits": None}
+        assert document["hits"] is not None, err
+        assert code == (0 if document["hits"] else 1), err
+        return document, err
+
+    def found(self, query: str, *args: str, plain_user: bool = False) -> list[str]:
+        """The paths of the hits, in order of the alphabet."""
+        return sorted({hit["path"] for hit in self.search(query, *args, plain_user=plain_user)[0]["hits"]})
+
+    def skipped(self) -> dict[str, str]:
+        """Path → reason of everything that was left out."""
+        with self.open() as engine:
+            return {entry.path: entry.reason for entry in engine.skipped()}
+
+    def open(self) -> findling.Engine:
+        """The library on the same workspace, in this process."""
+        return findling.open(self.root, settings=load_settings(self.root, environ=self.environ))
+
+    def state(self) -> State:
+        """What is stored, read without changing anything."""
+        with SqliteStore.open(self.store_file, readonly=True) as store:
+            resources = {}
+            for rid in store.rids():
+                document = store.document(rid)
+                assert document is not None
+                resources[rid] = (document.text, tuple(chunk.cid for chunk in document.chunks))
+            leg = TantivyLeg.open(self.leg_folder, store_id=store.get_meta("store_id") or "")
+            found = leg.search(Not(Word("nothing-has-this-word")), Filters(), EVERYTHING)
+            return State(resources, sorted(cid for cid, _ in found.hits))
+
+    def answers(self, queries: Iterable[str] = QUERIES) -> dict[str, list[tuple[int, float]]]:
+        """Chunk ids and scores that the leg gives, all of them."""
+        with SqliteStore.open(self.store_file, readonly=True) as store:
+            leg = TantivyLeg.open(self.leg_folder, store_id=store.get_meta("store_id") or "")
+            return leg_answers(leg, queries)
+
+    def rebuilt_answers(self, queries: Iterable[str] = QUERIES) -> dict[str, list[tuple[int, float]]]:
+        """What a leg says that is made from nothing out of the same store."""
+        with SqliteStore.open(self.store_file, readonly=True) as store:
+            leg = TantivyLeg.open(self.folder / "rebuilt", store_id="another")
+            catch_up(store, leg)
+            answers = leg_answers(leg, queries)
+            leg.close()
+        shutil.rmtree(self.folder / "rebuilt", ignore_errors=True)
+        return answers
+
+    def assert_sound(self) -> None:
+        """Every check passes, nothing is there twice, and the leg holds exactly what the store does."""
+        with self.open() as engine:
+            problems = [check for check in engine.check() if not check.ok and check.name != "disk space"]
+        assert problems == []
+        state = self.state()
+        assert state.leg_entries == state.chunk_ids
+        assert len(set(state.leg_entries)) == len(state.leg_entries)
+
+    def assert_complete(self) -> None:
+        """The index holds exactly the files below the root, with the text they have now."""
+        files = [path for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()]
+        on_disk = {f"file:{file.relative_to(self.root).as_posix()}": file.read_text() for file in files}
+        assert {rid: text for rid, (text, _) in self.state().resources.items()} == on_disk
+
+
+def leg_answers(leg: TantivyLeg, queries: Iterable[str]) -> dict[str, list[tuple[int, float]]]:
+    hits = {query: leg.search(parse(query), Filters(), EVERYTHING).hits for query in queries}
+    return {query: [(cid, round(score, 4)) for cid, score in found] for query, found in hits.items()}
+
+
+def give_up_privileges() -> None:
+    """Let permissions count for root as well: give up the two rights to ignore them."""
+    if os.geteuid() == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        for right in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
+            if libc.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0) != 0:
+                raise OSError(ctypes.get_errno(), "the rights of root cannot be given up here")
+
+
+_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
+
+
+@pytest.fixture
+def playground(tmp_path: Path) -> Playground:
+    return Playground(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def new_playground() -> type[Playground]:
+    return Playground

@@ -1,0 +1,132 @@
+"""A run that is killed at any moment loses nothing it has committed, and the next command goes on from there."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from findling.domain.errors import FindlingError
+from findling.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from tests.robustness.conftest import Playground
+
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
+
+FILES = 160
+SMALL_BATCHES = {"FINDLING_INDEX_BATCH_BYTES": "12000"}
+WORKSPACES, QUARTERS = 5, 4
+"""Twenty kills of a first index run."""
+UPDATE_KILLS = 6
+
+Answers = dict[str, list[tuple[int, float]]]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, new_playground: type[Playground]) -> Answers:
+    """What a run that nobody kills makes of the same tree, in a workspace of its own."""
+    playground = new_playground(tmp_path_factory.mktemp("undisturbed"))
+    playground.plant(FILES)
+    assert playground.run("index").code == 0
+    playground.assert_complete()
+    return playground.answers()
+
+
+@pytest.mark.parametrize("seed", range(WORKSPACES))
+def test_a_first_run_that_is_killed_again_and_again(playground: Playground, undisturbed: Answers, seed: int) -> None:
+    chance = random.Random(seed)
+    playground.settings = SMALL_BATCHES
+    playground.plant(FILES)
+    kills = 0
+    for quarter in range(QUARTERS):
+        run = playground.start("index")
+        seen = watch(playground, run, round(FILES * (quarter + chance.random()) / QUARTERS))
+        time.sleep(chance.uniform(0, 0.03))
+        kills += kill(run)
+        assert seen <= stored_rids(playground)
+        if seen:
+            playground.run("search", "--no-index", "alpha")
+            playground.assert_sound()
+            assert playground.answers() == playground.rebuilt_answers()
+    assert kills >= QUARTERS - 1, "the moments are chosen so that only the last kill may come too late"
+
+    assert playground.found("mark150") == ["part3/file150.txt"]
+    playground.assert_sound()
+    playground.assert_complete()
+    assert playground.answers() == undisturbed
+
+
+def test_an_update_that_is_killed_leaves_no_ghosts(playground: Playground) -> None:
+    """Changed, deleted and renamed files: whatever the moment, the next search knows the tree as it is."""
+    chance = random.Random(99)
+    playground.settings = SMALL_BATCHES
+    playground.plant(FILES)
+    assert playground.run("index").code == 0
+    before = playground.folder / "before"
+    shutil.copytree(playground.workspace, before)
+    old_words = rearrange(playground)
+    for turn in range(UPDATE_KILLS):
+        shutil.rmtree(playground.workspace)
+        shutil.copytree(before, playground.home / playground.root.as_posix().replace("/", "+"))
+        run = playground.start("index")
+        watch(playground, run, FILES + round(len(old_words) * (turn + chance.random()) / UPDATE_KILLS), by_seq=True)
+        time.sleep(chance.uniform(0, 0.02))
+        kill(run)
+        for word in chance.sample(sorted(old_words), 2):
+            assert set(playground.found(word)) <= old_words[word]
+        playground.assert_sound()
+        playground.assert_complete()
+
+
+def rearrange(playground: Playground) -> dict[str, set[str]]:
+    """Change, delete and rename a part of the files; returns for each old word where it may still be found."""
+    old_words: dict[str, set[str]] = {}
+    for number, file in enumerate(sorted(playground.root.rglob("*.txt"))):
+        word = f"mark{file.stem.removeprefix('file')}"
+        if number % 3 == 0:
+            file.write_text(playground.prose(500_000 + number, 40))
+            old_words[word] = set()
+        elif number % 3 == 1:
+            file.unlink()
+            old_words[word] = set()
+        else:
+            moved = file.with_name(f"moved-{file.name}")
+            file.rename(moved)
+            old_words[word] = {moved.relative_to(playground.root).as_posix()}
+    return old_words
+
+
+def watch(playground: Playground, run: subprocess.Popen[str], enough: int, *, by_seq: bool = False) -> set[str]:
+    """Follow a run as a reader until it has stored enough resources, or made enough changes; returns what was seen."""
+    seen: set[str] = set()
+    while run.poll() is None:
+        try:
+            with SqliteStore.open(playground.store_file, readonly=True) as store:
+                seen = set(store.rids())
+                if (store.seq() if by_seq else len(seen)) >= enough:
+                    break
+        except (FindlingError, OSError, ValueError):
+            time.sleep(0.001)  # there is no workspace yet
+    return seen
+
+
+def stored_rids(playground: Playground) -> set[str]:
+    if not any(playground.home.glob("*/index.sqlite")):
+        return set()
+    with SqliteStore.open(playground.store_file) as store:
+        assert store.integrity() == []
+        return set(store.rids())
+
+
+def kill(run: subprocess.Popen[str]) -> bool:
+    """Kill a run; False when it was over already."""
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    return run.returncode == -signal.SIGKILL

@@ -9,7 +9,6 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,14 +27,16 @@ TIMEOUT_S = 120
 EVERYTHING = 1 << 20
 """A limit that cuts nothing off."""
 
+_SYLLABLES = "ba ko ri lu me ta no si pe du fa gi ho ja ke lo mu na po ra".split()
+WORDS = [first + second for first in _SYLLABLES for second in _SYLLABLES]
 QUERIES = (
-    "alpha", "bravo charlie", "delta", "echo foxtrot golf", '"hotel india"', "juliet -kilo", "lima mike",
-    "november", "oscar papa quebec", "romeo sierra tango",
+    "bako", "riluk rilu", "meta nosi", "pedu fagi hoja", '"kelo muna"', "pora -baba", "koko riri lulu", "rilu meta",
+    "duke", "tasi nope sidu pefa",
 )  # fmt: skip
-WORDS = (
-    "alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima mike november oscar papa quebec romeo "
-    "sierra tango uniform victor whiskey xray yankee zulu"
-).split()
+
+
+Answers = dict[str, dict[int, float]]
+"""Query → every chunk that it finds, with its score."""
 
 
 class Outcome(NamedTuple):
@@ -94,10 +95,14 @@ class Playground:
         file.write_bytes(content.encode() if isinstance(content, str) else content)
         return file
 
+    def mark(self, seed: int) -> str:
+        """The word that only the text of this seed holds: letters alone, or it would be taken apart."""
+        return "q" + "".join("bcdfghjklm"[int(digit)] for digit in str(seed)) + "x"
+
     def prose(self, seed: int, lines: int) -> str:
         """A text that is the same for the same seed."""
         chance = random.Random(seed)
-        return "".join(" ".join(chance.choices(WORDS, k=9)) + f" mark{seed}\n" for _ in range(lines))
+        return "".join(" ".join(chance.choices(WORDS, k=9)) + f" {self.mark(seed)}\n" for _ in range(lines))
 
     def plant(self, count: int) -> None:
         """Grow a tree of so many files: prose, headings and code, small ones and large ones."""
@@ -175,18 +180,17 @@ class Playground:
             found = leg.search(Not(Word("nothing-has-this-word")), Filters(), EVERYTHING)
             return State(resources, sorted(cid for cid, _ in found.hits))
 
-    def answers(self, queries: Iterable[str] = QUERIES) -> dict[str, list[tuple[int, float]]]:
+    def answers(self) -> Answers:
         """Chunk ids and scores that the leg gives, all of them."""
         with SqliteStore.open(self.store_file, readonly=True) as store:
-            leg = TantivyLeg.open(self.leg_folder, store_id=store.get_meta("store_id") or "")
-            return leg_answers(leg, queries)
+            return _ask(TantivyLeg.open(self.leg_folder, store_id=store.get_meta("store_id") or ""))
 
-    def rebuilt_answers(self, queries: Iterable[str] = QUERIES) -> dict[str, list[tuple[int, float]]]:
+    def rebuilt_answers(self) -> Answers:
         """What a leg says that is made from nothing out of the same store."""
         with SqliteStore.open(self.store_file, readonly=True) as store:
             leg = TantivyLeg.open(self.folder / "rebuilt", store_id="another")
             catch_up(store, leg)
-            answers = leg_answers(leg, queries)
+            answers = _ask(leg)
             leg.close()
         shutil.rmtree(self.folder / "rebuilt", ignore_errors=True)
         return answers
@@ -207,9 +211,11 @@ class Playground:
         assert {rid: text for rid, (text, _) in self.state().resources.items()} == on_disk
 
 
-def leg_answers(leg: TantivyLeg, queries: Iterable[str]) -> dict[str, list[tuple[int, float]]]:
-    hits = {query: leg.search(parse(query), Filters(), EVERYTHING).hits for query in queries}
-    return {query: [(cid, round(score, 4)) for cid, score in found] for query, found in hits.items()}
+def _ask(leg: TantivyLeg) -> Answers:
+    return {
+        query: {cid: round(score, 5) for cid, score in leg.search(parse(query), Filters(), EVERYTHING).hits}
+        for query in QUERIES
+    }
 
 
 def give_up_privileges() -> None:

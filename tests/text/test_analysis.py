@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.text.analysis import index_form, terms, word_spans
+from findling.text.analysis import index_form, matching_spans, terms
 
 
 @pytest.mark.parametrize(
@@ -72,16 +72,26 @@ def test_ascii_takes_the_same_way_as_everything_else(text: str) -> None:
     assert terms(text + " é")[:-1] == terms(text)
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_spans_cover_the_words_and_give_their_terms(text: str) -> None:
-    spans = list(word_spans(text))
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.data())
+def test_matching_spans_are_the_words_that_give_a_wanted_term(text: str, data: st.DataObject) -> None:
+    wanted = set(data.draw(st.lists(st.sampled_from(terms(text) or ["none"]), max_size=3)))
+    spans = matching_spans(text, wanted)
     for span, following in pairwise(spans):
-        assert span.start < span.end
         assert span.start < following.start
     for span in spans:
-        assert set(span.terms) <= set(terms(text)) | set(terms(text[span.start : span.end]))
+        assert span.start < span.end
+        assert span.terms
+        assert set(span.terms) <= wanted
+
+
+@given(
+    st.text(st.sampled_from("aAbB12_- .\n"), max_size=40), st.sets(st.sampled_from(["a", "b", "ab", "aa", "1", "a1"]))
+)
+def test_ascii_and_other_texts_are_highlighted_alike(text: str, wanted: set[str]) -> None:
+    plain, other = matching_spans(text, wanted), matching_spans(f"{text} é", wanted)
+    assert [(start, end, set(found)) for start, end, found in plain] == [(s, e, set(found)) for s, e, found in other]
 
 
 @pytest.mark.parametrize("text", ["the getUserName call", "Überprüfung der 数据库", "हिन्दी में", "plain words only"])
 def test_every_term_of_a_text_has_its_span(text: str) -> None:
-    assert {term for span in word_spans(text) for term in span.terms} == set(terms(text))
+    assert {term for span in matching_spans(text, set(terms(text))) for term in span.terms} == set(terms(text))

@@ -14,7 +14,7 @@ from findling.domain.queries import Filters, Node, SearchRequest
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Hit, Receipt, SearchAnswer, TermMatch
 from findling.pipelines.passages import best_passage
-from findling.text.analysis import terms, word_spans
+from findling.text.analysis import WordSpan, matching_spans, terms
 from findling.text.query_language import canonical, parse, positive_terms
 from findling.text.snippets import MatchSpan, snippet
 
@@ -137,9 +137,10 @@ def _hit(
     snippet_lines: int,
 ) -> Hit:
     chunk, resource, text = stored
-    spans = list(_match_spans(text, forms))
+    words = matching_spans(text, forms)
+    spans = [MatchSpan(start, end, forms[found[0]], 1.0) for start, end, found in words]
     relative = round(_relative(score, ceiling), 4)
-    matches = tuple(_matches(stored, spans, forms))
+    matches = tuple(_matches(stored, words, forms))
     found = {match.term for match in matches}
     return Hit(
         id=f"{chunk.cid:016x}",
@@ -163,17 +164,9 @@ def _hit(
     )
 
 
-def _match_spans(text: str, forms: Mapping[str, str]) -> Iterator[MatchSpan]:
-    for start, end, words in word_spans(text):
-        for word in words:
-            if word in forms:
-                yield MatchSpan(start, end, forms[word], 1.0)
-                break
-
-
-def _matches(stored: StoredChunk, spans: Sequence[MatchSpan], forms: Mapping[str, str]) -> Iterator[TermMatch]:
-    chunk, resource, text = stored
-    body = [word for span in spans for word in terms(text[span.start : span.end])]
+def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> Iterator[TermMatch]:
+    chunk, resource, _ = stored
+    body = [word for span in spans for word in span.terms]
     others = {
         "title": terms(resource.title),
         "heading": terms("\n".join(chunk.heading)),

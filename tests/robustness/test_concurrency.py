@@ -1,0 +1,115 @@
+"""Many processes on one workspace: nobody fails, nothing is there twice, every answer is whole."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.robustness.conftest import Playground
+
+pytestmark = pytest.mark.slow
+
+FILES = 120
+PROCESSES = 8
+UPDATES, VERSIONS_OF = 25, 6
+"""How often the writer goes round, and the files it changes each time."""
+
+READER = """
+import json, sys, time
+from pathlib import Path
+import findling
+
+stop, root = Path(sys.argv[1]), Path.cwd()
+asked = 0
+kept_open = findling.open(root)
+while True:
+    last = stop.exists()
+    for engine in (kept_open, findling.open(root)):
+        answer = engine.search("versioned", limit=1000)
+        asked += 1
+        lines = [(hit.path, line.number, line.text) for hit in answer for line in hit.lines]
+        print(json.dumps({"lines": lines, "ids": [hit.id for hit in answer], "notes": answer.degraded}), flush=True)
+        if engine is not kept_open:
+            engine.close()
+    if last:
+        break
+kept_open.close()
+"""
+
+
+@pytest.mark.parametrize("searchers", [2, 5, 8])
+def test_eight_processes_start_from_nothing(
+    playground: Playground, new_playground: type[Playground], searchers: int
+) -> None:
+    """All at once: some index, some search first and so index too."""
+    playground.settings = {"FINDLING_INDEX_BATCH_BYTES": "20000"}
+    playground.plant(FILES)
+    commands = [("search", "-l", playground.mark(60))] * searchers + [("index",)] * (PROCESSES - searchers)
+    outcomes = [playground.finish(process) for process in [playground.start(*command) for command in commands]]
+    for command, (code, out, err) in zip(commands, outcomes, strict=True):
+        assert code == 0, err
+        assert err == ""
+        assert command == ("index",) or out == "part4/file60.txt\n"
+
+    later = [playground.start("search", "-l", playground.mark(number)) for number in range(PROCESSES)]
+    assert [playground.finish(process).code for process in later] == [0] * PROCESSES
+    playground.assert_sound()
+    playground.assert_complete()
+    alone = new_playground(playground.folder / "alone")
+    alone.plant(FILES)
+    assert alone.run("index").code == 0
+    assert playground.state() == alone.state()
+
+
+def test_processes_that_search_while_files_change(playground: Playground) -> None:
+    """Eight processes find the same changes at once: one takes them in, the others wait for nothing."""
+    playground.plant(FILES)
+    assert playground.run("index").code == 0
+    for turn in range(4):
+        for number in range(0, FILES, 3):
+            playground.write(f"part{number % 7}/file{number}.txt", playground.prose(1000 * turn + number, 20))
+        commands = [("search", "-l", "bako"), ("index",)] * (PROCESSES // 2)
+        for outcome in [playground.finish(process) for process in [playground.start(*each) for each in commands]]:
+            assert outcome.code == 0, outcome.err
+        playground.assert_sound()
+        playground.assert_complete()
+
+
+def test_readers_see_whole_answers_while_a_writer_works(playground: Playground) -> None:
+    for number in range(VERSIONS_OF):
+        playground.write(f"file{number}.md", version(number, 0))
+    assert playground.run("index").code == 0
+    stop = playground.folder / "stop"
+    readers = [playground.start_code(READER, str(stop)) for _ in range(3)]
+    for turn in range(1, UPDATES + 1):
+        for number in range(VERSIONS_OF):
+            playground.write(f"file{number}.md", version(number, turn))
+        with playground.open() as engine:
+            engine.index()
+    stop.touch()
+
+    possible = {
+        (f"file{number}.md", index, text)
+        for number in range(VERSIONS_OF)
+        for turn in range(UPDATES + 1)
+        for index, text in enumerate(version(number, turn).splitlines(), start=1)
+    }
+    for outcome in [playground.finish(reader) for reader in readers]:
+        assert (outcome.code, outcome.err) == (0, "")
+        answers = [json.loads(line) for line in outcome.out.splitlines()]
+        assert len(answers) > 2
+        for answer in answers:
+            assert len(answer["ids"]) == len(set(answer["ids"]))
+            assert {tuple(line) for line in answer["lines"]} <= possible
+        assert len({text.split()[1] for _, _, text in answers[-1]["lines"]}) == 1, "the last answer is up to date"
+    playground.assert_sound()
+    playground.assert_complete()
+
+
+def version(number: int, turn: int) -> str:
+    """A file with headings that move up and down from version to version."""
+    sections = [f"## Part {part}\n\nversioned {turn} {number} {part}\n" for part in range(3)]
+    return f"# File {number}\n" + "\n" * (turn % 5) + "\n".join(sections)

@@ -65,7 +65,7 @@ class Playground:
         self.folder = folder
         self.root = folder / "tree"
         self.home = folder / "workspaces"
-        self.root.mkdir()
+        self.root.mkdir(parents=True)
         self.settings: dict[str, str] = {}
 
     @property

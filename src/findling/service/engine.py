@@ -230,9 +230,11 @@ class Engine:
     def _rules(self) -> Rules:
         value = self._settings
         named = (f"/{self._only}",) if self._only else ()
+        # An index that lies inside what it indexes must not take itself in.
+        own = (f"/{self.home.relative_to(self.root).as_posix()}/",) if self.home.is_relative_to(self.root) else ()
         return Rules(
             include=(*value["index.include"], *named),
-            exclude=value["index.exclude"],
+            exclude=(*value["index.exclude"], *own),
             hidden=value["index.hidden"],
             follow_symlinks=value["index.follow_symlinks"],
             use_ignore_files=value["index.use_ignore_files"],

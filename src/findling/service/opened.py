@@ -75,11 +75,16 @@ class OpenedWorkspace:
         if not acquired:
             raise LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
         try:
+            # Another process may have written since the leg was opened: applying changes to what it was would
+            # add chunks that are there already.
+            self._release_leg()
             self._prepare_store(anew)
             yield
         finally:
-            self._release_leg()
-            lock.release()
+            try:
+                self._release_leg()
+            finally:
+                lock.release()
 
     def level_leg(self) -> str:
         """Let the leg catch up with the truth, mending it if it is damaged; returns what the caller should be told.
@@ -87,7 +92,7 @@ class OpenedWorkspace:
         Raises CorruptError when a damaged leg cannot be mended now.
         """
         try:
-            behind = self.store.seq() - self.leg.seq()
+            behind = self._behind()
         except CorruptError as damage:
             return self._mend(damage)
         if not behind:
@@ -111,6 +116,15 @@ class OpenedWorkspace:
         if self._store is not None:
             self._store.close()
             self._store = None
+
+    def _behind(self) -> int:
+        """How many changes the leg lacks, also when it has seen what other processes have committed."""
+        # The leg is asked first: what is committed to both between the two questions must not put it ahead.
+        absorbed = self.leg.seq()
+        if absorbed != self.store.seq():
+            self.leg.refresh()
+            absorbed = self.leg.seq()
+        return self.store.seq() - absorbed
 
     def _mend(self, damage: CorruptError) -> str:
         try:

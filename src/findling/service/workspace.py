@@ -35,8 +35,9 @@ class Workspace(NamedTuple):
 def locate(path: str | Path, *, home: Path, name: str = "") -> Workspace:
     """The workspace that a path belongs to: its own, or that of the nearest folder above it that has one.
 
-    A path that belongs to none yet gets a workspace of its own. A name chooses a workspace by name instead.
-    Raises PathNotFoundError when the path is not there, InvalidValueError for a name that is no folder name.
+    A path that belongs to none yet gets a workspace of its own. A name chooses a workspace by name instead; then the
+    current folder, wherever it is, stands for the whole of it. Raises PathNotFoundError when the path is not there,
+    InvalidValueError for a name that is no folder name or a path outside the named workspace.
     """
     target = Path(path).expanduser()
     try:
@@ -44,7 +45,11 @@ def locate(path: str | Path, *, home: Path, name: str = "") -> Workspace:
     except (OSError, RuntimeError) as error:
         raise PathNotFoundError(f"there is no {path}", hint="name a folder or file that exists") from error
     if name:
-        return _named(home / name, target)
+        if not re.fullmatch(r"\w[\w.-]*", name):
+            raise InvalidValueError(
+                f"{name!r} is no workspace name", hint="use letters, digits, dot, dash and underscore"
+            )
+        return _named(home / name, target, is_default=str(path) == ".")
     for root in (target, *target.parents):
         folder = home / _folder_name(root)
         if (folder / STORE_FILE).exists():
@@ -58,18 +63,19 @@ def _on(folder: Path, root: Path, target: Path) -> Workspace:
     return Workspace(folder, root, "" if root == target else target.relative_to(root).as_posix())
 
 
-def _named(folder: Path, target: Path) -> Workspace:
-    if not re.fullmatch(r"\w[\w.-]*", folder.name):
-        raise InvalidValueError(
-            f"{folder.name!r} is no workspace name", hint="use letters, digits, dot, dash and underscore"
-        )
+def _named(folder: Path, target: Path, *, is_default: bool) -> Workspace:
     if not (folder / STORE_FILE).exists():
         return _on(folder, target, target)
     # What a named workspace indexes was settled when it was made; a path inside it narrows the search.
     with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
         root = Path(store.get_meta("root") or target)
-    inside = target == root or root in target.parents
-    return _on(folder, root, target if inside else root)
+    if target == root or root in target.parents:
+        return _on(folder, root, target)
+    if is_default:
+        return _on(folder, root, root)
+    raise InvalidValueError(
+        f"{target} is not part of the workspace {folder.name!r}, which indexes {root}", hint=f"name a path below {root}"
+    )
 
 
 def home_folder(configured: str) -> Path:

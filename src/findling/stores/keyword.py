@@ -35,7 +35,7 @@ class TantivyLeg:
     """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
 
     def __init__(self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str) -> None:
-        self._index = index
+        self._index = _reloaded_on_demand(index)
         self._folder = folder
         self._made_for = made_for
         self._scoring = scoring
@@ -130,7 +130,7 @@ class TantivyLeg:
     def clear(self) -> None:
         """Forget everything, durably with the next commit."""
         self.close()
-        self._index = tantivy.Index(_schema())
+        self._index = _reloaded_on_demand(tantivy.Index(_schema()))
         self._query = None
 
     def refresh(self) -> None:
@@ -169,7 +169,7 @@ class TantivyLeg:
 
                 shutil.rmtree(self._folder, ignore_errors=True)
                 self._folder.mkdir(parents=True, mode=0o700)
-                self._index = tantivy.Index(_schema(), path=str(self._folder))
+                self._index = _reloaded_on_demand(tantivy.Index(_schema(), path=str(self._folder)))
                 self._query = None
             self._writer = self._index.writer(_HEAP_BYTES, num_threads=1)
         except (ValueError, OSError) as error:
@@ -179,6 +179,12 @@ class TantivyLeg:
 
 def _holds_index(folder: Path) -> bool:
     return folder.is_dir() and tantivy.Index.exists(str(folder))
+
+
+def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
+    # Left alone, tantivy reloads in the background, and the vocabulary of `_query` would be that of an older state.
+    index.config_reader("manual")
+    return index
 
 
 def _count(result: tantivy.SearchResult) -> int:

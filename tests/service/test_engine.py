@@ -26,9 +26,8 @@ def tree(tmp_path: Path) -> Path:
     root = tmp_path / "tree"
     (root / "docs").mkdir(parents=True)
     (root / "src").mkdir()
-    (root / "docs" / "guide.md").write_text(
-        "# Guide\n\nHow the stale cache is noticed.\n\n## Pools\n\nConnection pools.\n"
-    )
+    guide = "# Guide to pools\n\nHow the stale cache is noticed.\n\n## Sharing\n\nConnection pools.\n"
+    (root / "docs" / "guide.md").write_text(guide)
     (root / "src" / "pool.py").write_text("class ConnectionPool:\n    def getConnection(self):\n        return None\n")
     (root / "src" / "data.bin").write_bytes(bytes(range(256)))
     return root
@@ -89,6 +88,7 @@ def test_a_receipt_says_what_matched_and_what_is_missing(engine: findling.Engine
     assert receipt.keyword_rank == 1
     assert {(m.term, m.field) for m in receipt.matches} >= {("pools", "body"), ("pools", "heading")}
     assert receipt.final_score == hit.score
+    assert receipt.missing == ("unicorn",)
     answer = engine.search("pools unicorn")
     assert answer.unknown_terms == ("unicorn",)
 

@@ -41,7 +41,6 @@ class Receipt:
     final_score: float
     matches: tuple[TermMatch, ...] = ()
     missing: tuple[str, ...] = ()
-    explanation: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

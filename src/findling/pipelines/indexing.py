@@ -153,10 +153,11 @@ class _Update:
             self._write((), self._deleted)
         if self._same:
             self._store.touch(self._same)
-        remember(self._store, self._found, self._skipped, self._options.rules)
-        self._store.set_meta("indexed_at", repr(time.time()))
+        # The leg first: a workspace that says it is indexed can be searched.
         if self._leg.seq() != self._store.seq():
             self._leg.commit(self._store.seq())
+        remember(self._store, self._found, self._skipped, self._options.rules)
+        self._store.set_meta("indexed_at", repr(time.time()))
 
     def _tell(self, stage: str, path: str) -> None:
         if self._on_progress is not None:

@@ -44,10 +44,11 @@ def search(
     wanted = request.offset + request.limit
     accepted, found = _accepted(store, leg, node, request, exclude, wanted, unit)
     clock.lap("keyword")
-    forms = {form: term for term in positive_terms(node) for form in found.forms.get(term, (term,))}
+    asked = positive_terms(node)
+    forms = {form: term for term in asked for form in found.forms.get(term, ())}
     page = accepted[request.offset : wanted]
     hits = tuple(
-        _hit(rank, stored, score, found.ceiling, forms, request, snippet_lines)
+        _hit(rank, stored, score, found.ceiling, asked, forms, request, snippet_lines)
         for rank, (stored, score) in enumerate(page, start=request.offset + 1)
     )
     clock.lap("assemble")
@@ -58,7 +59,7 @@ def search(
         total=found.total,
         strategy="keyword",
         degraded=tuple(degraded),
-        unknown_terms=tuple(term for term in positive_terms(node) if not found.forms.get(term)),
+        unknown_terms=tuple(term for term in asked if not found.forms.get(term)),
         timings_ms=clock.laps,
         plan=_plan(request, node, found, unit) if request.explain else {},
     )
@@ -132,6 +133,7 @@ def _hit(
     stored: StoredChunk,
     score: float,
     ceiling: float,
+    asked: Sequence[str],
     forms: Mapping[str, str],
     request: SearchRequest,
     snippet_lines: int,
@@ -159,7 +161,7 @@ def _hit(
             fused_score=round(score, 4),
             final_score=relative,
             matches=matches,
-            missing=tuple(term for term in dict.fromkeys(forms.values()) if term not in found),
+            missing=tuple(term for term in asked if term not in found),
         ),
     )
 
@@ -175,10 +177,9 @@ def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str,
     }
     for name, words in {"body": body, **others}.items():
         counts: dict[str, dict[str, int]] = {}
-        for word in words:
-            if word in forms:
-                seen = counts.setdefault(forms[word], {})
-                seen[word] = seen.get(word, 0) + 1
+        for word in filter(forms.__contains__, words):
+            seen = counts.setdefault(forms[word], {})
+            seen[word] = seen.get(word, 0) + 1
         for term, seen in counts.items():
             yield TermMatch(term=term, field=name, forms=tuple(seen), count=sum(seen.values()))
 

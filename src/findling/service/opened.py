@@ -100,8 +100,10 @@ class OpenedWorkspace:
         try:
             with self.writing(patience_s=0.0):
                 catch_up(self.store, self.leg)
-        except (LockedError, ReadOnlyError):
-            return f"the keyword leg is {behind} changes behind; findling repair brings it up to date"
+        except LockedError:
+            return f"another process is writing; {behind} of its changes are not searchable yet"
+        except ReadOnlyError:
+            return f"the keyword leg is {behind} changes behind and cannot be written"
         return ""
 
     def rebuild_leg(self) -> None:

@@ -201,7 +201,7 @@ class KeywordQuery:
             frequent = []
         else:
             nearby = dict(self._searcher.terms_with_prefix("body", forms_prefix(term), limit=_VOCABULARY_WINDOW))
-            frequent = [(form, nearby[form]) for form in same_stem(term, nearby)]
+            frequent = [(form, nearby[form]) for form in same_stem(term, [*nearby])]
         forms = dict(sorted(frequent, key=lambda form: -form[1])[:_MOST_FORMS])
         if self._spread(term):
             forms[term] = self._searcher.doc_freq("body", term)

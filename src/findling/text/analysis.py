@@ -77,17 +77,23 @@ def matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
 def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:
     # Look for the few terms instead of analysing every word: 5x faster on a chunk of code. A find only proposes a
     # word; whether it gives the term is for the analysis to say.
-    spaced = text.translate(_separators)
-    lowered = text.lower()
+    spaced, lowered = text.translate(_separators), text.lower()
+    word_end, word_start, find = spaced.find, spaced.rfind, lowered.find
     found: dict[int, WordSpan] = {}
     for term in wanted:
-        at = lowered.find(term)
+        at = find(term)
         while at >= 0:
-            start, end = spaced.rfind(" ", 0, at) + 1, spaced.find(" ", at)
-            end = len(text) if end < 0 else end
-            if term in _terms_of[text[start:end]].split():
-                found.setdefault(start, WordSpan(start, end, [])).terms.append(term)
-            at = lowered.find(term, end)
+            start, end = word_start(" ", 0, at) + 1, word_end(" ", at)
+            if end < 0:
+                end = len(text)
+            given = _terms_of[text[start:end]]
+            if given == term or (" " in given and term in given.split()):
+                known = found.get(start)
+                if known is None:
+                    found[start] = WordSpan(start, end, [term])
+                else:
+                    known.terms.append(term)
+            at = find(term, end)
     return [found[start] for start in sorted(found)]
 
 

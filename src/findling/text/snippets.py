@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from findling.domain.results import Line
@@ -14,7 +13,7 @@ __all__ = ["MatchSpan", "snippet"]
 
 
 class MatchSpan(NamedTuple):
-    """Where a term of the query stands in the chunk's text, and how much showing that term is worth."""
+    """Where a term of the query stands in the text, and how much showing it is worth, the same at each place."""
 
     start: int
     end: int
@@ -62,20 +61,24 @@ def _best_window(text: str, index: LineIndex, spans: list[MatchSpan], max_lines:
 
 def _best_run(spans: list[MatchSpan], places: list[int], width: int) -> int:
     """The span that begins the best stretch of this width: the most weight in distinct terms, then most matches."""
-
-    def value(first: int) -> tuple[float, int, int]:
-        run = spans[first : bisect_left(places, places[first] + width)]
-        return _distinct_weight(run), len(run), -first
-
-    # Spans at the same place begin the same stretch: only the first of them has to be tried.
-    return max((first for first in range(len(spans)) if not first or places[first] > places[first - 1]), key=value)
-
-
-def _distinct_weight(spans: Iterable[MatchSpan]) -> float:
-    weights: dict[str, float] = {}
-    for span in spans:
-        weights[span.term] = max(weights.get(span.term, 0.0), span.weight)
-    return sum(weights.values())
+    held: dict[str, int] = {}
+    weight = 0.0
+    best, best_value = 0, (-1.0, 0)
+    after = 0
+    for first, place in enumerate(places):
+        while after < len(spans) and places[after] < place + width:
+            term = spans[after].term
+            if not held.get(term):
+                weight += spans[after].weight
+            held[term] = held.get(term, 0) + 1
+            after += 1
+        if (weight, after - first) > best_value:
+            best, best_value = first, (weight, after - first)
+        _, _, term, worth = spans[first]
+        held[term] -= 1
+        if not held[term]:
+            weight -= worth
+    return best
 
 
 def _is_blank(text: str, index: LineIndex, number: int) -> bool:
@@ -85,21 +88,19 @@ def _is_blank(text: str, index: LineIndex, number: int) -> bool:
 
 def _shown_line(text: str, index: LineIndex, number: int, first_line: int, spans: list[MatchSpan]) -> Line:
     start, end = index.line_span(number)
-    inside = [
-        span._replace(start=max(span.start, start), end=min(span.end, end))
-        for span in spans
-        if span.start < end and span.end > start
-    ]
+    inside = [span for span in spans if span[0] < end and span[1] > start]
     shown_start, shown_end = _shown_part(text, start, end, inside)
     before = "…" if shown_start > start else ""
     after = "…" if shown_end < end else ""
     offset = len(before) - shown_start
-    marks = _merged((max(span.start, shown_start), min(span.end, shown_end)) for span in inside)
-    return Line(
-        number=first_line + number - 1,
-        text=before + text[shown_start:shown_end] + after,
-        spans=tuple((mark_start + offset, mark_end + offset) for mark_start, mark_end in marks),
-    )
+    marks: list[Span] = []
+    for span in inside:
+        mark_start, mark_end = max(span[0], shown_start) + offset, min(span[1], shown_end) + offset
+        if marks and mark_start < marks[-1][1]:
+            marks[-1] = marks[-1][0], max(marks[-1][1], mark_end)
+        elif mark_start < mark_end:
+            marks.append((mark_start, mark_end))
+    return Line(number=first_line + number - 1, text=before + text[shown_start:shown_end] + after, spans=tuple(marks))
 
 
 def _shown_part(text: str, start: int, end: int, spans: list[MatchSpan]) -> Span:
@@ -108,24 +109,8 @@ def _shown_part(text: str, start: int, end: int, spans: list[MatchSpan]) -> Span
         return start, end
     shown = start
     if spans:
-        places = [span.start for span in spans]
+        places = [max(span.start, start) for span in spans]
         best = places[_best_run(spans, places, _LONGEST_LINE - _LEAD)]
         shown = max(min(best - _LEAD, end - _LONGEST_LINE), start)
     shown_end = shown + _LONGEST_LINE
     return max(cluster_start(text, shown), start), shown_end if shown_end >= end else cluster_start(text, shown_end)
-
-
-def _merged(spans: Iterable[Span]) -> Iterator[Span]:
-    """The spans in order, overlapping ones joined and empty ones left out."""
-    last: Span | None = None
-    for start, end in spans:
-        if start >= end:
-            continue
-        if last and start < last[1]:
-            last = last[0], max(last[1], end)
-            continue
-        if last:
-            yield last
-        last = start, end
-    if last:
-        yield last

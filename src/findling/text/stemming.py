@@ -5,8 +5,9 @@ Snowball stems decide, one algorithm per script. Stems never enter the index; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from functools import cache
+from typing import Protocol
 
 __all__ = ["forms_prefix", "same_stem", "stem"]
 
@@ -21,12 +22,8 @@ _ALGORITHMS = (
 
 def stem(term: str) -> str:
     """The stem of a term, or the term itself where no algorithm knows its script."""
-    if len(term) < 3 or not term.isalpha():
-        return term
-    for first, last, algorithm in _ALGORITHMS:
-        if first <= term[0] <= last:
-            return _stemmer(algorithm)(term)
-    return term
+    algorithm = _algorithm(term)
+    return term if algorithm is None else _stemmer(algorithm).stemWord(term)
 
 
 def forms_prefix(term: str) -> str:
@@ -43,16 +40,32 @@ def forms_prefix(term: str) -> str:
     return term[: max(shared, 2)]
 
 
-def same_stem(term: str, vocabulary: Iterable[str]) -> list[str]:
+def same_stem(term: str, vocabulary: Sequence[str]) -> list[str]:
     """The words of the vocabulary that have the term's stem."""
-    root = stem(term)
-    return [word for word in vocabulary if stem(word) == root]
+    algorithm = _algorithm(term)
+    if algorithm is None:
+        return [word for word in vocabulary if word == term]
+    stemmer = _stemmer(algorithm)
+    root = stemmer.stemWord(term)
+    return [word for word, own in zip(vocabulary, stemmer.stemWords(vocabulary), strict=True) if own == root]
+
+
+def _algorithm(term: str) -> str | None:
+    if len(term) < 3 or not term.isalpha():
+        return None
+    return next((name for first, last, name in _ALGORITHMS if first <= term[0] <= last), None)
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...  # noqa: N802 - the names of PyStemmer
+
+    def stemWords(self, words: Sequence[str]) -> list[str]: ...  # noqa: N802
 
 
 @cache
-def _stemmer(algorithm: str) -> Callable[[str], str]:
+def _stemmer(algorithm: str) -> _Stemmer:
     import Stemmer
 
-    # stemWord keeps a cache of its own; 10,000 words cover a query's neighbourhood in any vocabulary.
-    stem_word: Callable[[str], str] = Stemmer.Stemmer(algorithm).stemWord
-    return stem_word
+    # Without a cache: a vocabulary is stemmed once, and filling PyStemmer's cache costs more than twice the stemming.
+    stemmer: _Stemmer = Stemmer.Stemmer(algorithm, 0)
+    return stemmer

@@ -152,8 +152,6 @@ def _receipt(hit: Hit) -> Iterator[str]:
         yield f"     {match.term} ×{match.count} in {match.field}{forms}"
     if receipt.missing:
         yield f"     missing: {', '.join(receipt.missing)}"
-    for name, value in (receipt.explanation or {}).items():
-        yield f"     {name}: {_plain(value)}"
 
 
 def _render_plan(answer: SearchAnswer, view: View) -> str:

@@ -263,7 +263,9 @@ def test_a_huge_query(playground: Playground) -> None:
     assert playground.run("search", "--", "-" * 100_000).code == 1
 
 
-@pytest.mark.parametrize("query", ["qua\0gga", "\0", "quagga \ud800", "\ud800", "\x1b[31m", '"', '-"', "-", "*", "\n\n"])
+@pytest.mark.parametrize(
+    "query", ["qua\0gga", "\0", "quagga \ud800", "\ud800", "\x1b[31m", '"', '-"', "-", "*", "\n\n"]
+)
 def test_a_query_of_odd_characters(playground: Playground, query: str) -> None:
     playground.write("note.md", "quagga\n")
     with playground.open() as engine:

@@ -77,7 +77,7 @@ def matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
 def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:
     # Look for the few terms instead of analysing every word: 5x faster on a chunk of code. A find only proposes a
     # word; whether it gives the term is for the analysis to say.
-    spaced, lowered = text.translate(_separators), text.lower()
+    spaced, lowered = text.translate(_ascii_separators), text.lower()
     word_end, word_start, find = spaced.find, spaced.rfind, lowered.find
     found: dict[int, WordSpan] = {}
     for term in wanted:
@@ -110,13 +110,14 @@ class _Separators(dict[int, int | str | None]):
 
 
 _separators = _Separators()
+_ascii_separators = "".join(chr(code) if chr(code).isalnum() else " " for code in range(128))
 
 
 def _words(text: str) -> list[str]:
     # For ASCII, translate and split run at C speed: together 4x faster than re.findall(r"\w+").
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    return text.translate(_separators).split()
+    if text.isascii():
+        return text.translate(_ascii_separators).split()
+    return unicodedata.normalize("NFKC", text).translate(_separators).split()
 
 
 class _TermsOfWord(dict[str, str]):

@@ -48,6 +48,15 @@ def test_the_same_text_elsewhere_has_other_ids_and_the_same_digests() -> None:
     assert [c.digest for c in document(text).chunks] == [c.digest for c in document(text, "file:b.md").chunks]
 
 
+def test_ids_tell_a_resource_from_a_heading() -> None:
+    text = "equal words\n"
+    one = make_document(Resource(rid="Intro", lang="markdown"), f"# Setup\n\n{text}", chunk_size=600)
+    other = make_document(Resource(rid="Setup", lang="markdown"), f"# Intro\n\n{text}", chunk_size=600)
+    assert one.chunks[0].cid != other.chunks[0].cid
+    same = [make_document(Resource(rid=name, lang="markdown"), f"# {name}\n\n{text}", chunk_size=600) for name in "ab"]
+    assert same[0].chunks[0].cid != same[1].chunks[0].cid
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=3000))
 def test_ids_fit_the_store_and_lines_fit_the_text(text: str) -> None:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

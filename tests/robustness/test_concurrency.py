@@ -91,6 +91,36 @@ def test_processes_that_search_while_files_change(playground: Playground) -> Non
         playground.assert_complete()
 
 
+def test_a_damaged_leg_is_found_by_all_at_once(playground: Playground) -> None:
+    playground.plant(FILES)
+    playground.index()
+    for kind in ("*.idx", "meta.json"):
+        for file in playground.leg_folder.glob(kind):
+            file.unlink()
+        searches = [playground.start("search", "-l", playground.mark(60)) for _ in range(PROCESSES)]
+        for outcome in [playground.finish(process) for process in searches]:
+            assert (outcome.code, outcome.out) == (0, "part4/file60.txt\n"), outcome.err
+        playground.assert_sound()
+
+
+def test_an_index_that_is_rebuilt_and_deleted_while_it_is_searched(playground: Playground) -> None:
+    """Nobody does that on purpose, and nobody is left with a broken index when it happens."""
+    playground.plant(FILES)
+    commands = [("search", "-l", playground.mark(60)), ("index", "--rebuild"), ("forget", "--everything", "--force")]
+    for _ in range(3):
+        processes = [(command[0], playground.start(*command)) for command in (*commands, *commands, *commands[:2])]
+        for name, process in processes:
+            code, out, err = playground.finish(process)
+            assert "Traceback" not in err
+            if name == "index":
+                assert (code, err) == (0, "")
+            elif name == "search":  # what was deleted under its hands it may miss, but then it says so
+                assert (code, out) == (0, "part4/file60.txt\n") or err.startswith("findling: "), err
+        assert playground.found(playground.mark(60)) == ["part4/file60.txt"]
+        playground.assert_sound()
+        playground.assert_complete()
+
+
 def test_readers_see_whole_answers_while_a_writer_works(playground: Playground) -> None:
     for number in range(VERSIONS_OF):
         playground.write(f"file{number}.md", version(number, 0))

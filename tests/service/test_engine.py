@@ -199,6 +199,43 @@ def test_forgetting(tree: Path, engine: findling.Engine) -> None:
     assert (tree / "src" / "pool.py").exists()
 
 
+def test_forgotten_files_come_back_however_late_the_next_search(engine: findling.Engine) -> None:
+    engine.search("connection")
+    time.sleep(0.1)
+    engine.search("connection")
+    engine.forget(["src"])
+    time.sleep(0.1)
+    assert "src/pool.py" in paths(engine.search("connection"))
+    with pytest.raises(InvalidValueError):
+        engine.forget([""])
+
+
+def test_rebuilding_keeps_what_no_file_can_give_back(engine: findling.Engine) -> None:
+    engine.index()
+    engine.add([(findling.Resource(rid="memory:1", type="memory"), "remember the zebra")])
+    engine.index(rebuild=True)
+    assert [hit.rid for hit in engine.search("zebra")] == ["memory:1"]
+    assert len(engine.search("connection")) == 2
+
+
+def test_a_search_beside_a_first_run_answers_from_what_is_there(
+    tree: Path, engine: findling.Engine, settings: findling.Settings
+) -> None:
+    with findling.open(tree, settings=settings) as writer, writer._files.writing():
+        answer = engine.search("connection")
+        assert len(answer) == 0
+        assert any("first time" in note for note in answer.degraded)
+    assert len(engine.search("connection")) == 2
+
+
+def test_exclusion_looks_as_far_as_it_takes(engine: findling.Engine) -> None:
+    engine.add(
+        (findling.Resource(rid=f"r{n}"), f"needle {'keep' if n >= 1990 else 'drop'} " + "needle " * (n < 1990))
+        for n in range(2000)
+    )
+    assert len(engine.search("needle", exclude_pattern="drop", refresh=False)) == 10
+
+
 def test_status_check_and_repair(engine: findling.Engine) -> None:
     engine.index()
     status = engine.status()

@@ -243,3 +243,60 @@ def test_whole_resources_as_the_unit(tmp_path: Path) -> None:
     store.write([make_document(Resource(rid="long"), "now about lions", chunk_size=1800)])
     catch_up(store, leg)
     assert len(leg.search(parse("quagga"), Filters(), 10).hits) == 0
+
+
+def test_edits_keep_scores_and_phrases_right(tmp_path: Path) -> None:
+    corpus: Corpus = {f"r{n}": (f"common words number {n}", {}) for n in range(20)}
+    store, leg = build(tmp_path, corpus)
+    for turn in range(3):
+        edited = [
+            make_document(Resource(rid=f"r{n}"), f"common words again {n} {turn}", chunk_size=1800) for n in range(19)
+        ]
+        store.write(edited)
+        catch_up(store, leg)
+    for query in ('"common words"', "common", "words again"):
+        found = leg.search(parse(query), Filters(), 50)
+        assert found.total == len(found.hits) == 20
+        assert found.ceiling > 0
+        assert all(score > 0 for _, score in found.hits)
+
+
+@pytest.mark.parametrize(
+    ("query", "hits"), [('"数据库"', 1), ('"数据"', 1), ('"连接"', 1), ('"库数"', 0), ('"连接超时"', 1)]
+)
+def test_phrases_of_unspaced_scripts(built: tuple[MemoryStore, TantivyLeg], query: str, hits: int) -> None:
+    assert len(hits_of(built[1], query).hits) == hits
+
+
+def test_an_excluded_word_is_no_part_of_the_question(built: tuple[MemoryStore, TantivyLeg]) -> None:
+    plain, excluding = hits_of(built[1], "pool"), hits_of(built[1], "pool -unheardof -team")
+    assert excluding.ceiling == plain.ceiling
+    assert excluding.forms == plain.forms
+
+
+def test_equal_scores_keep_one_order_on_every_page(tmp_path: Path) -> None:
+    _, leg = build(tmp_path, {f"r{n}": ("the same text", {}) for n in range(45)})
+    for query in ("same", "-other"):
+        whole = [cid for cid, _ in leg.search(parse(query), Filters(), 45).hits]
+        assert len(set(whole)) == 45
+        for size in (5, 10, 44):
+            assert [cid for cid, _ in leg.search(parse(query), Filters(), size).hits] == whole[:size]
+
+
+def test_an_empty_filter_value_is_a_value_that_nothing_has(built: tuple[MemoryStore, TantivyLeg]) -> None:
+    for filters in (Filters(principals=("",)), Filters(type=("",)), Filters(tag=("",)), Filters(author=("",))):
+        assert built[1].search(parse("salaries"), filters, 10).total == 0
+    assert built[1].search(parse("salaries"), Filters(path=("",)), 10).total == 3
+
+
+@pytest.mark.parametrize("limit", [0, 1, 10**15])
+def test_any_limit(built: tuple[MemoryStore, TantivyLeg], limit: int) -> None:
+    found = built[1].search(parse("salaries"), Filters(), limit)
+    assert found.total == 3
+    assert len(found.hits) == min(limit, 3)
+
+
+def test_one_letter_of_a_spaced_script_is_a_word(tmp_path: Path) -> None:
+    built = build(tmp_path, {"word": ("и снова", {}), "longer": ("игрок", {}), "greek": ("αγάπη", {})})
+    assert found(built, "и") == ["word"]
+    assert found(built, "α") == []

@@ -42,6 +42,8 @@ from findling.text.analysis import index_form, matching_spans, terms
         ("soft\u00adhyphen", "softhyphen"),
         ("🎉 party", "party"),
         ("3f2a9c1b7d", "3f2a9c1b7d"),
+        ("x509v3Cert2024", "x509v3cert2024 x509 x 509 v3 v 3 cert2024 cert 2024"),
+        ("getUserNameFromDatabaseById", "getusernamefromdatabasebyid get user name from database by id"),
         ("x" * 200, ""),
         ("", ""),
     ],

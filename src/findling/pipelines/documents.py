@@ -27,15 +27,15 @@ def make_document(
 def _chunks(rid: str, text: str, pieces: list[Piece]) -> list[Chunk]:
     offsets = [offset for piece in pieces for offset in (piece.start, max(piece.start, piece.end - 1))]
     lines = line_numbers(text, offsets)
-    resource_bits = _hash(rid)
+    resource_bits = _hash(rid, b"resource")
     heading_bits: dict[tuple[str, ...], int] = {}
     seen: defaultdict[int, int] = defaultdict(int)
     chunks = []
     for ordinal, (start, end, heading) in enumerate(pieces):
         digest = blake2b(text[start:end].encode("utf-8", "surrogatepass"), digest_size=16).digest()
         if heading not in heading_bits:
-            heading_bits[heading] = _hash("\n".join(heading))
-        # Three independent hashes: an edit elsewhere in the resource leaves all of them as they were.
+            heading_bits[heading] = _hash("\x1f".join(heading), b"heading")
+        # Three independent hash functions: an edit elsewhere in the resource leaves all of them as they were.
         bits = int.from_bytes(digest[:8], "big") ^ resource_bits ^ heading_bits[heading]
         cid = (bits + seen[bits] * _REPEAT) & _ID_BITS
         seen[bits] += 1
@@ -44,5 +44,5 @@ def _chunks(rid: str, text: str, pieces: list[Piece]) -> list[Chunk]:
     return chunks
 
 
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+def _hash(text: str, purpose: bytes) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=purpose).digest(), "big")

@@ -17,7 +17,7 @@ from findling.domain.reports import IndexReport
 from findling.domain.resources import Document, Fingerprint, Resource
 from findling.pipelines.catching_up import catch_up
 from findling.pipelines.documents import make_document
-from findling.pipelines.surveying import Survey, remember
+from findling.pipelines.surveying import UNSURE_NS, Survey, remember
 from findling.sources.discovery import FoundFile
 from findling.sources.file_types import file_type
 from findling.sources.reading import UnreadableError, read_text
@@ -25,8 +25,9 @@ from findling.sources.user_rules import Rules
 
 __all__ = ["IndexOptions", "file_rid", "update"]
 
-_COMMIT_BYTES = 64_000_000
-"""Text between two commits of the leg while a long run goes on: searches meanwhile see what is there so far."""
+_FIRST_COMMIT_BYTES, _COMMIT_BYTES = 4_000_000, 64_000_000
+"""Text between two commits of the leg while a long run goes on: searches meanwhile see what is there so far. It grows
+fourfold from the first to the largest."""
 
 _HEADED = frozenset({"markdown", "rst", "asciidoc", "org"})
 """Languages whose first heading is the title of the whole."""
@@ -77,6 +78,7 @@ class _Update:
         self._same: dict[str, Fingerprint] = {}
         self._done = self._chunks = self._bytes = self._uncommitted = 0
         self._added = self._updated = 0
+        self._commit_bytes = _FIRST_COMMIT_BYTES
 
     def run(self) -> IndexReport:
         started = time.monotonic()
@@ -120,11 +122,14 @@ class _Update:
             file = read_text(f"{self._root}/{path}", self._options.rules.max_file_size)
         except UnreadableError as error:
             self._skipped.append(SkippedPath(path, error.reason, error.detail, found.size, found.mtime_ns))
-            if known is not None:
+            # What cannot be opened at the moment keeps what is known of it; what is no text any more does not.
+            if known is not None and error.reason != "unreadable":
                 self._deleted.append(file_rid(path))
             return None
         self._bytes += file.size
-        fingerprint = Fingerprint(file.size, file.mtime_ns, file.digest)
+        # A file that has just been written may be written once more within one tick of the clock: -1 has it read again.
+        mtime_ns = file.mtime_ns if abs(time.time_ns() - file.mtime_ns) > UNSURE_NS else -1
+        fingerprint = Fingerprint(file.size, mtime_ns, file.digest)
         if known is not None and known.digest == file.digest:
             self._same[path] = fingerprint
             return None
@@ -143,9 +148,10 @@ class _Update:
         changes = self._store.write(batch, deleted)
         self._leg.apply(changes)
         self._uncommitted += sum(len(change.document.text) for change in changes if change.document)
-        if self._uncommitted >= _COMMIT_BYTES:
+        if self._uncommitted >= self._commit_bytes:
             self._leg.commit(self._store.seq())
             self._uncommitted = 0
+            self._commit_bytes = min(4 * self._commit_bytes, _COMMIT_BYTES)
 
     def _finish(self) -> None:
         # Deletions come last, so that a renamed file is never missing under both names.

@@ -20,9 +20,6 @@ from findling.text.snippets import MatchSpan, snippet
 
 __all__ = ["search"]
 
-_MOST_ROUNDS = 8
-"""How often the leg is asked for twice as many hits when filters of the assembly drop some."""
-
 
 def search(
     store: TruthStore,
@@ -45,6 +42,8 @@ def search(
     accepted, found = _accepted(store, leg, node, request, exclude, wanted, unit)
     clock.lap("keyword")
     asked = positive_terms(node)
+    # What a caller with limited rights may not see must not show in what the vocabulary knows, either.
+    is_owner = request.filters.principals is None
     forms = {form: term for term in asked for form in found.forms.get(term, ())}
     page = accepted[request.offset : wanted]
     hits = tuple(
@@ -59,7 +58,7 @@ def search(
         total=found.total,
         strategy="keyword",
         degraded=tuple(degraded),
-        unknown_terms=tuple(term for term in asked if not found.forms.get(term)),
+        unknown_terms=tuple(term for term in asked if is_owner and not found.forms.get(term)),
         timings_ms=clock.laps,
         plan=_plan(request, node, found, unit) if request.explain else {},
     )
@@ -92,24 +91,22 @@ def _accepted(
 ) -> tuple[list[tuple[StoredChunk, float]], KeywordHits]:
     """The first `wanted` hits that stand up to the truth, asking the leg for more when some do not."""
     limit = wanted
-    for _ in range(_MOST_ROUNDS):
+    while True:
         found = leg.search(node, request.filters, limit)
-        stored = store.chunks([cid for cid, _ in found.hits])
+        good_enough = [hit for hit in found.hits if _relative(hit[1], found.ceiling) >= request.min_score]
+        stored = store.chunks([cid for cid, _ in good_enough])
         accepted = []
-        for cid, score in found.hits:
+        for cid, score in good_enough:
             chunk = stored.get(cid)
             if chunk is None or not _may_see(chunk, request.filters):
                 continue
-            if _relative(score, found.ceiling) < request.min_score:
-                break
             if unit == "page":
                 chunk = best_passage(store, chunk, found.forms)
             if exclude is None or not exclude.search(chunk.text):
                 accepted.append((chunk, score))
-        if len(accepted) >= wanted or len(found.hits) < limit:
-            break
-        limit *= 2
-    return accepted[:wanted], found
+        if len(accepted) >= wanted or len(good_enough) < limit:
+            return accepted[:wanted], found
+        limit *= 4
 
 
 def _may_see(chunk: StoredChunk, filters: Filters) -> bool:
@@ -190,7 +187,7 @@ def _plan(request: SearchRequest, node: Node, found: KeywordHits, unit: str) -> 
         "legs": ["keyword"],
         "unit": unit,
         "understood_as": canonical(node),
-        "forms": {term: list(forms) for term, forms in found.forms.items()},
+        "forms": {} if "principals" in filters else {term: list(forms) for term, forms in found.forms.items()},
         "filters": filters,
         "limit": request.limit,
         "offset": request.offset,

@@ -10,17 +10,25 @@ from typing import NamedTuple
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.resources import Fingerprint
 from findling.sources.discovery import FoundFile, scan
+from findling.sources.ignore_rules import IGNORE_FILES
 from findling.sources.user_rules import Rules
 
-__all__ = ["Survey", "is_fresh", "remember", "survey"]
+__all__ = ["UNSURE_NS", "Survey", "is_fresh", "remember", "survey"]
 
+UNSURE_NS = 50_000_000
+"""What changed this shortly before it was looked at may change again without its time changing."""
 
-_UNSURE_NS = 50_000_000
-"""A folder that changed this shortly before it was listed may change again without its time changing."""
+_NEVER = -1
+"""A time that nothing has: whatever carries it is looked at again."""
+
+_HELD_BACK_BY_SIZE = ("empty", "too-large")
 
 
 class Survey(NamedTuple):
-    """How a tree differs from what is indexed of it; `folders` holds the time of change of every folder walked."""
+    """How a tree differs from what is indexed of it.
+
+    `folders` holds the time of change of every folder walked, and of the other paths whose change would be news.
+    """
 
     changed: list[FoundFile]
     vanished: list[str]
@@ -47,7 +55,7 @@ def survey(store: TruthStore, root: Path, rules: Rules, only: str = "") -> Surve
     skipped: list[SkippedPath] = []
     folders: dict[str, int] = {}
     unchanged = 0
-    listed_ns = time.time_ns() - _UNSURE_NS
+    settled_ns = time.time_ns() - UNSURE_NS
     for entry in scan(str(root), rules, only, folders):
         if isinstance(entry, SkippedPath):
             skipped.append(entry)
@@ -59,19 +67,23 @@ def survey(store: TruthStore, root: Path, rules: Rules, only: str = "") -> Surve
             if before.size == size and before.mtime_ns == mtime_ns:
                 unchanged += 1
                 continue
-        elif (refusal := refused.get(path)) and (refusal.size, refusal.mtime_ns) == (size, mtime_ns):
+        elif (refusal := refused.get(path)) and _still_holds(refusal, entry, root):
             skipped.append(refusal)
             continue
         changed.append(entry)
     vanished = sorted(gone - _out_of_sight(gone, skipped))
-    sure = {path: mtime_ns if mtime_ns < listed_ns else -1 for path, mtime_ns in folders.items()}
+    for path in (*_files_that_tell(skipped), *_rule_files_above(root)):
+        folders[path] = _mtime_ns(f"{root}/{path}")
+    sure = {path: mtime_ns if mtime_ns < settled_ns else _NEVER for path, mtime_ns in folders.items()}
     return Survey(changed, vanished, unchanged, skipped, known, sure)
 
 
 def remember(store: TruthStore, found: Survey, skipped: list[SkippedPath], rules: Rules) -> None:
     """Keep what `is_fresh` compares with, and the list of what was left out."""
+    # A right that is given changes no time of change: what could not be read is tried again.
+    refused = {entry.path: _NEVER if entry.reason == "unreadable" else entry.mtime_ns for entry in skipped}
     store.set_skipped(skipped)
-    store.set_folders(found.folders)
+    store.set_folders({**found.folders, **{path: mtime_ns for path, mtime_ns in refused.items() if mtime_ns}})
     store.set_meta("rules", repr(rules))
 
 
@@ -79,16 +91,16 @@ def is_fresh(store: TruthStore, root: Path, rules: Rules) -> bool:
     """Whether certainly nothing has changed since the last survey: the question every search asks first.
 
     Every known file must have its size and time, and every folder its time, since a folder's time changes when a
-    name in it comes or goes. It costs less than half of a survey; False only means that a survey has to tell.
+    name in it comes or goes; so must files that were left out for what they hold. It costs less than half of a
+    survey; False only means that a survey has to tell.
     """
     if store.get_meta("rules") != repr(rules):
         return False
     base = f"{root}/"
     stat = os.stat
+    if any(_mtime_ns(base + path) != mtime_ns for path, mtime_ns in store.folders()):
+        return False
     try:
-        for path, mtime_ns in store.folders():
-            if stat(base + path).st_mtime_ns != mtime_ns:
-                return False
         for path, size, mtime_ns in store.stamps():
             found = stat(base + path)
             if found.st_mtime_ns != mtime_ns or found.st_size != size:
@@ -96,6 +108,41 @@ def is_fresh(store: TruthStore, root: Path, rules: Rules) -> bool:
     except OSError:
         return False
     return True
+
+
+def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
+    """Whether a file that was opened and refused would be refused again."""
+    if (refusal.size, refusal.mtime_ns) != (found.size, found.mtime_ns):
+        return False
+    return refusal.reason != "unreadable" or not os.access(f"{root}/{found.path}", os.R_OK)
+
+
+def _files_that_tell(skipped: list[SkippedPath]) -> list[str]:
+    """Files that are left out although their content counts: it may become text, or holds rules for others."""
+    return [
+        entry.path
+        for entry in skipped
+        if entry.reason in _HELD_BACK_BY_SIZE or entry.path.rpartition("/")[2] in IGNORE_FILES
+    ]
+
+
+def _rule_files_above(root: Path) -> list[str]:
+    """The ignore files that hold for the tree but do not lie in it, whether or not they exist."""
+    files: list[str] = []
+    for depth, folder in enumerate((root, *root.parents)):
+        up = "../" * depth
+        files += [up + name for name in IGNORE_FILES if depth]
+        if (folder / ".git").exists():
+            return [*files, f"{up}.git/info/exclude"]
+    return []  # no repository, and only the rules of a repository reach down
+
+
+def _mtime_ns(path: str) -> int:
+    """When a path changed last; 0 when it is not there."""
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - a Path costs more than the call
+    except OSError:
+        return 0
 
 
 def _out_of_sight(paths: set[str], skipped: list[SkippedPath]) -> set[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import stat
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,15 +14,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from findling.domain.errors import LockedError, NotIndexedError, ReadOnlyError
+from findling.domain.errors import (
+    CorruptError,
+    DiskFullError,
+    InvalidValueError,
+    LockedError,
+    NotIndexedError,
+    ReadOnlyError,
+)
 from findling.domain.ports import Progress, ProgressEvent, SkippedPath
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Document, Resource
 from findling.domain.results import SearchAnswer
-from findling.pipelines.catching_up import catch_up
 from findling.pipelines.searching import search
 from findling.pipelines.surveying import Survey, is_fresh, remember, survey
-from findling.service.opened import OpenedWorkspace
+from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
 from findling.sources.discovery import scan
@@ -41,7 +49,10 @@ def open_engine(path: str | Path = ".", *, workspace: str | None = None, setting
     """
     settings = settings or load_settings(path)
     name = workspace or settings["workspace.name"]
-    return Engine(locate(path, home=home_folder(settings["store.home"]), name=name), settings)
+    found = locate(path, home=home_folder(settings["store.home"]), name=name)
+    if os.fsencode(found.root).decode(errors="replace") != str(found.root):
+        raise InvalidValueError(f"the name of {found.root} is not UTF-8", hint="rename the folder")
+    return Engine(found, settings)
 
 
 class Engine:
@@ -68,6 +79,7 @@ class Engine:
 
     def is_indexed(self) -> bool:
         """Whether an indexing run has been completed here."""
+        self._files.let_go_if_replaced()
         return self._files.exists and self._files.store.get_meta("indexed_at") is not None
 
     def index(self, *, on_progress: Progress | None = None, rebuild: bool = False) -> IndexReport:
@@ -76,7 +88,9 @@ class Engine:
         Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
         cannot be written, CorruptError when it is damaged: then only `rebuild` helps.
         """
+        kept = self._not_from_files() if rebuild else []
         with self._files.writing(anew=rebuild):
+            self._files.store.write(kept)
             return self._update(on_progress)
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
@@ -98,8 +112,7 @@ class Engine:
         documents = (make_document(resource, text, chunk_size=size) for resource, text in items)
         changed = 0
         with self._files.writing():
-            store, leg = self._files.store, self._files.leg
-            catch_up(store, leg)
+            store, leg = self._files.store, self._files.sound_leg()
             for batch in _batches(documents, 500):
                 changes = store.write(batch)
                 leg.apply(changes)
@@ -115,23 +128,21 @@ class Engine:
         The files themselves stay, and come back with the next indexing unless they are excluded.
         """
         prefixes = [path.strip("/") for path in paths]
+        if "" in prefixes or "." in prefixes:
+            raise InvalidValueError("an empty path would forget everything", hint="findling forget --everything")
         doomed = [r.rid for r in self._resources() if any(_is_below(r.path, prefix) for prefix in prefixes)]
         with self._files.writing():
-            store, leg = self._files.store, self._files.leg
-            catch_up(store, leg)
+            store, leg = self._files.store, self._files.sound_leg()
             changes = store.write((), doomed)
             leg.apply(changes)
             leg.commit(store.seq())
+            # The next search must not take the absence of these files for the state of the disk.
+            store.set_folders({"": -1})
             return len(changes)
 
     def forget_everything(self) -> None:
         """Delete the workspace's folder; the indexed files are not touched."""
-        import shutil
-
-        self.close()
-        shutil.rmtree(self.home, ignore_errors=True)
-        if self.home.exists():
-            raise ReadOnlyError(f"{self.home} cannot be deleted", hint="check its permissions")
+        self._files.delete()
 
     # Searching
 
@@ -155,15 +166,14 @@ class Engine:
             notes.append(self._refresh(on_progress))
         self._must_be_indexed()
         notes.append(self._files.level_leg())
+        if not self.is_indexed():
+            notes.append("the first index run has not been completed; files may be missing")
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
-        answer = search(
-            self._files.store,
-            self._files.leg,
-            request,
-            unit=self._settings["keyword.unit"],
-            snippet_lines=self._settings["search.snippet_lines"],
-            degraded=[note for note in notes if note],
-        )
+        try:
+            answer = self._answer(request, notes)
+        except CorruptError as damage:
+            # Damage inside a file of the leg shows only when a query comes upon it.
+            answer = self._answer(request, [*notes, self._files.mend_leg(damage)])
         return replace(answer, timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
 
     # Looking after it
@@ -182,7 +192,7 @@ class Engine:
             resources=counts["resources"],
             chunks=counts["chunks"],
             characters=counts["characters"],
-            size_bytes=sum(file.stat().st_size for file in self.home.rglob("*") if file.is_file()),
+            size_bytes=sum(map(_size, self.home.rglob("*"))),
             seq=store.seq(),
             keyword_seq=self._files.leg.seq(),
             indexed_at=float(indexed_at) if indexed_at else None,
@@ -242,12 +252,32 @@ class Engine:
         )
 
     def _must_be_indexed(self) -> None:
+        self._files.let_go_if_replaced()
         if not self._files.exists:
             raise NotIndexedError(f"{self.root} is not indexed", hint=f"findling index {self.root}")
 
     def _resources(self) -> Iterator[Resource]:
         self._must_be_indexed()
         return self._files.store.resources()
+
+    def _answer(self, request: SearchRequest, notes: Sequence[str]) -> SearchAnswer:
+        return search(
+            self._files.store,
+            self._files.leg,
+            request,
+            unit=self._settings["keyword.unit"],
+            snippet_lines=self._settings["search.snippet_lines"],
+            degraded=[note for note in notes if note],
+        )
+
+    def _not_from_files(self) -> list[Document]:
+        """What no tree can give back; nothing when the store is damaged or not there."""
+        try:
+            rids = [resource.rid for resource in self._resources() if not resource.rid.startswith("file:")]
+            documents = [self._files.store.document(rid) for rid in rids]
+        except (CorruptError, NotIndexedError):
+            return []
+        return [document for document in documents if document is not None]
 
     def _survey(self) -> Survey:
         return survey(self._files.store, self.root, self._rules, self._only)
@@ -261,17 +291,23 @@ class Engine:
         files = self._files
         files.store.set_meta("root", str(self.root / self._only))
         options = IndexOptions(self._rules, self._settings["chunk.size"], self._settings["index.batch_bytes"])
-        return update(files.store, files.leg, self.root, self._survey(), options, on_progress)
+        return update(files.store, files.sound_leg(), self.root, self._survey(), options, on_progress)
 
     def _remember(self, found: Survey) -> None:
         """Make the next look quick; whoever cannot write now looks closely again next time."""
-        with contextlib.suppress(LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
+        with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
             remember(self._files.store, found, found.skipped, self._rules)
 
     def _refresh(self, on_progress: Progress | None) -> str:
         """Take in what has changed on disk; returns what stood in the way, if anything did."""
         if not self.is_indexed():
-            self.index(on_progress=on_progress)
+            # Another process may be at the first run: what it has committed so far can be searched already.
+            patience_s = 0.0 if self._files.exists else LOCK_PATIENCE_S
+            try:
+                with self._files.writing(patience_s):
+                    self._update(on_progress)
+            except LockedError:
+                return "another process is indexing for the first time; files may be missing"
             return ""
         if not self.root.exists():
             return f"{self.root} is gone; the answer comes from the index alone"
@@ -287,14 +323,22 @@ class Engine:
                 self._update(on_progress)
         except LockedError:
             return f"another process is indexing; {waiting} changed files may be missing"
-        except ReadOnlyError:
-            return f"the index cannot be written; {waiting} changed files are missing"
+        except (DiskFullError, ReadOnlyError) as error:
+            return f"{waiting} changed files may be missing: {error.message}"
         return ""
 
 
 def _scoring(settings: Settings) -> Scoring:
     weights = {name: float(settings[f"keyword.weight_{name}"]) for name in ("title", "heading", "path", "tags")}
     return Scoring(k1=settings["keyword.k1"], b=settings["keyword.b"], weights={"body": 1.0, **weights})
+
+
+def _size(path: Path) -> int:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:  # another process is writing
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _within(filters: Filters, scope: str) -> Filters:

@@ -7,10 +7,17 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from findling.domain.errors import CorruptError, LockedError, NotIndexedError, ReadOnlyError
+from findling.domain.errors import (
+    CorruptError,
+    DiskFullError,
+    LockedError,
+    NotIndexedError,
+    PathNotFoundError,
+    ReadOnlyError,
+)
 from findling.pipelines.catching_up import catch_up
 from findling.service.workspace import STORE_FILE
-from findling.stores.keyword import TantivyLeg
+from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.keyword_query import Scoring
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite import SqliteStore
@@ -19,6 +26,9 @@ __all__ = ["LOCK_PATIENCE_S", "OpenedWorkspace"]
 
 LOCK_PATIENCE_S = 600.0
 """How long a command that must write waits for another writer; a first index of a large tree takes minutes."""
+
+_DAMAGED = "the keyword leg was damaged and has been rebuilt"
+_MISSING = "the keyword leg was missing and has been rebuilt"
 
 
 class OpenedWorkspace:
@@ -29,7 +39,9 @@ class OpenedWorkspace:
         self._scoring = scoring
         self._unit = unit
         self._store: SqliteStore | None = None
+        self._store_file: tuple[int, int] | None = None
         self._leg: TantivyLeg | None = None
+        self._mended = ""
 
     @property
     def exists(self) -> bool:
@@ -44,8 +56,14 @@ class OpenedWorkspace:
                 raise NotIndexedError(f"{self.folder} holds no index yet", hint="findling index PATH")
             path = self.folder / STORE_FILE
             readonly = not (os.access(path, os.W_OK) and os.access(self.folder, os.W_OK))
+            self._store_file = _identity(path)
             self._store = SqliteStore.open(path, readonly=readonly)
         return self._store
+
+    def let_go_if_replaced(self) -> None:
+        """Close files that another process has deleted or made anew; to be called between two uses of them."""
+        if self._store is not None and self._store_file != _identity(self.folder / STORE_FILE):
+            self.close()
 
     @property
     def leg(self) -> TantivyLeg:
@@ -63,28 +81,34 @@ class OpenedWorkspace:
 
         Raises LockedError when another process keeps it, ReadOnlyError when nothing can be written here.
         """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = WriteLock(self.folder / "write.lock")
-            acquired = lock.acquire(patience_s)
-        except PermissionError as error:
-            raise ReadOnlyError(
-                f"{self.folder} cannot be written: {error.strerror}",
-                hint="check its permissions, or choose another place with FINDLING_HOME",
-            ) from error
-        if not acquired:
-            raise LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
-        try:
+        with self._locked(patience_s):
             # Another process may have written since the leg was opened: applying changes to what it was would
             # add chunks that are there already.
             self._release_leg()
+            self.let_go_if_replaced()
             self._prepare_store(anew)
-            yield
-        finally:
             try:
-                self._release_leg()
+                yield
             finally:
-                lock.release()
+                # It stays open for reading: outside the lock another process may be making it anew.
+                if self._leg is not None:
+                    self._leg.close()
+
+    def delete(self) -> None:
+        """Delete the folder when no other process is writing. Raises as `writing` does."""
+        import shutil
+
+        with self._locked(LOCK_PATIENCE_S):
+            self.close()
+            doomed = self.folder.with_name(f".deleted-{os.getpid()}")
+            try:
+                # Out of the way first: whoever waits for the lock starts a new folder while this one is being emptied.
+                self.folder.rename(doomed)
+            except OSError:
+                doomed = self.folder
+            shutil.rmtree(doomed, ignore_errors=True)
+        if self.folder == doomed and doomed.exists():
+            raise ReadOnlyError(f"{doomed} cannot be deleted", hint="check its permissions")
 
     def level_leg(self) -> str:
         """Let the leg catch up with the truth, mending it if it is damaged; returns what the caller should be told.
@@ -93,23 +117,45 @@ class OpenedWorkspace:
         """
         try:
             behind = self._behind()
+            # Without a leg there is no answer, and whoever holds the lock is making one.
+            patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else 0.0
         except CorruptError as damage:
-            return self._mend(damage)
-        if not behind:
-            return ""
+            return self.mend_leg(damage)
+        if behind:
+            try:
+                with self.writing(patience_s=patience_s):
+                    self.sound_leg()
+            except LockedError:
+                return f"another process is writing; {behind} of its changes are not searchable yet"
+            except (DiskFullError, ReadOnlyError) as error:
+                return f"the keyword leg is {behind} changes behind: {error.message}"
+        mended, self._mended = self._mended, ""
+        return mended
+
+    def mend_leg(self, damage: CorruptError) -> str:
+        """Make a damaged leg anew; returns what the caller should be told. Raises the damage if that cannot be done."""
         try:
-            with self.writing(patience_s=0.0):
-                catch_up(self.store, self.leg)
-        except LockedError:
-            return f"another process is writing; {behind} of its changes are not searchable yet"
-        except ReadOnlyError:
-            return f"the keyword leg is {behind} changes behind and cannot be written"
-        return ""
+            with self.writing():
+                self.rebuild_leg()
+        except (DiskFullError, LockedError, ReadOnlyError):
+            raise damage from None
+        return _DAMAGED
+
+    def sound_leg(self) -> TantivyLeg:
+        """The leg in step with the truth, made anew when it is damaged. The caller holds the lock."""
+        try:
+            missing = self._is_missing()
+            catch_up(self.store, self.leg)
+            self._mended = _MISSING if missing else self._mended
+        except CorruptError:
+            self.rebuild_leg()
+            self._mended = _DAMAGED
+        return self.leg
 
     def rebuild_leg(self) -> None:
         """Make the leg anew from the truth. The caller holds the lock."""
         self._release_leg()
-        _remove(self.folder / "keyword")
+        discard_leg(self.folder / "keyword")
         catch_up(self.store, self.leg)
 
     def close(self) -> None:
@@ -119,32 +165,51 @@ class OpenedWorkspace:
             self._store.close()
             self._store = None
 
+    @contextlib.contextmanager
+    def _locked(self, patience_s: float) -> Iterator[None]:
+        lock = WriteLock(self.folder / "write.lock")
+        if not self._acquire(lock, patience_s):
+            raise LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _acquire(self, lock: WriteLock, patience_s: float) -> bool:
+        while True:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                return lock.acquire(patience_s)
+            except PathNotFoundError:
+                continue  # another process has just deleted the folder
+            except PermissionError as error:
+                raise ReadOnlyError(
+                    f"{self.folder} cannot be written: {error.strerror}",
+                    hint="check its permissions, or choose another place with FINDLING_HOME",
+                ) from error
+
     def _behind(self) -> int:
         """How many changes the leg lacks, also when it has seen what other processes have committed."""
         # The leg is asked first: what is committed to both between the two questions must not put it ahead.
         absorbed = self.leg.seq()
         if absorbed != self.store.seq():
-            self.leg.refresh()
+            self._release_leg()
             absorbed = self.leg.seq()
         return self.store.seq() - absorbed
 
-    def _mend(self, damage: CorruptError) -> str:
-        try:
-            with self.writing():
-                self.rebuild_leg()
-        except (LockedError, ReadOnlyError):
-            raise damage from None
-        return "the keyword leg was damaged and has been rebuilt"
+    def _is_missing(self) -> bool:
+        """Whether a workspace that was indexed to the end has no leg at all."""
+        return not self.leg.seq() and bool(self.store.seq()) and self.store.get_meta("indexed_at") is not None
 
     def _prepare_store(self, anew: bool) -> None:
         """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
         if anew:
             self.close()
-            _remove(self.folder / "keyword")
+            discard_leg(self.folder / "keyword")
             for suffix in ("", "-wal", "-shm"):
                 (self.folder / (STORE_FILE + suffix)).unlink(missing_ok=True)
         if not self.exists:
-            self._store = SqliteStore.open(self.folder / STORE_FILE)
+            SqliteStore.open(self.folder / STORE_FILE).close()
         if self.store.get_meta("store_id") is None:
             self.store.set_meta("store_id", os.urandom(8).hex())
 
@@ -154,7 +219,10 @@ class OpenedWorkspace:
             self._leg = None
 
 
-def _remove(folder: Path) -> None:
-    import shutil  # 3 ms of compression modules that a search has no use for
-
-    shutil.rmtree(folder, ignore_errors=True)
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one at the same path; None when there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino

@@ -58,7 +58,13 @@ class EnvironmentVariable(NamedTuple):
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("workspace.name", "name", "", "Workspace to use; empty: the one that belongs to the searched folder."),
+    Setting(
+        "workspace.name",
+        "name",
+        "",
+        "Workspace to use; empty: the one that belongs to the searched folder.",
+        user_only=True,
+    ),
     Setting("index.max_file_size", "size", 4194304, "Files larger than this are left out.", minimum=1),
     Setting("index.hidden", "switch", False, "Index files and folders whose name starts with a dot."),
     Setting("index.follow_symlinks", "switch", False, "Follow symbolic links, also out of the folder.", user_only=True),

@@ -11,7 +11,6 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
@@ -33,7 +32,8 @@ from findling.sources.ignore_rules import (
     layers_of,
 )
 from findling.sources.reading import UnreadableError, read_bytes
-from findling.sources.user_rules import Rules, compile_rules
+from findling.sources.rule_patterns import compile_rules
+from findling.sources.user_rules import Rules
 
 __all__ = ["REASONS", "FoundFile", "scan", "verdict"]
 
@@ -159,7 +159,7 @@ def _start(root: str, rules: Rules, under: str) -> tuple[_Scope, _Directory, tup
             )
         parts = (name,)
         named = "/" + re.sub(r"([\\*?\[ ])", r"\\\1", name)
-        rules = replace(rules, include=(*rules.include, named), follow_symlinks=True, use_ignore_files=False)
+        rules = rules._replace(include=(*rules.include, named), follow_symlinks=True, use_ignore_files=False)
     repository_path, layers = layers_above(absolute) if rules.use_ignore_files else ("", ())
     real_root = os.path.realpath(absolute) if rules.follow_symlinks else ""
     scope = _Scope(rules, *compile_rules(rules), real_root, set())

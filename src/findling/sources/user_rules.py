@@ -1,21 +1,13 @@
-"""What the user wants indexed and left out, and the patterns that say so."""
+"""What the user wants indexed and left out."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
-from findling.domain.errors import InvalidValueError
-from findling.sources.ignore_rules import PatternSet, compile_patterns
-
-__all__ = ["CompiledRules", "Rules", "compile_rules"]
+__all__ = ["Rules"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rules:
+class Rules(NamedTuple):
     """What the user wants indexed.
 
     `include` holds extensions (`.log2`) and patterns, `exclude` patterns, all in gitignore syntax and relative to the
@@ -30,44 +22,3 @@ class Rules:
     follow_symlinks: bool = False
     use_ignore_files: bool = True
     max_file_size: int = 4 << 20
-
-
-class CompiledRules(NamedTuple):
-    """Rules as patterns: the includes without wildcards and the directories that includes lead through stand apart."""
-
-    include: PatternSet | None
-    exclude: PatternSet | None
-    exact_includes: frozenset[str]
-    include_leads: tuple[str, ...]
-
-
-@lru_cache(maxsize=16)
-def compile_rules(rules: Rules) -> CompiledRules:
-    """Compile the patterns of the rules. Raises `InvalidValueError` for one that can match nothing."""
-    include = _compile_globs([_any_case(glob) if re.fullmatch(r"\.[\w+-]+", glob) else glob for glob in rules.include])
-    exact = []
-    leads = []
-    for glob in rules.include:
-        plain, *wildcards = re.split(r"(?<!\\)[*?\[]", glob.strip("/"), maxsplit=1)
-        if not wildcards:
-            exact.append(_unescape(plain))
-        if "/" in glob.rstrip("/") and (lead := plain.rpartition("/")[0] if wildcards else plain):
-            leads.append(_unescape(lead) + "/")
-    return CompiledRules(include, _compile_globs(rules.exclude), frozenset(exact), tuple(leads))
-
-
-def _any_case(extension: str) -> str:
-    return "*" + "".join(f"[{char.lower()}{char.upper()}]" if char.isalpha() else char for char in extension)
-
-
-def _unescape(glob: str) -> str:
-    return re.sub(r"\\(.)", r"\1", glob)
-
-
-def _compile_globs(globs: Iterable[str]) -> PatternSet | None:
-    for glob in globs:
-        if "\n" in glob or compile_patterns(glob) is None:
-            raise InvalidValueError(
-                f"the pattern {glob!r} can match nothing", hint="see `man gitignore` for the syntax"
-            )
-    return compile_patterns("\n".join(globs))

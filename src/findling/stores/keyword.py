@@ -7,7 +7,8 @@ than it does: after a crash it is simply behind, and catches up from the truth.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import tantivy
@@ -19,13 +20,16 @@ from findling.domain.resources import Document
 from findling.stores.keyword_query import KeywordQuery, Scoring, scope_tokens
 from findling.text.analysis import FINGERPRINT, index_form
 
-__all__ = ["TantivyLeg"]
+__all__ = ["TantivyLeg", "discard_leg"]
 
 LAYOUT = 1
 """Raised when the fields below change; an index of another layout is made anew."""
 
 _HEAP_BYTES = 64_000_000
 """Memory of the one indexing thread; 200 MB measured no faster."""
+
+_SCARCE_BYTES = 64_000_000
+"""With less space than the writer may flush at once, a writer that fails has run out of it."""
 
 _RESCORED = 200
 """Candidates scored again when k1 or b differ from tantivy's built-in 1.2 and 0.75."""
@@ -35,7 +39,7 @@ class TantivyLeg:
     """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
 
     def __init__(self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str) -> None:
-        self._index = _reloaded_on_demand(index)
+        self._index = index
         self._folder = folder
         self._made_for = made_for
         self._scoring = scoring
@@ -52,79 +56,58 @@ class TantivyLeg:
         made_for = f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
         scoring = scoring or Scoring()
         if _holds_index(folder):
-            try:
-                index = tantivy.Index.open(str(folder))
-                leg = cls(index, folder, made_for, scoring, unit)
+            with _reading(folder):
+                leg = cls(_open_index(folder), folder, made_for, scoring, unit)
                 if leg._belongs():
                     return leg
-            except ValueError as error:
-                raise CorruptError(
-                    f"the keyword leg in {folder} cannot be read: {error}", hint="findling repair"
-                ) from error
-        return cls(tantivy.Index(_schema()), folder, made_for, scoring, unit)
+        return cls(_reloaded_on_demand(tantivy.Index(_schema())), folder, made_for, scoring, unit)
 
     def seq(self) -> int:
-        """The number of the latest change that is durably absorbed."""
-        marks = self._searcher().terms_with_prefix("mark", "seq:")
+        """The number of the latest change that is durably absorbed. Raises CorruptError as `search` does."""
+        with _reading(self._folder):
+            marks = self._searcher().terms_with_prefix("mark", "seq:")
         return max((int(mark[4:]) for mark, _ in marks), default=0)
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take changes in; they become visible and durable with `commit`."""
-        writer = self._writer or self._start_writing()
         for change in changes:
             if self.unit == "page":
-                self._delete(writer, "resource", change.rid)
+                self._delete("resource", change.rid)
                 if change.document is not None and change.document.chunks:
-                    _add_resource(writer, change.document)
+                    self._add(_resource_entry(change.document))
                 continue
             for cid in change.dropped:
-                self._delete(writer, "cid", cid)
+                self._delete("cid", cid)
             if change.document is not None:
-                _add_chunks(writer, change.document, change.added)
+                for entry in _chunk_entries(change.document, change.added):
+                    self._add(entry)
 
     def commit(self, seq: int) -> None:
         """Make everything applied so far durable, together with the number it reaches."""
-        writer = self._writer or self._start_writing()
         for mark, _ in self._searcher().terms_with_prefix("mark", "seq:"):
-            self._delete(writer, "mark", mark)
-        document = tantivy.Document()
-        document.add_text("mark", f"seq:{seq}")
-        document.add_text("mark", f"for:{self._made_for}")
-        try:
-            writer.add_document(document)
+            self._delete("mark", mark)
+        entry = tantivy.Document()
+        entry.add_text("mark", f"seq:{seq}")
+        entry.add_text("mark", f"for:{self._made_for}")
+        self._add(entry)
+        with self._writing() as writer:
             writer.commit()
-        except ValueError as error:
-            self._writer = None
-            raise _write_error(error, self._folder) from error
         self._reload()
 
     def search(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
-        """The best `limit` chunks among those that pass the filters; equal scores are ordered by chunk id."""
-        searcher = self._searcher()
-        if self._query is None:
-            self._query = KeywordQuery(self._index.schema, searcher, self._scoring)
-        query, ceiling, forms = self._query.build(node, filters)
-        if query is None or limit < 1:
-            return KeywordHits([], 0, ceiling, forms)
-        standard = self._scoring.is_standard
-        result = searcher.search(query, limit if standard else max(limit, _RESCORED))
-        addresses = [address for _, address in result.hits]
-        scores = [score for score, _ in result.hits]
-        if not standard:
-            from findling.stores.keyword_rescore import rescore
+        """The best `limit` chunks among those that pass the filters; equal scores keep one order.
 
-            scores = [rescore(query.explain(searcher, address).to_json(), self._scoring) for address in addresses]
-        cids = searcher.fast_field_values("cid", addresses) if addresses else []
-        hits = sorted(
-            ((int(cid or 0), score) for cid, score in zip(cids, scores, strict=True)), key=lambda h: (-h[1], h[0])
-        )
-        return KeywordHits(hits[:limit], _count(result), ceiling, forms)
+        Raises CorruptError when it comes upon a part of the index that cannot be read.
+        """
+        with _reading(self._folder):
+            return self._find(node, filters, limit)
 
     def cids(self) -> set[int]:
-        """Every chunk id the leg holds; for checks, not for searching."""
-        searcher = self._searcher()
-        hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
-        values = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
+        """Every chunk id the leg holds; for checks, not for searching. Raises CorruptError as `search` does."""
+        with _reading(self._folder):
+            searcher = self._searcher()
+            hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
+            values = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
         return {int(value) for value in values if value is not None}
 
     def clear(self) -> None:
@@ -133,23 +116,54 @@ class TantivyLeg:
         self._index = _reloaded_on_demand(tantivy.Index(_schema()))
         self._query = None
 
-    def refresh(self) -> None:
-        """See what other processes have committed since this leg was opened."""
-        if _holds_index(self._folder):
-            self._reload()
-
     def close(self) -> None:
         """Release files; what was not committed is forgotten."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
-            writer.rollback()
+            # A writer that has failed, or whose folder was deleted, has nothing to roll back to.
+            with suppress(ValueError):
+                writer.rollback()
             writer.wait_merging_threads()
 
-    def _delete(self, writer: tantivy.IndexWriter, field: str, value: str | int) -> None:
+    def _find(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
+        searcher = self._searcher()
+        if self._query is None:
+            self._query = KeywordQuery(self._index.schema, searcher, self._scoring)
+        query, ceiling, forms = self._query.build(node, filters)
+        if query is None:
+            return KeywordHits([], 0, ceiling, forms)
+        depth = limit if self._scoring.is_standard else max(limit, _RESCORED)
+        result = searcher.search(query, max(1, min(depth, searcher.num_docs)))
+        addresses = [address for _, address in result.hits]
+        scores = [score for score, _ in result.hits]
+        if not self._scoring.is_standard:
+            from findling.stores.keyword_rescore import rescore
+
+            scores = [rescore(query.explain(searcher, address).to_json(), self._scoring) for address in addresses]
+        cids = searcher.fast_field_values("cid", addresses) if addresses else []
+        hits = [(int(cid or 0), score) for cid, score in zip(cids, scores, strict=True)]
+        if not self._scoring.is_standard:
+            hits.sort(key=lambda hit: -hit[1])
+        return KeywordHits(hits[:limit], _count(result), ceiling, forms)
+
+    def _add(self, entry: tantivy.Document) -> None:
+        with self._writing() as writer:
+            writer.add_document(entry)
+
+    def _delete(self, field: str, value: str | int) -> None:
         # Not delete_documents_by_term: in tantivy 0.27 it silently misses unsigned values.
-        writer.delete_documents_by_query(
-            tantivy.Query.term_query(self._index.schema, field, value, index_option="basic")
-        )
+        query = tantivy.Query.term_query(self._index.schema, field, value, index_option="basic")
+        with self._writing() as writer:
+            writer.delete_documents_by_query(query)
+
+    @contextmanager
+    def _writing(self) -> Iterator[tantivy.IndexWriter]:
+        """The writer; when it fails, which may be long after the cause, the error says what that was."""
+        writer = self._writer or self._start_writing()
+        try:
+            yield writer
+        except ValueError as error:
+            raise _write_error(error, self._folder) from error
 
     def _searcher(self) -> tantivy.Searcher:
         return self._index.searcher()
@@ -165,9 +179,7 @@ class TantivyLeg:
         try:
             if self.seq() == 0:
                 # Nothing durable that is ours: start from an empty folder, whatever lies there.
-                import shutil
-
-                shutil.rmtree(self._folder, ignore_errors=True)
+                discard_leg(self._folder)
                 self._folder.mkdir(parents=True, mode=0o700)
                 self._index = _reloaded_on_demand(tantivy.Index(_schema(), path=str(self._folder)))
                 self._query = None
@@ -177,8 +189,46 @@ class TantivyLeg:
         return self._writer
 
 
+def discard_leg(folder: Path) -> None:
+    """Delete a leg, or whatever stands in its place."""
+    import shutil  # 3 ms of compression modules that a search has no use for
+
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        folder.unlink(missing_ok=True)
+
+
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Turn what tantivy says about damaged files into our error: most are refused, some make it panic."""
+    try:
+        yield
+    except BaseException as error:
+        # A panic arrives as an exception that is no Exception and whose class cannot be imported.
+        if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
+            raise
+        raise CorruptError(f"the keyword leg in {folder} cannot be read: {error}", hint="findling repair") from error
+
+
 def _holds_index(folder: Path) -> bool:
     return folder.is_dir() and tantivy.Index.exists(str(folder))
+
+
+def _open_index(folder: Path) -> tantivy.Index:
+    try:
+        return _reloaded_on_demand(tantivy.Index.open(str(folder)))
+    except ValueError as error:
+        if "Failed to acquire Lockfile" not in str(error):
+            raise
+    # tantivy locks a folder for a moment even to read it. Where it may not, a folder of links to the files will do:
+    # once opened, they are mapped into memory and the links are no longer needed.
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as links:
+        for file in folder.glob("[!.]*"):
+            (Path(links) / file.name).symlink_to(file)
+        return _reloaded_on_demand(tantivy.Index.open(links))
 
 
 def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
@@ -210,7 +260,7 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _add_chunks(writer: tantivy.IndexWriter, document: Document, added: frozenset[int]) -> None:
+def _chunk_entries(document: Document, added: frozenset[int]) -> Iterator[tantivy.Document]:
     resource, text, chunks, _ = document
     common = _common_fields(document)
     for chunk in chunks:
@@ -224,10 +274,10 @@ def _add_chunks(writer: tantivy.IndexWriter, document: Document, added: frozense
             if resource.updated_at is not None:
                 entry.add_integer("updated", int(resource.updated_at))
             entry.add_unsigned("cid", chunk.cid)
-            writer.add_document(entry)
+            yield entry
 
 
-def _add_resource(writer: tantivy.IndexWriter, document: Document) -> None:
+def _resource_entry(document: Document) -> tantivy.Document:
     resource, text, chunks, _ = document
     entry = tantivy.Document()
     entry.add_text("body", index_form(text))
@@ -238,7 +288,7 @@ def _add_resource(writer: tantivy.IndexWriter, document: Document) -> None:
         entry.add_integer("updated", int(resource.updated_at))
     entry.add_text("resource", resource.rid)
     entry.add_unsigned("cid", chunks[0].cid)
-    writer.add_document(entry)
+    return entry
 
 
 def _common_fields(document: Document) -> list[tuple[str, str]]:
@@ -253,11 +303,14 @@ def _common_fields(document: Document) -> list[tuple[str, str]]:
 
 
 def _write_error(error: Exception, folder: Path) -> Exception:
+    import shutil
+
     message = str(error)
     if "LockBusy" in message:
         return LockedError(f"another process is writing the keyword leg in {folder}", hint="try again in a moment")
-    if "No space left" in message or getattr(error, "errno", None) == 28:
-        return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
     if isinstance(error, PermissionError) or "Permission denied" in message or not os.access(folder.parent, os.W_OK):
         return ReadOnlyError(f"{folder} cannot be written", hint="check the permissions of the workspace folder")
+    # A thread of the writer that ran out of space does not say why it died.
+    if "No space left" in message or shutil.disk_usage(folder.parent).free < _SCARCE_BYTES:
+        return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
     return CorruptError(f"the keyword leg in {folder} cannot be written: {message}", hint="findling repair")

@@ -12,7 +12,7 @@ from tantivy import Occur, Query
 
 from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Word
 from findling.domain.resources import Resource
-from findling.text.analysis import is_compound, terms
+from findling.text.analysis import is_compound, is_unspaced, phrase_terms, terms
 from findling.text.stemming import forms_prefix, same_stem
 
 __all__ = ["STANDARD_B", "STANDARD_K1", "KeywordQuery", "Scoring", "scope_tokens"]
@@ -106,7 +106,7 @@ class KeywordQuery:
             clauses: list[tuple[Occur, Query]] = []
             for part in node.nodes:
                 if isinstance(part, Not):
-                    query = self._matching(part.node)
+                    query = self._unscored(part.node)
                     clauses += [(Occur.MustNot, query)] if query is not None else []
                 else:
                     query = self._matching(part)
@@ -118,6 +118,13 @@ class KeywordQuery:
             return self._clauses(All((node,)))
         query = self._matching(node)
         return None if query is None else [(Occur.Must, query)]
+
+    def _unscored(self, node: Node) -> Query | None:
+        """A query for what must not match: its words are neither asked for nor part of the ceiling."""
+        asked, ceiling = dict(self._forms_asked), self._ceiling
+        query = self._matching(node)
+        self._forms_asked, self._ceiling = asked, ceiling
+        return query
 
     def _matching(self, node: Node) -> Query | None:
         if isinstance(node, Word):
@@ -141,7 +148,7 @@ class KeywordQuery:
         if len(parts) < 2:
             return parts[0] if parts else None
         if is_compound(text):
-            in_a_row = Query.phrase_query(self._schema, "body", [*words])
+            in_a_row = Query.phrase_query(self._schema, "body", [*phrase_terms(text)])
             parts.append(Query.boost_query(in_a_row, _IN_A_ROW))
         return Query.boolean_query([(Occur.Should, part) for part in parts])
 
@@ -169,10 +176,10 @@ class KeywordQuery:
         return clauses[0][1] if len(clauses) == 1 else Query.boolean_query(clauses)
 
     def _phrase(self, text: str) -> Query | None:
-        words = terms(text)
+        words = phrase_terms(text)
         if not words:
             return None
-        self._forms_asked.update((word, (word,)) for word in words)
+        self._forms_asked.update((word, (word,) if self._spread(word) else ()) for word in words)
         self._ceiling += sum(self._idf(self._searcher.doc_freq("body", word)) for word in words) * (
             self._scoring.k1 + 1
         )
@@ -194,7 +201,7 @@ class KeywordQuery:
         return self._known_forms[term]
 
     def _look_up_forms(self, term: str) -> list[tuple[str, int]]:
-        if len(term) == 1 and not term.isascii():
+        if len(term) == 1 and is_unspaced(term):
             # One character of an unspaced script: the beginning of any of its bigrams.
             frequent = self._searcher.terms_with_prefix("body", term, limit=_VOCABULARY_WINDOW)
         elif len(term) < 3 or not term.isalpha():
@@ -208,6 +215,8 @@ class KeywordQuery:
         return list(forms.items())
 
     def _idf(self, df: int) -> float:
+        # tantivy counts deleted chunks in a term's frequency until it merges them away, but not among all chunks.
+        df = min(df, self._chunks)
         return math.log(1 + (self._chunks - df + 0.5) / (df + 0.5))
 
     def _scope(self, filters: Filters) -> list[tuple[Occur, Query]] | None:
@@ -215,7 +224,7 @@ class KeywordQuery:
         if filters.principals == ():
             return None
         wanted: list[tuple[str, Iterable[str]]] = [
-            ("ext", map(_dotted, filters.ext)),
+            ("ext", [_dotted(ext) for ext in filters.ext]),
             ("path", (path.strip("/") for path in filters.path)),
             ("type", filters.type),
             ("lang", filters.lang),
@@ -225,7 +234,8 @@ class KeywordQuery:
         ]
         clauses = []
         for kind, values in wanted:
-            tokens = [_token(kind, value) for value in values if value]
+            # An empty path is the whole tree; any other empty value is a value that nothing has.
+            tokens = [_token(kind, value) for value in values if value or kind != "path"]
             if tokens:
                 query = Query.const_score_query(Query.term_set_query(self._schema, "scope", tokens), 0.0)
                 clauses.append((Occur.Must, query))

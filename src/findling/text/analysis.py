@@ -15,11 +15,22 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Collection
+from functools import lru_cache
 from typing import NamedTuple
 
 from findling.text.identifiers import LONGEST_WORD, identifier_terms
 
-__all__ = ["FINGERPRINT", "STOP_WORDS", "WordSpan", "index_form", "is_compound", "matching_spans", "terms"]
+__all__ = [
+    "FINGERPRINT",
+    "STOP_WORDS",
+    "WordSpan",
+    "index_form",
+    "is_compound",
+    "is_unspaced",
+    "matching_spans",
+    "phrase_terms",
+    "terms",
+]
 
 FINGERPRINT = "words:1"
 """Changes with every change to the terms that a text gives; an index made under another one is rebuilt."""
@@ -46,6 +57,28 @@ def terms(text: str) -> list[str]:
     return index_form(text).split()
 
 
+def phrase_terms(text: str) -> list[str]:
+    """The terms that stand in a row wherever the text stands, whatever follows it.
+
+    The last character of an unspaced run is a term of its own only at the end of the run: 库 in 数据库.
+    """
+    words = terms(text)
+    return words[:-1] if len(words) > 1 and not text.isascii() and _is_tail(*words[-2:]) else words
+
+
+def _is_tail(pair: str, last: str) -> bool:
+    return len(last) == 1 and pair.endswith(last) and is_unspaced(last)
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character belongs to a script that is written without spaces between words."""
+    if character.isascii():
+        return False
+    from findling.text.scripts import is_unspaced as belongs
+
+    return belongs(character)
+
+
 def is_compound(word: str) -> bool:
     """Whether what was typed as one word is written with separators inside, as in node.js or MAX_VALUE."""
     return len(_words(word)) > 1
@@ -68,10 +101,15 @@ def matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
     spans = []
     for start, end, is_term in unicode_places(text):
         word = text[start:end]
-        found = [unicodedata.normalize("NFKC", word)] if is_term else terms(word)
+        found = [unicodedata.normalize("NFKC", word)] if is_term else _terms_of_raw(word)
         if matched := [term for term in dict.fromkeys(found) if term in wanted]:
             spans.append(WordSpan(start, end, matched))
     return spans
+
+
+@lru_cache(maxsize=20_000)
+def _terms_of_raw(word: str) -> list[str]:
+    return terms(word)
 
 
 def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:

@@ -12,8 +12,9 @@ LONGEST_WORD = 128
 # Subwords as people read them: HTTP|Server, get|User|Name, IPv6|Address, sha256|sum.
 _SUBWORD = re.compile(r"[A-Z]{2,}[a-z]?[0-9]+|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _LETTERS_OR_DIGITS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_MOST_PARTS = 8
-"""A word of more parts is a hash or encoded data: 3f2a9c1b is findable as a whole, not by its letters."""
+_RUNS = re.compile(r"[a-z]+|[0-9]+")
+_MOST_ALTERNATIONS = 6
+"""A word that changes more often between letters and digits is a hash: 3f2a9c1b is findable as a whole only."""
 
 
 def identifier_terms(word: str) -> list[str]:
@@ -26,6 +27,6 @@ def identifier_terms(word: str) -> list[str]:
         parts.append(subword.lower())
         if not subword.isalpha() and not subword.isdigit():
             parts.extend(piece.lower() for piece in _LETTERS_OR_DIGITS.findall(subword))
-    if len(parts) > _MOST_PARTS:
+    if not word.isalpha() and len(_RUNS.findall(whole)) > _MOST_ALTERNATIONS:
         return [whole]
     return parts if parts[0] == whole else [whole, *parts]

@@ -32,7 +32,7 @@ def parse(text: str) -> Node:
             excluded.append(Not(_leaf(value, is_phrase)))
         else:
             (required if is_phrase else words).append(_leaf(value, is_phrase))
-    meaningful = [word for word in words if isinstance(word, Word) and word.text.lower() not in STOP_WORDS]
+    meaningful = [word for word in words if isinstance(word, Word) and not STOP_WORDS.issuperset(terms(word.text))]
     words = list(meaningful) or ([] if required else words)
     nodes = [*([Any(tuple(dict.fromkeys(words)))] if words else []), *required, *excluded]
     return nodes[0] if len(nodes) == 1 else All(tuple(nodes))

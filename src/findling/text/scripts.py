@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from findling.text.identifiers import LONGEST_WORD, identifier_terms
 
-__all__ = ["unicode_places", "unicode_terms"]
+__all__ = ["is_unspaced", "unicode_places", "unicode_terms"]
 
 # Scripts written without spaces between words, and Hangul, whose particles are glued to the noun.
 _UNSPACED_CLASS = (
@@ -48,6 +48,11 @@ def unicode_terms(word: str) -> list[str]:
     for run in _RUNS.findall(word):
         result.extend(_pairs(run) if _UNSPACED.match(run) else _spaced_terms(run))
     return result
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character belongs to a script that is written without spaces between words."""
+    return _UNSPACED.match(character) is not None
 
 
 def unicode_places(text: str) -> Iterator[tuple[int, int, bool]]:

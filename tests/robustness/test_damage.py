@@ -1,0 +1,331 @@
+"""A workspace that cannot be written, is damaged, or has no space: the answer comes, or the error says what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from findling.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from tests.robustness.conftest import Playground
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="permissions and limits of POSIX")
+
+FILES = 30
+
+
+# A workspace that cannot be written
+
+
+@contextmanager
+def unwritable(folder: Path) -> Iterator[None]:
+    """Take the right to write from a folder and everything in it."""
+    paths = [folder, *folder.rglob("*")]
+    modes = [path.stat().st_mode for path in paths]
+    for path in reversed(paths):
+        path.chmod(path.stat().st_mode & ~0o222)
+    try:
+        yield
+    finally:
+        for path, mode in zip(paths, modes, strict=True):
+            path.chmod(mode)
+
+
+def test_a_workspace_that_cannot_be_written_can_be_searched(playground: Playground) -> None:
+    playground.plant(FILES)
+    playground.let_time_pass()
+    playground.index()
+    with unwritable(playground.workspace):
+        document, err = playground.search(playground.mark(3), plain_user=True)
+        assert [hit["path"] for hit in document["hits"]] == ["part3/file3.txt"]
+        assert (document["degraded"], err) == ([], "")
+
+        playground.write("part3/file3.txt", playground.prose(777, 20))
+        document, err = playground.search(playground.mark(3), plain_user=True)
+        assert [hit["path"] for hit in document["hits"]] == ["part3/file3.txt"]
+        assert "1 changed files may be missing" in err
+        assert "cannot be written" in err
+        assert len(document["degraded"]) == 1
+
+        for command in (["index"], ["index", "--rebuild"], ["repair"], ["forget", "part3", "--force"]):
+            code, out, err = playground.run(*command, plain_user=True)
+            assert (code, out) == (2, ""), command
+            assert str(playground.workspace) in err
+            assert "cannot be written" in err
+            assert "  try: check" in err
+    assert playground.found(playground.mark(3)) == []
+    assert playground.found(playground.mark(777)) == ["part3/file3.txt"]
+    playground.assert_complete()
+
+
+def test_a_leg_that_is_behind_and_cannot_be_written(playground: Playground) -> None:
+    playground.plant(FILES)
+    playground.index()
+    with SqliteStore.open(playground.store_file) as store:
+        store.write((), ["file:part3/file3.txt"])
+    with unwritable(playground.workspace):
+        document, err = playground.search(playground.mark(3), "--no-index", plain_user=True)
+        assert document["hits"] == [], "what the truth has lost is not found, although the leg still knows it"
+        assert "1 changes behind" in err
+        assert playground.search(playground.mark(6), "--no-index", plain_user=True)[0]["hits"]
+
+
+def test_a_log_that_cannot_be_merged_loses_nothing(playground: Playground) -> None:
+    """What a killed run left in the log is read, or the error says so; it is never just missing."""
+    playground.plant(FILES)
+    playground.index()
+    code = "import os, sys; from findling.stores.sqlite import SqliteStore as S; s = S.open(sys.argv[1])"
+    code += "; s.write((), ['file:part3/file3.txt']); os.kill(os.getpid(), 9)"
+    assert playground.finish(playground.start_code(code, str(playground.store_file))).code == -signal.SIGKILL
+    assert playground.store_file.with_name("index.sqlite-wal").stat().st_size
+    with unwritable(playground.workspace):
+        code_, out, err = playground.run("ls", plain_user=True)
+        assert (code_ == 0 and "part3/file3.txt" not in out) or (code_ == 2 and "  try: " in err)
+    assert "part3/file3.txt" not in playground.run("ls").out
+
+
+def test_a_home_that_cannot_be_written(playground: Playground) -> None:
+    playground.plant(3)
+    playground.home.mkdir()
+    with unwritable(playground.home):
+        for command in (["index"], ["search", "bako"]):
+            code, out, err = playground.run(*command, plain_user=True)
+            assert (code, out) == (2, "")
+            assert str(playground.home) in err
+            assert "FINDLING_HOME" in err
+
+
+# A damaged keyword leg
+
+
+def each(pattern: str, damage: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Damage that is done to every file of a kind."""
+
+    def do(leg: Path) -> None:
+        files = list(leg.glob(pattern))
+        assert files
+        for file in files:
+            damage(file)
+
+    return do
+
+
+def truncate(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def empty(file: Path) -> None:
+    os.truncate(file, 0)
+
+
+def fill_with_garbage(file: Path) -> None:
+    file.write_text("garbage")
+
+
+def scribble(file: Path) -> None:
+    """Overwrite all but the end, which holds the length that is checked when the file is opened."""
+    content = file.read_bytes()
+    file.write_bytes(b"\xa5\x5a\xff" * ((len(content) - 200) // 3) + content[(len(content) - 200) // 3 * 3 :])
+
+
+def become_file(leg: Path) -> None:
+    shutil.rmtree(leg)
+    leg.write_text("not a folder")
+
+
+def become_empty(leg: Path) -> None:
+    shutil.rmtree(leg)
+    leg.mkdir()
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "postings truncated": each("*.idx", truncate),
+    "terms truncated": each("*.term", truncate),
+    "positions empty": each("*.pos", empty),
+    "numbers truncated": each("*.fast", truncate),
+    "store deleted": each("*.store", Path.unlink),
+    "postings deleted": each("*.idx", Path.unlink),
+    "postings scribbled over": each("*.idx", scribble),
+    "terms scribbled over": each("*.term", scribble),
+    "garbage in meta.json": each("meta.json", fill_with_garbage),
+    "meta.json empty": each("meta.json", empty),
+    "meta.json deleted": each("meta.json", Path.unlink),
+    "empty folder": become_empty,
+    "no folder": shutil.rmtree,
+    "a file": become_file,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_leg_is_rebuilt_and_the_answer_says_so(playground: Playground, damage: str) -> None:
+    playground.plant(FILES)
+    playground.index()
+    answers = playground.answers()
+    DAMAGES[damage](playground.leg_folder)
+    document, err = playground.search(playground.mark(3))
+    assert [hit["path"] for hit in document["hits"]] == ["part3/file3.txt"]
+    assert "has been rebuilt" in err
+    assert len(document["degraded"]) == 1
+    assert playground.search(playground.mark(3))[0]["degraded"] == []
+    playground.assert_sound()
+    assert playground.answers() == answers
+
+
+@pytest.mark.parametrize("damage", ["postings deleted", "a file", "garbage in meta.json"])
+@pytest.mark.parametrize("command", ["index", "repair"])
+def test_a_damaged_leg_does_not_stop_other_commands(playground: Playground, damage: str, command: str) -> None:
+    playground.plant(FILES)
+    playground.index()
+    DAMAGES[damage](playground.leg_folder)
+    playground.write("new.md", "quagga\n")
+    code, _, err = playground.run(command)
+    assert (code, err) == (0, "")
+    assert playground.found("quagga") == ["new.md"]
+    playground.assert_sound()
+    playground.assert_complete()
+
+
+# A damaged truth store
+
+
+def overwrite_header(store: Path) -> None:
+    with store.open("r+b") as file:
+        file.write(b"garbage!" * 16)
+
+
+def overwrite_middle(store: Path) -> None:
+    size = store.stat().st_size
+    with store.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (size - 8192))
+
+
+def cut_in_half(store: Path) -> None:
+    os.truncate(store, store.stat().st_size // 2)
+
+
+def cut_to_a_page(store: Path) -> None:
+    os.truncate(store, 4096)
+
+
+@pytest.mark.parametrize("damage", [overwrite_header, overwrite_middle, cut_in_half, cut_to_a_page])
+def test_a_damaged_store_is_told_and_mended_by_what_the_hint_says(
+    playground: Playground, damage: Callable[[Path], None]
+) -> None:
+    playground.plant(FILES)
+    playground.index()
+    damage(playground.store_file)
+    for command in (["search", playground.mark(3)], ["search", "--no-index", "bako"], ["index"]):
+        code, out, err = playground.run(*command)
+        assert (code, out) == (2, ""), command
+        assert "index.sqlite is damaged" in err
+        assert "try: findling index --rebuild" in err
+    assert playground.run("doctor").code in (1, 2)
+    code, _, err = playground.run("index", "--rebuild")
+    assert (code, err) == (0, "")
+    assert playground.found(playground.mark(3)) == ["part3/file3.txt"]
+    playground.assert_sound()
+    playground.assert_complete()
+
+
+def test_a_store_without_content_is_filled_again(playground: Playground) -> None:
+    playground.plant(FILES)
+    playground.index()
+    empty(playground.store_file)
+    assert playground.found(playground.mark(3)) == ["part3/file3.txt"]
+    playground.assert_sound()
+    playground.assert_complete()
+
+
+# No space
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Callable[[str], None]]:
+    """A file system of this size at `folder`; yields what gives it another size."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a file system cannot be mounted here")
+
+    def resize(size: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
+
+    try:
+        yield resize
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("size", ["300k", "800k", "1300k", "2000k", "2600k"])
+def test_a_disk_that_is_full_during_the_first_run(playground: Playground, size: str) -> None:
+    playground.settings = {"FINDLING_INDEX_BATCH_BYTES": "12000"}
+    playground.plant(240)
+    with small_disk(playground.home, size) as resize:
+        code, out, err = playground.run("index")
+        assert (code, out) == (2, "")
+        assert "no space left" in err
+        assert "try: free some space" in err
+        resize("100m")
+        with SqliteStore.open(playground.store_file) as store:
+            assert store.integrity() == []
+            committed = {rid: store.document(rid) for rid in store.rids()}
+        code, _, err = playground.run("index")
+        assert (code, err) == (0, "")
+        with SqliteStore.open(playground.store_file) as store:
+            assert committed.items() <= {rid: store.document(rid) for rid in store.rids()}.items()
+        playground.assert_sound()
+        playground.assert_complete()
+
+
+def test_a_disk_that_is_full_later_can_be_searched(playground: Playground) -> None:
+    playground.plant(60)
+    with small_disk(playground.home, "100m") as resize:
+        playground.index()
+        fill = playground.workspace.parent / "filler"
+        used = sum(file.stat().st_blocks * 512 for file in playground.home.rglob("*") if file.is_file())
+        resize(f"{used // 1024 + 200}k")
+        with fill.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+            while True:
+                file.write(b"x" * 4096)
+        os.truncate(fill, fill.stat().st_size - 100_000)  # SQLite needs 32 kB for an index of its log
+        for number in range(60, 240, 3):
+            playground.write(f"part0/file{number}.txt", playground.prose(number, 60))
+        document, err = playground.search(playground.mark(3))
+        assert [hit["path"] for hit in document["hits"]] == ["part3/file3.txt"]
+        assert "no space left" in err
+        assert document["degraded"]
+        code, _, err = playground.run("index")
+        assert code == 2
+        assert "no space left" in err
+        fill.unlink()
+        resize("100m")
+        assert playground.found(playground.mark(63)) == ["part0/file63.txt"]
+        playground.assert_sound()
+        playground.assert_complete()
+
+
+@pytest.mark.parametrize("most", [20_000, 100_000, 300_000, 600_000])
+def test_files_that_may_not_grow(playground: Playground, most: int) -> None:
+    """A limit on the size of files stands in for a full disk where none can be mounted."""
+    playground.settings = {"FINDLING_INDEX_BATCH_BYTES": "12000"}
+    playground.plant(240)
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))\n"
+    limited += "import sys; from findling.faces.cli.main import run; sys.exit(run())"
+    code, out, err = playground.finish(playground.start_code(limited, "index"))
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert "  try: " in err
+    code, _, err = playground.run("index")
+    assert (code, err) == (0, "")
+    playground.assert_sound()
+    playground.assert_complete()

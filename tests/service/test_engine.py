@@ -13,7 +13,7 @@ import pytest
 import findling
 from findling.domain.errors import InvalidValueError, NotIndexedError, PathNotFoundError
 from findling.domain.ports import ProgressEvent
-from findling.pipelines.surveying import is_fresh
+from findling.pipelines.freshness import is_fresh
 
 
 @pytest.fixture
@@ -249,6 +249,16 @@ def test_status_check_and_repair(engine: findling.Engine) -> None:
     assert all(check.ok for check in engine.check())
 
 
+def test_another_chunk_size_chunks_everything_anew(tree: Path, settings: findling.Settings) -> None:
+    (tree / "long.txt").write_text("\n\n".join(f"Paragraph {n} " + "words " * 40 for n in range(20)))
+    with findling.open(tree, settings=settings) as engine:
+        engine.search("paragraph")
+        before = engine.status().chunks
+    with findling.open(tree, settings=settings.override({"chunk.size": 300}, "test")) as engine:
+        engine.search("paragraph")
+        assert engine.status().chunks > 2 * before
+
+
 def test_rebuilding_starts_from_nothing(engine: findling.Engine) -> None:
     engine.index()
     before = engine.search("connection pool").hits
@@ -277,7 +287,7 @@ def test_the_quick_look_never_misses_a_change(tree: Path, engine: findling.Engin
         engine.search("settle")
         time.sleep(0.06)
         engine.search("settle")
-        return is_fresh(engine._files.store, engine.root, engine._rules)
+        return is_fresh(engine._files.store, engine.root, engine._options)
 
     engine.index()
     assert fresh()
@@ -286,12 +296,12 @@ def test_the_quick_look_never_misses_a_change(tree: Path, engine: findling.Engin
     before = (tree / "src" / "pool.py").stat()
     (tree / "src" / "pool.py").write_text("class ConnectionPool:\n    def getConnection(self):\n        return Nope\n")
     os.utime(tree / "src" / "pool.py", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    assert not is_fresh(engine._files.store, engine.root, engine._rules)
+    assert not is_fresh(engine._files.store, engine.root, engine._options)
     assert len(engine.search("nope")) == 1
     assert fresh()
     (tree / "empty" / "new.txt").write_text("appeared")
-    assert not is_fresh(engine._files.store, engine.root, engine._rules)
+    assert not is_fresh(engine._files.store, engine.root, engine._options)
     assert len(engine.search("appeared")) == 1
     assert fresh()
     (tree / "empty" / "new.txt").unlink()
-    assert not is_fresh(engine._files.store, engine.root, engine._rules)
+    assert not is_fresh(engine._files.store, engine.root, engine._options)

@@ -300,3 +300,19 @@ def test_one_letter_of_a_spaced_script_is_a_word(tmp_path: Path) -> None:
     built = build(tmp_path, {"word": ("и снова", {}), "longer": ("игрок", {}), "greek": ("αγάπη", {})})
     assert found(built, "и") == ["word"]
     assert found(built, "α") == []
+
+
+def test_a_file_that_is_named_comes_first(tmp_path: Path) -> None:
+    corpus: Corpus = {
+        "talk": ("argparse argparse argparse py argparse.py and again argparse.py", {"path": "test/test_argparse.py"}),
+        "file": ("def parse_args(): ...", {"path": "lib/argparse.py"}),
+        "other": ("nothing of the kind", {"path": "lib/other.py"}),
+    }
+    built = build(tmp_path, corpus)
+    for query in ("argparse.py", "lib/argparse.py", "ARGPARSE.py"):
+        assert found(built, query)[0] == "file", query
+
+
+def test_a_word_of_an_unspaced_script_is_not_its_last_character(tmp_path: Path) -> None:
+    built = build(tmp_path, {"tokyo": ("東京に行く", {}), "beijing": ("北京に行く", {})})
+    assert found(built, "東京") == ["tokyo"]

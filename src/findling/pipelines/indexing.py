@@ -10,20 +10,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from findling.domain.ports import KeywordLeg, Progress, ProgressEvent, SkippedPath, TruthStore
 from findling.domain.reports import IndexReport
 from findling.domain.resources import Document, Fingerprint, Resource
 from findling.pipelines.catching_up import catch_up
 from findling.pipelines.documents import make_document
-from findling.pipelines.surveying import UNSURE_NS, Survey, remember
+from findling.pipelines.freshness import NEVER, UNSURE_NS, IndexOptions, remember
+from findling.pipelines.surveying import Survey
 from findling.sources.discovery import FoundFile
 from findling.sources.file_types import file_type
 from findling.sources.reading import UnreadableError, read_text
-from findling.sources.user_rules import Rules
 
-__all__ = ["IndexOptions", "file_rid", "update"]
+__all__ = ["file_rid", "update"]
 
 _FIRST_COMMIT_BYTES, _COMMIT_BYTES = 4_000_000, 64_000_000
 """Text between two commits of the leg while a long run goes on: searches meanwhile see what is there so far. It grows
@@ -31,14 +30,6 @@ fourfold from the first to the largest."""
 
 _HEADED = frozenset({"markdown", "rst", "asciidoc", "org"})
 """Languages whose first heading is the title of the whole."""
-
-
-class IndexOptions(NamedTuple):
-    """How files become documents."""
-
-    rules: Rules = Rules()
-    chunk_size: int = 2400
-    batch_bytes: int = 8 << 20
 
 
 def file_rid(path: str) -> str:
@@ -128,7 +119,7 @@ class _Update:
             return None
         self._bytes += file.size
         # A file that has just been written may be written once more within one tick of the clock: -1 has it read again.
-        mtime_ns = file.mtime_ns if abs(time.time_ns() - file.mtime_ns) > UNSURE_NS else -1
+        mtime_ns = file.mtime_ns if abs(time.time_ns() - file.mtime_ns) > UNSURE_NS else NEVER
         fingerprint = Fingerprint(file.size, mtime_ns, file.digest)
         if known is not None and known.digest == file.digest:
             self._same[path] = fingerprint
@@ -162,7 +153,7 @@ class _Update:
         # The leg first: a workspace that says it is indexed can be searched.
         if self._leg.seq() != self._store.seq():
             self._leg.commit(self._store.seq())
-        remember(self._store, self._found, self._skipped, self._options.rules)
+        remember(self._store, self._found, self._skipped, self._options)
         self._store.set_meta("indexed_at", repr(time.time()))
 
     def _tell(self, stage: str, path: str) -> None:

@@ -9,17 +9,11 @@ from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.resources import Fingerprint
+from findling.pipelines.freshness import NEVER, UNSURE_NS, IndexOptions, mtime_ns_of
 from findling.sources.discovery import FoundFile, scan
 from findling.sources.ignore_rules import IGNORE_FILES
-from findling.sources.user_rules import Rules
 
-__all__ = ["UNSURE_NS", "Survey", "is_fresh", "remember", "survey"]
-
-UNSURE_NS = 50_000_000
-"""What changed this shortly before it was looked at may change again without its time changing."""
-
-_NEVER = -1
-"""A time that nothing has: whatever carries it is looked at again."""
+__all__ = ["Survey", "survey"]
 
 _HELD_BACK_BY_SIZE = ("empty", "too-large")
 
@@ -43,12 +37,14 @@ class Survey(NamedTuple):
         return bool(self.changed or self.vanished)
 
 
-def survey(store: TruthStore, root: Path, rules: Rules, only: str = "") -> Survey:
+def survey(store: TruthStore, root: Path, options: IndexOptions, only: str = "") -> Survey:
     """Compare the tree, or one path of it, with the index by size and time of change.
 
-    Reads no file and writes nothing.
+    Reads no file and writes nothing. Everything counts as changed when it would be made in another way today.
     """
     known = store.fingerprints()
+    if store.get_meta("made_by") != options.made_by:
+        known = {path: Fingerprint(0, NEVER) for path in known}
     refused = store.refusals()
     gone = set(known)
     changed: list[FoundFile] = []
@@ -56,7 +52,7 @@ def survey(store: TruthStore, root: Path, rules: Rules, only: str = "") -> Surve
     folders: dict[str, int] = {}
     unchanged = 0
     settled_ns = time.time_ns() - UNSURE_NS
-    for entry in scan(str(root), rules, only, folders):
+    for entry in scan(str(root), options.rules, only, folders):
         if isinstance(entry, SkippedPath):
             skipped.append(entry)
             continue
@@ -73,41 +69,9 @@ def survey(store: TruthStore, root: Path, rules: Rules, only: str = "") -> Surve
         changed.append(entry)
     vanished = sorted(gone - _out_of_sight(gone, skipped))
     for path in (*_files_that_tell(skipped), *_rule_files_above(root)):
-        folders[path] = _mtime_ns(f"{root}/{path}")
-    sure = {path: mtime_ns if mtime_ns < settled_ns else _NEVER for path, mtime_ns in folders.items()}
+        folders[path] = mtime_ns_of(f"{root}/{path}")
+    sure = {path: mtime_ns if mtime_ns < settled_ns else NEVER for path, mtime_ns in folders.items()}
     return Survey(changed, vanished, unchanged, skipped, known, sure)
-
-
-def remember(store: TruthStore, found: Survey, skipped: list[SkippedPath], rules: Rules) -> None:
-    """Keep what `is_fresh` compares with, and the list of what was left out."""
-    # A right that is given changes no time of change: what could not be read is tried again.
-    refused = {entry.path: _NEVER if entry.reason == "unreadable" else entry.mtime_ns for entry in skipped}
-    store.set_skipped(skipped)
-    store.set_folders({**found.folders, **{path: mtime_ns for path, mtime_ns in refused.items() if mtime_ns}})
-    store.set_meta("rules", repr(rules))
-
-
-def is_fresh(store: TruthStore, root: Path, rules: Rules) -> bool:
-    """Whether certainly nothing has changed since the last survey: the question every search asks first.
-
-    Every known file must have its size and time, and every folder its time, since a folder's time changes when a
-    name in it comes or goes; so must files that were left out for what they hold. It costs less than half of a
-    survey; False only means that a survey has to tell.
-    """
-    if store.get_meta("rules") != repr(rules):
-        return False
-    base = f"{root}/"
-    stat = os.stat
-    if any(_mtime_ns(base + path) != mtime_ns for path, mtime_ns in store.folders()):
-        return False
-    try:
-        for path, size, mtime_ns in store.stamps():
-            found = stat(base + path)
-            if found.st_mtime_ns != mtime_ns or found.st_size != size:
-                return False
-    except OSError:
-        return False
-    return True
 
 
 def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
@@ -135,14 +99,6 @@ def _rule_files_above(root: Path) -> list[str]:
         if (folder / ".git").exists():
             return [*files, f"{up}.git/info/exclude"]
     return []  # no repository, and only the rules of a repository reach down
-
-
-def _mtime_ns(path: str) -> int:
-    """When a path changed last; 0 when it is not there."""
-    try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116 - a Path costs more than the call
-    except OSError:
-        return 0
 
 
 def _out_of_sight(paths: set[str], skipped: list[SkippedPath]) -> set[str]:

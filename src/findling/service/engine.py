@@ -26,18 +26,18 @@ from findling.domain.ports import Progress, ProgressEvent, SkippedPath
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Document, Resource
 from findling.domain.results import SearchAnswer
+from findling.pipelines.freshness import IndexOptions, is_fresh, remember
 from findling.pipelines.searching import search
-from findling.pipelines.surveying import Survey, is_fresh, remember, survey
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
-from findling.sources.discovery import scan
 from findling.sources.user_rules import Rules
 from findling.stores.keyword_query import Scoring
 from findling.text.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
     from findling.domain.reports import Check, IndexReport, Status
+    from findling.pipelines.surveying import Survey
 
 __all__ = ["Engine", "open_engine"]
 
@@ -95,6 +95,8 @@ class Engine:
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
+        from findling.sources.discovery import scan
+
         paths: list[str] = []
         skipped: list[SkippedPath] = []
         for entry in scan(str(self.root), self._rules, self._only):
@@ -166,7 +168,7 @@ class Engine:
             notes.append(self._refresh(on_progress))
         self._must_be_indexed()
         notes.append(self._files.level_leg())
-        if not self.is_indexed():
+        if not self.is_indexed() and not any(notes):
             notes.append("the first index run has not been completed; files may be missing")
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
         try:
@@ -251,6 +253,10 @@ class Engine:
             max_file_size=value["index.max_file_size"],
         )
 
+    @property
+    def _options(self) -> IndexOptions:
+        return IndexOptions(self._rules, self._settings["chunk.size"], self._settings["index.batch_bytes"])
+
     def _must_be_indexed(self) -> None:
         self._files.let_go_if_replaced()
         if not self._files.exists:
@@ -280,23 +286,24 @@ class Engine:
         return [document for document in documents if document is not None]
 
     def _survey(self) -> Survey:
-        return survey(self._files.store, self.root, self._rules, self._only)
+        from findling.pipelines.surveying import survey
+
+        return survey(self._files.store, self.root, self._options, self._only)
 
     def _update(self, on_progress: Progress | None) -> IndexReport:
         """Bring the index up to the state of the disk. The lock is held."""
-        from findling.pipelines.indexing import IndexOptions, update
+        from findling.pipelines.indexing import update
 
         if on_progress is not None:
             on_progress(ProgressEvent("scan", 0, 0, 0, 0))
         files = self._files
         files.store.set_meta("root", str(self.root / self._only))
-        options = IndexOptions(self._rules, self._settings["chunk.size"], self._settings["index.batch_bytes"])
-        return update(files.store, files.sound_leg(), self.root, self._survey(), options, on_progress)
+        return update(files.store, files.sound_leg(), self.root, self._survey(), self._options, on_progress)
 
     def _remember(self, found: Survey) -> None:
         """Make the next look quick; whoever cannot write now looks closely again next time."""
         with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
-            remember(self._files.store, found, found.skipped, self._rules)
+            remember(self._files.store, found, found.skipped, self._options)
 
     def _refresh(self, on_progress: Progress | None) -> str:
         """Take in what has changed on disk; returns what stood in the way, if anything did."""
@@ -311,7 +318,7 @@ class Engine:
             return ""
         if not self.root.exists():
             return f"{self.root} is gone; the answer comes from the index alone"
-        if is_fresh(self._files.store, self.root, self._rules):
+        if is_fresh(self._files.store, self.root, self._options):
             return ""
         found = self._survey()
         if not found.differs:

@@ -12,7 +12,7 @@ from tantivy import Occur, Query
 
 from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Word
 from findling.domain.resources import Resource
-from findling.text.analysis import is_compound, is_unspaced, phrase_terms, terms
+from findling.text.analysis import is_compound, is_unspaced, phrase_terms
 from findling.text.stemming import forms_prefix, same_stem
 
 __all__ = ["STANDARD_B", "STANDARD_K1", "KeywordQuery", "Scoring", "scope_tokens"]
@@ -29,6 +29,10 @@ _INFLECTED = 0.8
 
 _IN_A_ROW = 0.5
 """Weight of a compound found as it was typed, besides that of its terms."""
+
+_NAMED_FILE, _NAMED_STEM = 1.0, 0.3
+"""What a file gains when the query names it, with and without its extension, as a share of all the word can score:
+whoever types argparse.py wants that file, not the one that mentions it most."""
 
 _MOST_FORMS = 24
 """Forms of one word that are asked for, the frequent ones first."""
@@ -59,8 +63,9 @@ def scope_tokens(resource: Resource) -> list[str]:
     if resource.path:
         parts = resource.path.split("/")
         tokens += [_token("path", "/".join(parts[: i + 1])) for i in range(len(parts))]
-        name = parts[-1]
-        tokens += [_token("ext", name[i:].lower()) for i, letter in enumerate(name) if letter == "." and i]
+        name = parts[-1].lower()
+        tokens += [_token("ext", name[i:]) for i, letter in enumerate(name) if letter == "." and i]
+        tokens += [_token("name", given) for given in {name, name.partition(".")[0], "/".join(parts[-2:]).lower()}]
     for kind, value in (("lang", resource.lang), ("author", resource.author)):
         if value:
             tokens.append(_token(kind, value))
@@ -143,13 +148,18 @@ class KeywordQuery:
 
     def _word(self, text: str) -> Query | None:
         """Any term of the word; of a compound such as MAX_VALUE or node.js best all of them in a row."""
-        words = terms(text)
+        words = phrase_terms(text)
+        before = self._ceiling
         parts = [query for term in dict.fromkeys(words) if (query := self._term(term)) is not None]
+        if len(words) > 1 and parts and is_compound(text):
+            in_a_row = Query.phrase_query(self._schema, "body", [*words])
+            parts.append(Query.boost_query(in_a_row, _IN_A_ROW))
+        name = _token("name", text.strip("/").lower())
+        if self._searcher.doc_freq("scope", name):
+            share = _NAMED_FILE if "." in text else _NAMED_STEM
+            parts.append(Query.const_score_query(self._scope_term(name), share * (self._ceiling - before)))
         if len(parts) < 2:
             return parts[0] if parts else None
-        if is_compound(text):
-            in_a_row = Query.phrase_query(self._schema, "body", [*phrase_terms(text)])
-            parts.append(Query.boost_query(in_a_row, _IN_A_ROW))
         return Query.boolean_query([(Occur.Should, part) for part in parts])
 
     def _term(self, term: str) -> Query | None:
@@ -227,7 +237,7 @@ class KeywordQuery:
             ("ext", [_dotted(ext) for ext in filters.ext]),
             ("path", (path.strip("/") for path in filters.path)),
             ("type", filters.type),
-            ("lang", filters.lang),
+            ("lang", [lang.lower() for lang in filters.lang]),
             ("tag", filters.tag),
             ("author", filters.author),
             ("principal", filters.principals or ()),

@@ -56,7 +56,7 @@ def prepare(
             return header
     if readonly:
         if header is None:
-            raise NotIndexedError(f"{name} is empty", hint="run `findling index` first")
+            raise NotIndexedError(f"{name} is empty", hint="findling index PATH")
         raise ReadOnlyError(
             f"{name} has format {header.format} and must be brought to format {len(steps)} before it can be read",
             hint="run `findling index` once as a user who may write it",
@@ -68,7 +68,7 @@ def read_header(connection: sqlite3.Connection) -> Header:
     """The header of a store. Raises CorruptError when it is not there."""
     row = connection.execute("SELECT format, feature, min_reader, seq, log_floor FROM header").fetchone()
     if row is None:
-        raise CorruptError("the index has lost its header", hint="run `findling repair`, or `findling index` anew")
+        raise CorruptError("the index has lost its header", hint="findling index --rebuild")
     return Header(*row)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -39,7 +40,9 @@ _SCARCE_BYTES = 1 << 20
 
 def create_private(path: Path) -> None:
     """Create the file, readable by its owner alone, unless it is there. SQLite gives its side files the same mode."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    # Never open a file that is there: closing it would drop every lock this process holds on it through SQLite.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -160,7 +163,7 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
         case sqlite3.SQLITE_TOOBIG:
             return InvalidValueError(f"{path} does not take a text this large: {error}", hint="split the resource")
         case sqlite3.SQLITE_CANTOPEN if not path.exists():
-            return NotIndexedError(f"{path} is not there", hint="run `findling index` first")
+            return NotIndexedError(f"{path} is not there", hint="findling index PATH")
         case sqlite3.SQLITE_CANTOPEN:
             return WorkspaceError(f"{path} cannot be opened", hint="check who may read it and its folder")
         case sqlite3.SQLITE_IOERR if shutil.disk_usage(path.parent).free < _SCARCE_BYTES:
@@ -171,7 +174,7 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
 
 
 def _corrupt(error: sqlite3.Error, path: Path) -> CorruptError:
-    return CorruptError(f"{path} is damaged: {error}", hint="run `findling repair`, or `findling index` anew")
+    return CorruptError(f"{path} is damaged: {error}", hint="findling index --rebuild")
 
 
 def _disk_full(path: Path) -> DiskFullError:

@@ -105,7 +105,7 @@ def _present(text: str | None, rid: str) -> str:
 
 
 def _lost(what: str) -> NoReturn:
-    raise CorruptError(f"{what} is lost", hint="run `findling repair`, or `findling index` anew")
+    raise CorruptError(f"{what} is lost", hint="findling index --rebuild")
 
 
 def _placeholders(values: Sequence[Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from findling.domain.queries import All, Any, Node, Not, Phrase, Word
-from findling.text.analysis import STOP_WORDS, terms
+from findling.text.analysis import STOP_WORDS, phrase_terms, terms
 
 __all__ = ["canonical", "parse", "positive_terms"]
 
@@ -55,7 +55,7 @@ def canonical(node: Node) -> str:
 def positive_terms(node: Node) -> list[str]:
     """The terms that a hit may contain because of the query, in order, each once."""
     if isinstance(node, Word | Phrase):
-        return list(dict.fromkeys(terms(node.text)))
+        return list(dict.fromkeys(phrase_terms(node.text)))
     if isinstance(node, Not):
         return []
     return list(dict.fromkeys(term for part in node.nodes for term in positive_terms(part)))

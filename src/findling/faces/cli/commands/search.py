@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["search"]
 
+_LONGEST_ECHO = 200
+"""Characters of a query that are repeated in a message."""
+
 
 @click.command(options_metavar="[OPTIONS]")
 @click.argument("words", nargs=-1, metavar="QUERY [PATH]", type=click.Path())
@@ -51,7 +54,7 @@ __all__ = ["search"]
 def search(words: tuple[str, ...], **given: Any) -> int:
     """Search a folder or a file, by default the current folder.
 
-    Words rank; "quoted words" must stand together as written; -word must not occur. Options may stand before or
+    Words rank; "quoted words" must stand in a row; -word must not occur. Options may stand before or
     behind the query. A query that starts with a dash goes behind `--`.
 
     Exit code: 0 found, 1 nothing found, 2 error.
@@ -147,12 +150,20 @@ def _tell(answer: SearchAnswer) -> None:
         note(degradation)
     unknown = f"unknown terms: {', '.join(answer.unknown_terms)}" if answer.unknown_terms else ""
     if not answer.hits:
-        note(f'no match for "{answer.query}"{"; " + unknown if unknown else ""}', _meant_command(answer.query))
+        # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
+        strict = any(mark in answer.understood_as for mark in ('"', "-"))
+        understood = f"understood as {_shortened(answer.understood_as)}" if strict else ""
+        reasons = "".join(f"; {reason}" for reason in (understood, unknown) if reason)
+        note(f'no match for "{_shortened(answer.query)}"{reasons}', _meant_command(answer.query))
     elif unknown:
         note(unknown)
     if answer.hits and sys.stdout.isatty():
         more = f" of {answer.total:,}" if answer.total > len(answer.hits) else ""
         note(f"{len(answer.hits):,}{more} hits in {sum(answer.timings_ms.values()):.0f} ms")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_ECHO else text[:_LONGEST_ECHO] + "…"
 
 
 def _meant_command(query: str) -> str:

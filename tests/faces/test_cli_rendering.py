@@ -12,7 +12,7 @@ from findling.domain.results import Hit, Line, Receipt, SearchAnswer, TermMatch
 from findling.faces.cli.documents import answer_document, answer_stream, dump
 from findling.faces.cli.rendering import View, highlight, make_view, render_files, render_text, render_vimgrep
 
-ROOT = Path("/work/project")
+ROOT = Path("/srv/project")
 PIPED = View(ROOT, here=ROOT)
 COLORED = View(ROOT, here=ROOT, color=True, terminal=True)
 
@@ -197,7 +197,7 @@ def test_a_file_cannot_drive_the_terminal() -> None:
 def test_links_only_where_they_work() -> None:
     view = COLORED._replace(editor_uri="edit://{path}?{line}", root=ROOT / "a b", here=ROOT / "a b")
     text = render_text(make_answer(GUIDE), view)
-    address = "edit:///work/project/a%20b/docs/guide.md?9"
+    address = "edit:///srv/project/a%20b/docs/guide.md?9"
     assert text.startswith(f"\x1b]8;;{address}\x1b\\\x1b[35mdocs/guide.md:9\x1b[0m\x1b]8;;\x1b\\")
     assert address not in render_text(make_answer(GUIDE), view._replace(color=False))
     assert address not in render_text(make_answer(GUIDE), view._replace(terminal=False))

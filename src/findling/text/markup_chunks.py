@@ -15,7 +15,7 @@ MARKUP_LANGS = frozenset(OUTLINES)
 
 
 def chunk_markup(text: str, lang: str, size: int) -> list[Piece]:
-    """Pieces that follow the headings; the heading path is that of the first titled section in the piece."""
+    """Pieces that follow the headings; the heading path is what all sections in the piece share."""
     outline = OUTLINES[lang](text)
     sections = _sections(text, outline)
     pieces = [Piece(*span) for span in windows(text, 0, outline.front, size)] if outline.front else []
@@ -30,12 +30,19 @@ def chunk_markup(text: str, lang: str, size: int) -> list[Piece]:
             blocks = outline.blocks[bisect_left(outline.blocks, (start,)) : bisect_left(outline.blocks, (end,))]
             spans = windows(text, start, end, size, blocks)
         for span in spans:
-            section = bisect_right(starts, span[0]) - 1
-            if not sections[section].path and section < last:
-                section += 1
-            pieces.append(Piece(*span, sections[section].path))
+            held = sections[bisect_right(starts, span[0]) - 1 : bisect_left(starts, span[1])]
+            pieces.append(Piece(*span, _common_path([section.path for section in held if section.path])))
         first = last + 1
     return pieces
+
+
+def _common_path(paths: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """The headings that all sections of a piece stand under: a piece of two siblings is filed under neither."""
+    shared = paths[0] if paths else ()
+    for path in paths[1:]:
+        while path[: len(shared)] != shared:
+            shared = shared[:-1]
+    return shared
 
 
 class _Section(NamedTuple):

@@ -212,7 +212,7 @@ def _reading(folder: Path) -> Iterator[None]:
 
 
 def _holds_index(folder: Path) -> bool:
-    return folder.is_dir() and tantivy.Index.exists(str(folder))
+    return (folder / "meta.json").exists()  # not tantivy's own question, which fails when the folder vanishes
 
 
 def _open_index(folder: Path) -> tantivy.Index:

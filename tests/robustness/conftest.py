@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import random
@@ -24,6 +23,14 @@ from findling.stores.keyword import TantivyLeg
 from findling.stores.sqlite import SqliteStore
 from findling.text.query_language import parse
 
+AS_PLAIN_USER = """
+import ctypes, os, sys
+if os.geteuid() == 0:
+    for right in (1, 2):  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, with which root passes over permissions
+        if ctypes.CDLL(None, use_errno=True).prctl(24, right, 0, 0, 0):  # PR_CAPBSET_DROP, which holds from exec on
+            sys.exit(f"the rights of root cannot be given up here: {os.strerror(ctypes.get_errno())}")
+os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
+"""
 MAIN = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
 TIMEOUT_S = 120
 EVERYTHING = 1 << 20
@@ -132,7 +139,7 @@ class Playground:
 
     def start_code(self, code: str, *args: str, plain_user: bool = False) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, *args],
+            [sys.executable, "-c", *([AS_PLAIN_USER] if plain_user else []), code, *args],
             cwd=self.root,
             env=self.environ,
             stdin=subprocess.DEVNULL,
@@ -140,7 +147,6 @@ class Playground:
             stderr=subprocess.PIPE,
             text=True,
             errors="surrogateescape",
-            preexec_fn=give_up_privileges if plain_user else None,
         )
         self._processes.append(process)
         return process
@@ -249,18 +255,6 @@ def _ask(leg: TantivyLeg) -> Answers:
         query: {cid: round(score, 5) for cid, score in leg.search(parse(query), Filters(), EVERYTHING).hits}
         for query in QUERIES
     }
-
-
-def give_up_privileges() -> None:
-    """Let permissions count for root as well: give up the two rights to ignore them."""
-    if os.geteuid() == 0:
-        libc = ctypes.CDLL(None, use_errno=True)
-        for right in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
-            if libc.prctl(_PR_CAPBSET_DROP, right, 0, 0, 0) != 0:
-                raise OSError(ctypes.get_errno(), "the rights of root cannot be given up here")
-
-
-_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
 
 
 @pytest.fixture

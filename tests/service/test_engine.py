@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import findling
-from findling.domain.errors import InvalidValueError, NotIndexedError, PathNotFoundError
+from findling.domain.errors import CorruptError, InvalidValueError, NotIndexedError, PathNotFoundError
 from findling.domain.ports import ProgressEvent
 from findling.pipelines.freshness import is_fresh
 
@@ -162,6 +162,18 @@ def test_a_named_workspace_keeps_its_root(tree: Path, tmp_path: Path, settings: 
         findling.open(tmp_path, workspace="mine", settings=settings)
     with pytest.raises(InvalidValueError, match="no workspace name"):
         findling.open(tree, workspace="../evil", settings=settings)
+
+
+def test_a_damaged_named_workspace_can_be_rebuilt(tree: Path, settings: findling.Settings) -> None:
+    with findling.open(tree, workspace="mine", settings=settings) as engine:
+        engine.index()
+        store_file = engine.home / "index.sqlite"
+    store_file.write_bytes(b"no database at all" * 500)
+    with findling.open(tree, workspace="mine", settings=settings) as engine:
+        with pytest.raises(CorruptError):
+            engine.search("connection")
+        assert engine.index(rebuild=True).added == 2
+        assert len(engine.search("connection")) == 2
 
 
 def test_a_path_that_is_not_there(tmp_path: Path, settings: findling.Settings) -> None:

@@ -88,10 +88,19 @@ class Engine:
         Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
         cannot be written, CorruptError when it is damaged: then only `rebuild` helps.
         """
-        kept = self._not_from_files() if rebuild else []
-        with self._files.writing(anew=rebuild):
-            self._files.store.write(kept)
-            return self._update(on_progress)
+        if not rebuild:
+            with self._files.writing():
+                return self._update(on_progress)
+        try:
+            with self._files.writing():
+                # What no tree can give back stays; only a damaged store is thrown away as a whole.
+                from_files = [r.rid for r in self._files.store.resources() if r.rid.startswith("file:")]
+                self._files.store.write((), from_files)
+                self._files.rebuild_leg()
+                return self._update(on_progress)
+        except CorruptError:
+            with self._files.writing(anew=True):
+                return self._update(on_progress)
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
@@ -275,15 +284,6 @@ class Engine:
             snippet_lines=self._settings["search.snippet_lines"],
             degraded=[note for note in notes if note],
         )
-
-    def _not_from_files(self) -> list[Document]:
-        """What no tree can give back; nothing when the store is damaged or not there."""
-        try:
-            rids = [resource.rid for resource in self._resources() if not resource.rid.startswith("file:")]
-            documents = [self._files.store.document(rid) for rid in rids]
-        except (CorruptError, NotIndexedError):
-            return []
-        return [document for document in documents if document is not None]
 
     def _survey(self) -> Survey:
         from findling.pipelines.surveying import survey

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.domain.errors import CorruptError, InvalidValueError, NotIndexedError, PathNotFoundError
 from findling.stores.sqlite import SqliteStore
 
 __all__ = ["STORE_FILE", "Workspace", "home_folder", "locate"]
@@ -67,8 +67,12 @@ def _named(folder: Path, target: Path, *, is_default: bool) -> Workspace:
     if not (folder / STORE_FILE).exists():
         return _on(folder, target, target)
     # What a named workspace indexes was settled when it was made; a path inside it narrows the search.
-    with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
-        root = Path(store.get_meta("root") or target)
+    try:
+        with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
+            root = Path(store.get_meta("root") or target)
+    except (CorruptError, NotIndexedError):
+        # Just being made, or damaged: whoever opens it next says so, and may rebuild it.
+        return _on(folder, target, target)
     if target == root or root in target.parents:
         return _on(folder, root, target)
     if is_default:

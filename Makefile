@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test check docs bench clean
+.PHONY: demo test docs clean
 
 $(BIN)/findling: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

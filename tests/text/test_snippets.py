@@ -11,12 +11,8 @@ from findling.domain.results import Line
 from findling.text.snippets import MatchSpan, snippet
 
 
-def spans_of(text: str, **weights: float) -> list[MatchSpan]:
-    return [
-        MatchSpan(match.start(), match.end(), word, weight)
-        for word, weight in weights.items()
-        for match in re.finditer(word, text)
-    ]
+def spans_of(text: str, *words: str) -> list[MatchSpan]:
+    return [MatchSpan(match.start(), match.end(), word) for word in words for match in re.finditer(word, text)]
 
 
 def numbers(lines: tuple[Line, ...]) -> list[int]:
@@ -31,36 +27,31 @@ TEXT = "apple apple apple\nx\nx\nx\napple\n  pear\nx\nx\npear plum\nx\nx"
 
 
 def test_the_window_with_most_distinct_terms_wins() -> None:
-    lines = snippet(TEXT, 10, spans_of(TEXT, apple=1.0, pear=1.0))
+    lines = snippet(TEXT, 10, spans_of(TEXT, "apple", "pear"))
     assert numbers(lines) == [14, 15, 16]
     assert [marked(line) for line in lines] == [["apple"], ["pear"], []]
     assert lines[1].text == "  pear"
 
 
-def test_weights_decide_between_terms() -> None:
-    assert numbers(snippet(TEXT, 1, spans_of(TEXT, apple=1.0, pear=1.0, plum=3.0))) == [9, 10, 11]
-    assert numbers(snippet(TEXT, 1, spans_of(TEXT, apple=3.0, plum=1.0))) == [1, 2, 3]
-
-
 def test_between_equal_windows_more_matches_then_the_earlier() -> None:
     text = "pear\nx\nx\npear pear\nx\nx\npear pear\nx\nx"
-    assert numbers(snippet(text, 1, spans_of(text, pear=1.0), max_lines=1)) == [4]
+    assert numbers(snippet(text, 1, spans_of(text, "pear"), max_lines=1)) == [4]
 
 
 def test_a_match_on_the_last_line_is_shown_with_the_lines_above() -> None:
     text = "a\nb\nc\npear"
-    assert numbers(snippet(text, 1, spans_of(text, pear=1.0))) == [2, 3, 4]
+    assert numbers(snippet(text, 1, spans_of(text, "pear"))) == [2, 3, 4]
 
 
 def test_blank_lines_at_the_ends_are_left_out() -> None:
     text = "pear\n\n\nx\n\n  \nplum"
-    assert numbers(snippet(text, 1, spans_of(text, pear=1.0))) == [1]
-    assert numbers(snippet(text, 1, spans_of(text, plum=1.0))) == [7]
+    assert numbers(snippet(text, 1, spans_of(text, "pear"))) == [1]
+    assert numbers(snippet(text, 1, spans_of(text, "plum"))) == [7]
 
 
 def test_context_adds_lines_within_the_chunk() -> None:
-    assert numbers(snippet(TEXT, 1, spans_of(TEXT, plum=1.0), max_lines=1, context=1)) == [8, 9, 10]
-    assert numbers(snippet(TEXT, 1, spans_of(TEXT, plum=1.0), max_lines=1, context=99)) == list(range(1, 12))
+    assert numbers(snippet(TEXT, 1, spans_of(TEXT, "plum"), max_lines=1, context=1)) == [8, 9, 10]
+    assert numbers(snippet(TEXT, 1, spans_of(TEXT, "plum"), max_lines=1, context=99)) == list(range(1, 12))
 
 
 def test_without_a_match_the_first_lines_that_say_something() -> None:
@@ -70,7 +61,7 @@ def test_without_a_match_the_first_lines_that_say_something() -> None:
 
 def test_lines_are_verbatim() -> None:
     text = "\tpear  pie \r\nnext\rlast"
-    assert [line.text for line in snippet(text, 1, spans_of(text, pear=1.0))] == ["\tpear  pie ", "next", "last"]
+    assert [line.text for line in snippet(text, 1, spans_of(text, "pear"))] == ["\tpear  pie ", "next", "last"]
 
 
 def test_a_match_across_a_line_break_is_marked_on_both_lines() -> None:
@@ -86,7 +77,7 @@ def test_overlapping_matches_are_marked_once() -> None:
 
 def test_a_long_line_is_cut_around_its_matches() -> None:
     text = "pear " + "x" * 1000 + " pear plum " + "y" * 1000
-    (line,) = snippet(text, 1, spans_of(text, pear=1.0, plum=1.0))
+    (line,) = snippet(text, 1, spans_of(text, "pear", "plum"))
     assert marked(line) == ["pear", "plum"]
     assert line.text[0] == line.text[-1] == "…"
     assert line.text[1:-1] in text
@@ -100,7 +91,7 @@ def test_a_long_line_without_a_match_shows_its_beginning() -> None:
 
 def test_a_match_at_the_end_of_a_long_line() -> None:
     text = "x" * 1000 + " pear"
-    (line,) = snippet(text, 1, spans_of(text, pear=1.0))
+    (line,) = snippet(text, 1, spans_of(text, "pear"))
     assert marked(line) == ["pear"]
     assert line.text.startswith("…x")
     assert line.text.endswith(" pear")
@@ -108,14 +99,14 @@ def test_a_match_at_the_end_of_a_long_line() -> None:
 
 @given(
     text=st.text(alphabet=st.one_of(st.sampled_from("ab \n\r"), st.characters()), max_size=900),
-    places=st.lists(st.tuples(st.integers(0, 900), st.integers(0, 30), st.sampled_from("ab"), st.floats(0, 9))),
+    places=st.lists(st.tuples(st.integers(0, 900), st.integers(0, 30), st.sampled_from("ab"))),
     max_lines=st.integers(1, 5),
     context=st.integers(0, 3),
 )
 def test_every_mark_is_a_match_and_every_line_is_from_the_text(
-    text: str, places: list[tuple[int, int, str, float]], max_lines: int, context: int
+    text: str, places: list[tuple[int, int, str]], max_lines: int, context: int
 ) -> None:
-    spans = [MatchSpan(start, min(start + length, len(text)), term, weight) for start, length, term, weight in places]
+    spans = [MatchSpan(start, min(start + length, len(text)), term) for start, length, term in places]
     lines = snippet(text, 7, spans, max_lines, context)
     original = re.split(r"\r\n|\r|\n", text)
     assert len(lines) <= max_lines + 2 * context

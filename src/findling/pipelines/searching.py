@@ -13,7 +13,6 @@ from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
 from findling.domain.queries import Filters, Node, SearchRequest
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Hit, Receipt, SearchAnswer, TermMatch
-from findling.pipelines.passages import best_passage
 from findling.text.analysis import WordSpan, matching_spans, terms
 from findling.text.query_language import canonical, parse, positive_terms
 from findling.text.snippets import MatchSpan, snippet
@@ -101,6 +100,8 @@ def _accepted(
             if chunk is None or not _may_see(chunk, request.filters):
                 continue
             if unit == "page":
+                from findling.pipelines.passages import best_passage
+
                 chunk = best_passage(store, chunk, found.forms)
             if exclude is None or not exclude.search(chunk.text):
                 accepted.append((chunk, score))
@@ -117,7 +118,7 @@ def _may_see(chunk: StoredChunk, filters: Filters) -> bool:
 
 
 def _relative(score: float, ceiling: float) -> float:
-    """A score between 0 and 1 that means the same for every query.
+    """A score between 0 and 1 on one scale for all queries.
 
     One half says: half of all that the query's words could contribute in the body. Words that no chunk contains
     count in the ceiling too, so an answer that ignores half of the question scores low.
@@ -137,7 +138,7 @@ def _hit(
 ) -> Hit:
     chunk, resource, text = stored
     words = matching_spans(text, forms)
-    spans = [MatchSpan(start, end, forms[found[0]], 1.0) for start, end, found in words]
+    spans = [MatchSpan(start, end, forms[found[0]]) for start, end, found in words]
     relative = round(_relative(score, ceiling), 4)
     matches = tuple(_matches(stored, words, forms))
     found = {match.term for match in matches}

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import (
     CorruptError,
@@ -19,8 +20,10 @@ from findling.pipelines.catching_up import catch_up
 from findling.service.workspace import STORE_FILE
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.keyword_query import Scoring
-from findling.stores.lock import WriteLock
 from findling.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from findling.stores.lock import WriteLock
 
 __all__ = ["LOCK_PATIENCE_S", "OpenedWorkspace"]
 
@@ -70,10 +73,13 @@ class OpenedWorkspace:
         """The keyword leg. Raises CorruptError when it cannot be read."""
         if self._leg is None:
             store_id = self.store.get_meta("store_id") or ""
-            self._leg = TantivyLeg.open(
-                self.folder / "keyword", store_id=store_id, scoring=self._scoring, unit=self._unit
-            )
+            self._leg = TantivyLeg.open(self._leg_folder, store_id=store_id, scoring=self._scoring, unit=self._unit)
         return self._leg
+
+    @property
+    def _leg_folder(self) -> Path:
+        # Each unit has a leg of its own, or every switch between them would make it anew.
+        return self.folder / ("keyword" if self._unit == "chunk" else f"keyword-{self._unit}")
 
     @contextlib.contextmanager
     def writing(self, patience_s: float = LOCK_PATIENCE_S, *, anew: bool = False) -> Iterator[None]:
@@ -155,7 +161,7 @@ class OpenedWorkspace:
     def rebuild_leg(self) -> None:
         """Make the leg anew from the truth. The caller holds the lock."""
         self._release_leg()
-        discard_leg(self.folder / "keyword")
+        discard_leg(self._leg_folder)
         catch_up(self.store, self.leg)
 
     def close(self) -> None:
@@ -167,6 +173,8 @@ class OpenedWorkspace:
 
     @contextlib.contextmanager
     def _locked(self, patience_s: float) -> Iterator[None]:
+        from findling.stores.lock import WriteLock
+
         lock = WriteLock(self.folder / "write.lock")
         if not self._acquire(lock, patience_s):
             raise LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
@@ -205,7 +213,7 @@ class OpenedWorkspace:
         """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
         if anew:
             self.close()
-            discard_leg(self.folder / "keyword")
+            discard_leg(self._leg_folder)
             for suffix in ("", "-wal", "-shm"):
                 (self.folder / (STORE_FILE + suffix)).unlink(missing_ok=True)
         if not self.exists:

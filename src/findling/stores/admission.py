@@ -5,14 +5,14 @@ from __future__ import annotations
 from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Document
 
-__all__ = ["CID_LIMIT", "check_document"]
+__all__ = ["CID_LIMIT", "HEADING_SEPARATOR", "check_document"]
 
 CID_LIMIT = 1 << 63
 """Chunk ids are kept as signed 64-bit integers and are never negative."""
 
 
-_SEPARATOR = "\x1f"
-"""What a store may put between headings."""
+HEADING_SEPARATOR = "\x1f"
+"""ASCII's unit separator, which a store may put between headings: no heading holds one."""
 
 
 def check_document(document: Document) -> None:
@@ -31,7 +31,7 @@ def check_document(document: Document) -> None:
     length = len(text)
     previous = -1
     for cid, _, ordinal, start, end, _, _, heading in document.chunks:
-        if heading and _SEPARATOR in "".join(heading):
+        if heading and HEADING_SEPARATOR in "".join(heading):
             raise InvalidValueError(f"a heading of {resource.rid!r} holds a control character", hint="take it out")
         if not 0 <= cid < CID_LIMIT:
             raise InvalidValueError(f"chunk id {cid} of {resource.rid!r} is not between 0 and 2**63 - 1")

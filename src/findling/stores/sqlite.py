@@ -14,11 +14,9 @@ from findling.domain.errors import InvalidValueError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, SkippedPath
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 from findling.stores import schema
-from findling.stores.sqlite_checks import find_problems
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private, transaction
 from findling.stores.sqlite_reads import load_changes, load_chunks, load_documents, load_skipped
 from findling.stores.sqlite_rows import RESOURCE_COLUMNS, skipped_row, to_resource
-from findling.stores.sqlite_writes import delete_resource, put_document
 
 __all__ = ["SqliteStore"]
 
@@ -89,6 +87,8 @@ class SqliteStore:
         A fingerprint that differs is recorded but is no change. Raises InvalidValueError for a document that cannot
         be kept, DiskFullError, LockedError and ReadOnlyError; in each case nothing has been written.
         """
+        from findling.stores.sqlite_writes import delete_resource, put_document
+
         changes: list[Change] = []
         with self._writing() as connection:
             (seq,) = connection.execute("SELECT seq FROM header").fetchone()
@@ -236,6 +236,8 @@ class SqliteStore:
 
     def integrity(self) -> list[str]:
         """What is wrong with the store, one sentence each; empty when it is healthy."""
+        from findling.stores.sqlite_checks import find_problems
+
         with self._reading() as connection:
             return find_problems(connection)
 

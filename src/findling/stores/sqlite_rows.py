@@ -7,10 +7,10 @@ from typing import Any
 
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Chunk, Fingerprint, Resource
+from findling.stores.admission import HEADING_SEPARATOR
 
 __all__ = [
     "CHUNK_COLUMNS",
-    "HEADING_SEPARATOR",
     "RESOURCE_COLUMNS",
     "Row",
     "chunk_row",
@@ -27,9 +27,6 @@ RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, crea
 CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading'
 
 Row = tuple[Any, ...]
-
-HEADING_SEPARATOR = "\x1f"
-"""ASCII's unit separator stands between headings: no heading holds one, and no decoder has to be loaded to search."""
 
 
 def resource_row(resource: Resource) -> Row:

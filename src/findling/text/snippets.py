@@ -13,18 +13,17 @@ __all__ = ["MatchSpan", "snippet"]
 
 
 class MatchSpan(NamedTuple):
-    """Where a term of the query stands in the text, and how much showing it is worth, the same at each place."""
+    """Where a term of the query stands in the text."""
 
     start: int
     end: int
     term: str
-    weight: float = 1.0
 
 
 def snippet(
     text: str, first_line: int, spans: Sequence[MatchSpan], max_lines: int = 3, context: int = 0
 ) -> tuple[Line, ...]:
-    """Up to `max_lines` consecutive lines with the most valuable set of terms, and `context` lines around them.
+    """Up to `max_lines` consecutive lines with the most distinct terms, and `context` lines around them.
 
     `first_line` is the number of the text's first line. Lines are verbatim; one of more than 400 characters is cut
     around its matches and `…` marks each cut. Without a match the first lines that are not blank are shown.
@@ -60,24 +59,21 @@ def _best_window(text: str, index: LineIndex, spans: list[MatchSpan], max_lines:
 
 
 def _best_run(spans: list[MatchSpan], places: list[int], width: int) -> int:
-    """The span that begins the best stretch of this width: the most weight in distinct terms, then most matches."""
+    """The span that begins the best stretch of this width: the most distinct terms, then most matches."""
     held: dict[str, int] = {}
-    weight = 0.0
-    best, best_value = 0, (-1.0, 0)
+    best, best_value = 0, (0, 0)
     after = 0
     for first, place in enumerate(places):
         while after < len(spans) and places[after] < place + width:
             term = spans[after].term
-            if not held.get(term):
-                weight += spans[after].weight
             held[term] = held.get(term, 0) + 1
             after += 1
-        if (weight, after - first) > best_value:
-            best, best_value = first, (weight, after - first)
-        _, _, term, worth = spans[first]
+        if (len(held), after - first) > best_value:
+            best, best_value = first, (len(held), after - first)
+        term = spans[first].term
         held[term] -= 1
         if not held[term]:
-            weight -= worth
+            del held[term]
     return best
 
 
@@ -104,7 +100,7 @@ def _shown_line(text: str, index: LineIndex, number: int, first_line: int, spans
 
 
 def _shown_part(text: str, start: int, end: int, spans: list[MatchSpan]) -> Span:
-    """The part of a line that is shown: all of it, or the stretch with the most valuable set of terms."""
+    """The part of a line that is shown: all of it, or the stretch with the most distinct terms."""
     if end - start <= _LONGEST_LINE:
         return start, end
     shown = start

@@ -22,15 +22,16 @@ __all__ = ["count_reasons", "index"]
 @click.command()
 @path_argument
 @click.option("--dry-run", is_flag=True, help="Print the paths that would be indexed, and index nothing.")
-@click.option("--rebuild", is_flag=True, help="Forget what is indexed and start from nothing.")
+@click.option("--rebuild", is_flag=True, help="Forget all indexed files and read them again.")
 @json_option
 @workspace_option
 @yes_option
 def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str | None, yes: bool) -> int:
-    """Take in what is new, changed or gone below PATH.
+    """Take in what is new, changed or gone.
 
-    PATH is the current folder unless you name another. Searching does this by itself; the command is for scripts,
-    for large folders, and to see what is left out.
+    PATH is the current folder unless you name another; if it lies in a folder that has an index, all of that folder is
+    brought up to date. Searching does this by itself; the command is for scripts, for large folders, and to see what
+    is left out.
     """
     with opened(path, resolve(path, workspace=workspace)) as engine:
         if dry_run:

@@ -7,11 +7,12 @@ with a lower one works, but lacks what a rebuild would add); `min_reader` is the
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from findling.domain.errors import CorruptError, FormatError, NotIndexedError, ReadOnlyError
-from findling.stores.sqlite_files import transaction
+from findling.stores.sqlite_files import BUSY_SECONDS, transaction
 
 __all__ = ["APPLICATION_ID", "FEATURE", "FORMAT", "MIGRATIONS", "Header", "Migration", "prepare", "read_header"]
 
@@ -92,8 +93,7 @@ def _check_readable(header: Header, name: str, *, readonly: bool, ours: int) -> 
 
 
 def _migrate(connection: sqlite3.Connection, name: str, steps: Sequence[Migration]) -> Header:
-    # WAL is a lasting property of the file and cannot be set inside a transaction.
-    connection.execute("PRAGMA journal_mode = WAL")
+    _switch_to_log(connection)
     with transaction(connection, "BEGIN IMMEDIATE"):
         # Read again: another process may have finished the same work while we waited for the lock.
         header = _find_header(connection, name)
@@ -102,6 +102,21 @@ def _migrate(connection: sqlite3.Connection, name: str, steps: Sequence[Migratio
             connection.execute("UPDATE header SET format = ?, min_reader = ?", (number + 1, steps[number].min_reader))
             connection.execute(f"PRAGMA user_version = {number + 1}")
         return read_header(connection)
+
+
+def _switch_to_log(connection: sqlite3.Connection) -> None:
+    # WAL is a lasting property of the file and cannot be set inside a transaction. Two that set it at once would wait
+    # for each other, so SQLite refuses one of them without the patience it has everywhere else.
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _create(connection: sqlite3.Connection) -> None:

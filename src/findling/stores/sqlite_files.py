@@ -24,9 +24,10 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 
-__all__ = ["StoreErrors", "connect", "connect_readonly", "create_private", "transaction"]
+__all__ = ["BUSY_SECONDS", "StoreErrors", "connect", "connect_readonly", "create_private", "transaction"]
 
-_BUSY_SECONDS = 30.0
+BUSY_SECONDS = 30.0
+"""How long one connection waits for another."""
 
 _CACHE_KIB = 16_384
 """Holds the pages that a batch of 8 MB changes, so that none is written to the log twice."""
@@ -111,7 +112,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",
         uri=True,
-        timeout=_BUSY_SECONDS,
+        timeout=BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,
     )

@@ -15,7 +15,7 @@ from typing import Any
 from markdown_tables import code, codes, table
 
 import findling
-from findling.domain.ports import ProgressEvent, SkippedPath
+from findling.domain.ports import IndexProgress, SkippedPath
 from findling.domain.reports import Check, IndexReport, Status
 from findling.domain.resources import Resource
 from findling.domain.results import Hit, Line, Receipt, SearchAnswer, TermMatch
@@ -58,7 +58,7 @@ def library_page() -> Iterator[str]:
             yield from (f"## {name}", "", f"`findling.{_signature(thing, name)}`", "", *_doc(thing))
     yield "## What the engine also hands out"
     yield ""
-    for kind in (Status, Check, SkippedPath, ProgressEvent):
+    for kind in (Status, Check, SkippedPath, IndexProgress):
         yield from _class(kind, 3)
 
 

@@ -240,7 +240,12 @@ def test_json_documents() -> None:
     assert list(document)[:3] == ["schema", "root", "query"]
     assert (document["schema"], document["root"]) == (1, str(ROOT))
     assert document["hits"][0]["path"] == "src/app/auth.py"
-    assert document["hits"][0]["lines"][0] == {"number": 41, "text": "def login(user):", "spans": [[4, 9]]}
+    assert document["hits"][0]["lines"][0] == {
+        "number": 41,
+        "text": "def login(user):",
+        "spans": [[4, 9]],
+        "place": "",
+    }
     assert json.loads(dump(answer_document(make_answer(), ROOT)))["hits"] == []
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.errors import UsageError
-from findling.domain.ports import ProgressEvent
+from findling.domain.ports import IndexProgress
 from findling.faces.cli.columns import display_width, fit, show_controls
 from findling.faces.cli.progress import format_progress, format_size, progress_bar
 from findling.faces.cli.terminal import ask_before_indexing, use_color
@@ -38,11 +38,16 @@ def test_when_to_color(wish: str, environ: dict[str, str], on_terminal: bool, in
 
 
 def test_progress_in_words() -> None:
-    assert format_progress(ProgressEvent("scan", 0, 0, 0, 0)) == "looking for files"
-    assert format_progress(ProgressEvent("scan", 1200, 0, 0, 0)) == "looking for files  1,200"
-    event = ProgressEvent("index", 500, 2000, 9, 3 << 20, "src/a\x1b.py")
-    assert format_progress(event) == "[#####...............]  25%  500/2,000 files  3.0 MB  src/a␛.py"
+    assert format_progress(IndexProgress("scan")) == "looking for files"
+    assert format_progress(IndexProgress("scan", 1200)) == "looking for files  1,200"
+    event = IndexProgress("index", done=500, total=2000, chunks=900, path="src/a\x1b.py")
+    assert format_progress(event) == "[#####...............]  25%  500/2,000 files  900 chunks  src/a␛.py"
     assert format_progress(event._replace(done=2000, path="")).startswith("[####################] 100%")
+    later = event._replace(failed=3, bytes_read=3 << 20, bytes_total=6 << 20, seconds=30.0, path="a")
+    bar = "[##########..........]  50%  500/2,000 files  900 chunks  102.4 KB/s  3 failed  0:30 left  a"
+    assert format_progress(later) == bar
+    assert "2:00:00 left" in format_progress(later._replace(bytes_read=1 << 20, bytes_total=241 << 20))
+    assert "left" not in format_progress(later._replace(seconds=0.5)), "too early to tell"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +73,7 @@ def test_the_bar_is_drawn_seldom_and_wiped_out(monkeypatch: pytest.MonkeyPatch) 
         assert bar is not None
         for step in range(1000):
             clock[0] += 0.001
-            bar(ProgressEvent("index", step, 1000, 0, 0, "long/" * step))
+            bar(IndexProgress("index", step, 1000, path="long/" * step))
     drawn = stream.getvalue().split("\r")
     assert 4 <= len([row for row in drawn if row.startswith("[")]) <= 10
     assert max(map(len, drawn)) < 80
@@ -80,7 +85,7 @@ def test_a_quick_run_draws_nothing() -> None:
     stream = Terminal()
     with progress_bar(stream) as bar:
         assert bar is not None
-        bar(ProgressEvent("index", 1, 1, 0, 0))
+        bar(IndexProgress("index", 1, 1))
     assert stream.getvalue() == ""
 
 

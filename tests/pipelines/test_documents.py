@@ -7,12 +7,18 @@ from hypothesis import strategies as st
 
 from findling.domain.resources import Document, Resource
 from findling.pipelines.documents import make_document
+from findling.sources.extraction.extracted import Extracted
+from findling.text.chunk_plan import ChunkPlan
 
 SECTIONS = [f"## Section {n}\n\n" + f"Words about topic {n}. " * 40 + "\n\n" for n in range(12)]
 
 
+def document_of(resource: Resource, text: str) -> Document:
+    return make_document(resource, Extracted(text=text, lang=resource.lang), plan=ChunkPlan(size=600))
+
+
 def document(text: str, rid: str = "file:a.md") -> Document:
-    return make_document(Resource(rid=rid, lang="markdown"), text, chunk_size=600)
+    return document_of(Resource(rid=rid, lang="markdown"), text)
 
 
 def cids(text: str, rid: str = "file:a.md") -> list[int]:
@@ -50,10 +56,10 @@ def test_the_same_text_elsewhere_has_other_ids_and_the_same_digests() -> None:
 
 def test_ids_tell_a_resource_from_a_heading() -> None:
     text = "equal words\n"
-    one = make_document(Resource(rid="Intro", lang="markdown"), f"# Setup\n\n{text}", chunk_size=600)
-    other = make_document(Resource(rid="Setup", lang="markdown"), f"# Intro\n\n{text}", chunk_size=600)
+    one = document_of(Resource(rid="Intro", lang="markdown"), f"# Setup\n\n{text}")
+    other = document_of(Resource(rid="Setup", lang="markdown"), f"# Intro\n\n{text}")
     assert one.chunks[0].cid != other.chunks[0].cid
-    same = [make_document(Resource(rid=name, lang="markdown"), f"# {name}\n\n{text}", chunk_size=600) for name in "ab"]
+    same = [document_of(Resource(rid=name, lang="markdown"), f"# {name}\n\n{text}") for name in "ab"]
     assert same[0].chunks[0].cid != same[1].chunks[0].cid
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.ports import ProgressEvent
+from findling.domain.ports import IndexProgress
 from findling.sources.discovery import scan
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def test_a_file_that_changes_between_the_walk_and_the_reading(
     playground.write("z.md", "quagga two\n")
     happened = []
 
-    def on_progress(event: ProgressEvent) -> None:
+    def on_progress(event: IndexProgress) -> None:
         if event.path == "a.md":
             happen(playground.root / "z.md")
             happened.append(event)

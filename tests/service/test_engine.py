@@ -12,7 +12,7 @@ import pytest
 
 import findling
 from findling.domain.errors import CorruptError, InvalidValueError, NotIndexedError, PathNotFoundError
-from findling.domain.ports import ProgressEvent
+from findling.domain.ports import IndexProgress
 from findling.pipelines.freshness import is_fresh
 
 
@@ -59,7 +59,7 @@ def test_index_then_search(engine: findling.Engine) -> None:
 
 
 def test_a_first_search_indexes_by_itself(engine: findling.Engine) -> None:
-    events: list[ProgressEvent] = []
+    events: list[IndexProgress] = []
     assert not engine.is_indexed()
     assert paths(engine.search("stale cache", on_progress=events.append)) == ["docs/guide.md"]
     assert engine.is_indexed()
@@ -266,7 +266,7 @@ def test_another_chunk_size_chunks_everything_anew(tree: Path, settings: findlin
     with findling.open(tree, settings=settings) as engine:
         engine.search("paragraph")
         before = engine.status().chunks
-    with findling.open(tree, settings=settings.override({"chunk.size": 300}, "test")) as engine:
+    with findling.open(tree, settings=settings.override({"chunk.size": 60}, "test")) as engine:
         engine.search("paragraph")
         assert engine.status().chunks > 2 * before
 

@@ -127,7 +127,7 @@ def test_version_control_and_our_own_directory_are_never_entered(tmp_path: Path,
 
 
 def test_names_types_and_sizes_have_their_reasons(tmp_path: Path, write: Write) -> None:
-    write("yarn.lock", ".env", ".env.example", "id_rsa", "a.min.js", "a.pdf", "a.png", "a.qqq", "ok.md", ".DS_Store")
+    write("yarn.lock", ".env", ".env.example", "id_rsa", "a.min.js", "a.pages", "a.png", "a.qqq", "ok.md", ".DS_Store")
     write("empty.md", text="")
     write("large.md", text="x" * 101)
     write("limit.md", text="x" * 100)
@@ -137,7 +137,7 @@ def test_names_types_and_sizes_have_their_reasons(tmp_path: Path, write: Write) 
         ".DS_Store": "machine-made",
         ".env": "secret",
         "a.min.js": "minified",
-        "a.pdf": "unsupported",
+        "a.pages": "unsupported",
         "a.png": "binary",
         "a.qqq": "unknown-type",
         "empty.md": "empty",
@@ -145,7 +145,7 @@ def test_names_types_and_sizes_have_their_reasons(tmp_path: Path, write: Write) 
         "large.md": "too-large",
         "yarn.lock": "lock-file",
     }
-    assert SkippedPath("a.pdf", "unsupported", "PDF") in list(scan(str(tmp_path), rules))
+    assert SkippedPath("a.pages", "unsupported", "Apple iWork document") in list(scan(str(tmp_path), rules))
 
 
 def test_sparse_gigabyte_is_too_large(tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ class TestIncludeAndExclude:
         assert found(tmp_path, Rules(include=("/.env",))) == [".env"]
 
     def test_unsupported_stays_so(self, tmp_path: Path, write: Write) -> None:
-        write("a.pdf")
-        assert skipped(tmp_path, Rules(include=(".pdf",))) == {"a.pdf": "unsupported"}
+        write("a.pages")
+        assert skipped(tmp_path, Rules(include=(".pages",))) == {"a.pages": "unsupported"}
 
     def test_path_leads_into_skipped_directories(self, tmp_path: Path, write: Write) -> None:
         write(
@@ -358,12 +358,12 @@ class TestRoots:
         write(".gitignore", text="*\n")
         assert list(scan(str(tmp_path / name))) == [FoundFile(name, 5, (tmp_path / name).stat().st_mtime_ns)]
 
-    def test_single_file_may_be_a_symlink_but_not_a_pdf_or_a_pipe(self, tmp_path: Path, write: Write) -> None:
-        write("a.md", "a.pdf")
+    def test_single_file_may_be_a_symlink_but_not_unsupported_or_a_pipe(self, tmp_path: Path, write: Write) -> None:
+        write("a.md", "a.pages")
         (tmp_path / "link").symlink_to("a.md")
         os.mkfifo(tmp_path / "pipe.md")
         assert found(tmp_path / "link") == ["link"]
-        assert skipped(tmp_path / "a.pdf") == {"a.pdf": "unsupported"}
+        assert skipped(tmp_path / "a.pages") == {"a.pages": "unsupported"}
         assert skipped(tmp_path / "pipe.md") == {"pipe.md": "special"}
         with pytest.raises(InvalidValueError, match="is a file"):
             scan(str(tmp_path / "a.md"), under="b.md")

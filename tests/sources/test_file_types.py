@@ -15,7 +15,7 @@ from findling.sources.file_types import (
     file_type,
 )
 
-KINDS = {"code", "markdown", "text", "data", "config"}
+KINDS = {"code", "markdown", "text", "data", "config", "document"}
 
 TYPES = [
     ("main.py", "python", "code"),
@@ -28,6 +28,13 @@ TYPES = [
     ("plan.org", "org", "markdown"),
     ("data.csv", "csv", "data"),
     ("nb.ipynb", "notebook", "data"),
+    ("report.PDF", "pdf", "document"),
+    ("letter.docx", "docx", "document"),
+    ("budget.xls", "spreadsheet", "document"),
+    ("talk.odp", "opendocument", "document"),
+    ("inbox.mbox", "mail", "document"),
+    ("backup.tar.gz", "archive", "document"),
+    ("app.db", "sqlite", "document"),
     ("pyproject.toml", "toml", "config"),
     ("Makefile", "make", "code"),
     ("Dockerfile", "dockerfile", "code"),
@@ -75,8 +82,8 @@ EXCLUSIONS = [
     *((name, "secret") for name in ("server.pem", "tls.key", "a.p12", "a.pfx", "a.keystore", ".netrc", ".pgpass")),
     *((name, "secret") for name in ("credentials", ".npmrc", ".git-credentials", "terraform.tfstate")),
     *((name, "minified") for name in ("jquery.min.js", "site.min.css", "app.js.map", "app.css.map")),
-    *((name, "unsupported") for name in ("a.pdf", "a.docx", "a.xlsx", "a.pptx", "a.odt", "a.epub", "a.rtf", "a.eml")),
-    *((name, "binary") for name in ("a.png", "a.zip", "a.mp3", "a.pyc", "a.so", "a.woff2")),
+    *((name, "unsupported") for name in ("a.pages", "a.mobi", "a.pst", "a.hwp", "a.parquet")),
+    *((name, "binary") for name in ("a.png", "a.7z", "a.mp3", "a.pyc", "a.so", "a.woff2")),
     (".DS_Store", "machine-made"),
     ("strange.qqq", "unknown-type"),
     ("strange", "unknown-type"),
@@ -92,8 +99,8 @@ def test_exclusion(name: str, reason: str) -> None:
 
 
 def test_unsupported_formats_are_named() -> None:
-    assert classify("report.pdf") == Exclusion("unsupported", "PDF")
-    assert classify("report.docx") == Exclusion("unsupported", "Word document")
+    assert classify("report.pages") == Exclusion("unsupported", "Apple iWork document")
+    assert classify("report.hwp") == Exclusion("unsupported", "Hangul document")
 
 
 def test_every_entry_uses_the_closed_sets_of_kinds_and_reasons() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.sources.discovery import REASONS
-from findling.sources.reading import TextFile, UnreadableError, read_bytes, read_text
+from findling.sources.reading import TextFile, UnreadableError, decode, read_bytes, read_text
 
 LIMIT = 1 << 20
 RUSSIAN = "Привет, мир.\nВторая строка, ещё немного слов.\n" * 5
@@ -162,3 +162,19 @@ def test_symlink_is_followed_unless_told_otherwise(tmp_path: Path) -> None:
     assert read_bytes(str(tmp_path / "link"), LIMIT)[0] == b"text"
     with pytest.raises(UnreadableError):
         read_bytes(str(tmp_path / "link"), LIMIT, follow_symlink=False)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("shift_jis", "これは日本語の文章です。検索エンジンは文書を読みます。"),
+        ("gb18030", "这是一个中文文档，搜索引擎可以读取它。数据库连接超时。"),
+        ("euc_kr", "이것은 한국어 문서입니다. 검색 엔진이 읽습니다."),
+        ("big5", "這是一個中文文件，搜尋引擎可以讀取它。"),
+        ("cp1251", "Это русский документ. Поисковая система читает его."),
+        ("iso8859_7", "Αυτό είναι ένα ελληνικό κείμενο για αναζήτηση."),
+        ("cp1252", "Größe der Häuser, naïve café – “quoted” £5"),
+    ],
+)
+def test_older_encodings_are_found_out(encoding: str, text: str) -> None:
+    assert decode(f"{text}\n".encode(encoding) * 5)[0] == f"{text}\n" * 5

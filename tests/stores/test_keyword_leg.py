@@ -10,12 +10,14 @@ import pytest
 from findling.domain.errors import CorruptError
 from findling.domain.ports import KeywordHits
 from findling.domain.queries import Filters
-from findling.domain.resources import Resource
+from findling.domain.resources import Document, Resource
 from findling.pipelines.catching_up import catch_up
 from findling.pipelines.documents import make_document
+from findling.sources.extraction.extracted import Extracted
 from findling.stores.keyword import TantivyLeg
 from findling.stores.keyword_query import Scoring
 from findling.stores.memory import MemoryStore
+from findling.text.chunk_plan import ChunkPlan
 from findling.text.query_language import parse
 
 Corpus = dict[str, tuple[str, dict[str, Any]]]
@@ -35,11 +37,13 @@ CORPUS: Corpus = {
 }
 
 
+def document_of(resource: Resource, text: str) -> Document:
+    return make_document(resource, Extracted(text=text, lang=resource.lang or "text"), plan=ChunkPlan(size=1800))
+
+
 def build(folder: Path, corpus: Corpus = CORPUS, **options: Any) -> tuple[MemoryStore, TantivyLeg]:
     store = MemoryStore()
-    store.write(
-        make_document(Resource(rid=rid, **fields), text, chunk_size=1800) for rid, (text, fields) in corpus.items()
-    )
+    store.write(document_of(Resource(rid=rid, **fields), text) for rid, (text, fields) in corpus.items())
     leg = TantivyLeg.open(folder / "keyword", store_id="test", **options)
     catch_up(store, leg)
     return store, leg
@@ -197,7 +201,7 @@ def test_the_leg_remembers_how_far_it_has_come(tmp_path: Path) -> None:
     leg.close()
     reopened = TantivyLeg.open(tmp_path / "keyword", store_id="test")
     assert reopened.seq() == store.seq()
-    store.write([make_document(Resource(rid="new"), "a brand new thing", chunk_size=1800)], ["a"])
+    store.write([document_of(Resource(rid="new"), "a brand new thing")], ["a"])
     assert not hits_of(reopened, "brand").hits
     assert catch_up(store, reopened)
     assert hits_of(reopened, "brand").hits
@@ -210,7 +214,7 @@ def test_the_leg_remembers_how_far_it_has_come(tmp_path: Path) -> None:
 def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
     store, leg = build(tmp_path)
     before = leg.seq()
-    leg.apply(store.write([make_document(Resource(rid="new"), "half done", chunk_size=1800)]))
+    leg.apply(store.write([document_of(Resource(rid="new"), "half done")]))
     leg.close()
     reopened = TantivyLeg.open(tmp_path / "keyword", store_id="test")
     assert reopened.seq() == before
@@ -240,7 +244,7 @@ def test_whole_resources_as_the_unit(tmp_path: Path) -> None:
     assert len(leg.cids()) == 2
     hits = leg.search(parse("zebra quagga"), Filters(), 10).hits
     assert len(hits) == 2
-    store.write([make_document(Resource(rid="long"), "now about lions", chunk_size=1800)])
+    store.write([document_of(Resource(rid="long"), "now about lions")])
     catch_up(store, leg)
     assert len(leg.search(parse("quagga"), Filters(), 10).hits) == 0
 
@@ -249,9 +253,7 @@ def test_edits_keep_scores_and_phrases_right(tmp_path: Path) -> None:
     corpus: Corpus = {f"r{n}": (f"common words number {n}", {}) for n in range(20)}
     store, leg = build(tmp_path, corpus)
     for turn in range(3):
-        edited = [
-            make_document(Resource(rid=f"r{n}"), f"common words again {n} {turn}", chunk_size=1800) for n in range(19)
-        ]
+        edited = [document_of(Resource(rid=f"r{n}"), f"common words again {n} {turn}") for n in range(19)]
         store.write(edited)
         catch_up(store, leg)
     for query in ('"common words"', "common", "words again"):

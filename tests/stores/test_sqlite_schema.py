@@ -9,7 +9,7 @@ import pytest
 
 from findling.domain.errors import CorruptError, FormatError, NotIndexedError, ReadOnlyError
 from findling.stores import schema
-from findling.stores.conformance_samples import PLAIN
+from findling.stores.conformance_samples import FULL, PLAIN
 from findling.stores.sqlite import SqliteStore
 
 
@@ -22,12 +22,13 @@ def _fail(connection: sqlite3.Connection) -> None:
     raise RuntimeError("a migration that breaks")
 
 
-SECOND = schema.Migration(_add_column, min_reader=2)
+NEXT_FORMAT = schema.FORMAT + 1
+NEXT = schema.Migration(_add_column, min_reader=NEXT_FORMAT)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A store of format 1 with one document."""
+    """A store with one document."""
     path = tmp_path / "truth.db"
     with SqliteStore.open(path) as store:
         store.write([PLAIN])
@@ -50,27 +51,40 @@ def test_a_new_store_carries_its_numbers(connection: sqlite3.Connection) -> None
 
 
 def test_an_older_format_is_migrated_and_keeps_its_content(path: Path, connection: sqlite3.Connection) -> None:
-    migrations = (*schema.MIGRATIONS, SECOND)
+    migrations = (*schema.MIGRATIONS, NEXT)
     header = schema.prepare(connection, "store", readonly=False, migrations=migrations)
-    assert (header.format, header.min_reader, header.seq) == (2, 2, 1)
-    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert (header.format, header.min_reader, header.seq) == (NEXT_FORMAT, NEXT_FORMAT, 1)
+    assert connection.execute("PRAGMA user_version").fetchone() == (NEXT_FORMAT,)
     assert connection.execute("SELECT rid, rank FROM resources").fetchall() == [(PLAIN.resource.rid, 0.5)]
     assert schema.prepare(connection, "store", readonly=False, migrations=migrations) == header
 
 
+def test_a_store_of_the_first_format_is_migrated_and_searched_by_its_old_readers(tmp_path: Path) -> None:
+    path = tmp_path / "truth.db"
+    connection = sqlite3.connect(path, isolation_level=None)
+    schema.prepare(connection, "store", readonly=False, migrations=schema.MIGRATIONS[:1])
+    connection.close()
+    with SqliteStore.open(path) as store:
+        store.write([PLAIN, FULL])
+        assert store.document(FULL.resource.rid) == FULL
+    connection = sqlite3.connect(path)
+    assert schema.read_header(connection)[::2][:2] == (schema.FORMAT, 1), "format 1 can still read it"
+    connection.close()
+
+
 def test_a_new_store_goes_through_all_migrations(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "new.db", isolation_level=None)
-    header = schema.prepare(connection, "store", readonly=False, migrations=(*schema.MIGRATIONS, SECOND))
-    assert (header.format, header.min_reader, header.feature) == (2, 2, schema.FEATURE)
+    header = schema.prepare(connection, "store", readonly=False, migrations=(*schema.MIGRATIONS, NEXT))
+    assert (header.format, header.min_reader, header.feature) == (NEXT_FORMAT, NEXT_FORMAT, schema.FEATURE)
     assert connection.execute("SELECT rank FROM resources").fetchall() == []
     connection.close()
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(path: Path, connection: sqlite3.Connection) -> None:
-    migrations = (*schema.MIGRATIONS, SECOND, schema.Migration(_fail, min_reader=3))
+    migrations = (*schema.MIGRATIONS, NEXT, schema.Migration(_fail, min_reader=NEXT_FORMAT + 1))
     with pytest.raises(RuntimeError):
         schema.prepare(connection, "store", readonly=False, migrations=migrations)
-    assert schema.read_header(connection).format == 1
+    assert schema.read_header(connection).format == schema.FORMAT
     connection.close()
     with SqliteStore.open(path) as store:
         assert store.document(PLAIN.resource.rid) == PLAIN
@@ -94,9 +108,9 @@ def test_a_newer_format_that_we_can_read_is_not_written(path: Path, connection: 
 
 
 def test_an_older_format_cannot_be_migrated_read_only(connection: sqlite3.Connection) -> None:
-    with pytest.raises(ReadOnlyError, match="format 1"):
-        schema.prepare(connection, "store", readonly=True, migrations=(*schema.MIGRATIONS, SECOND))
-    assert schema.read_header(connection).format == 1
+    with pytest.raises(ReadOnlyError, match=f"format {schema.FORMAT}"):
+        schema.prepare(connection, "store", readonly=True, migrations=(*schema.MIGRATIONS, NEXT))
+    assert schema.read_header(connection).format == schema.FORMAT
 
 
 def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:

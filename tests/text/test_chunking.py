@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from findling.text.chunking import chunk_text
 from findling.text.code_grammars import CODE_LANGS
-from findling.text.markup_chunks import MARKUP_LANGS
+from findling.text.outlines import OUTLINES
 
-LANGS = [*sorted(CODE_LANGS), *sorted(MARKUP_LANGS), "text", "yaml", "no such language"]
+LANGS = [*sorted(CODE_LANGS), *sorted(OUTLINES), "text", "yaml", "no such language"]
 
 FRAGMENTS = [
     *["\n", "\n\n", "\r\n", "\r\n\r\n", "\r", "\n\n\n", "\n \n", " ", "    ", "\t", "\x0b", "\x0c", "\u2028", "\x00"],
@@ -58,7 +58,7 @@ def test_pieces_hold_every_visible_character_once_in_order(text: str, lang: str,
 def test_pieces_stay_below_the_ceiling(text: str, lang: str, size: int) -> None:
     for piece in chunk_text(text, lang, size):
         length = piece.end - piece.start
-        if lang not in MARKUP_LANGS:
+        if lang not in OUTLINES:
             assert length <= size
         elif length > size:
             assert re.search(r"```|~~~|----|====|#\+BEGIN", text[piece.start : piece.end])
@@ -76,7 +76,7 @@ def test_any_text_is_cut_without_complaint(text: str, lang: str) -> None:
 def test_headings_are_short_and_never_empty(text: str, lang: str) -> None:
     for piece in chunk_text(text, lang, 60):
         assert all(0 < len(step) <= 120 and step == " ".join(step.split()) for step in piece.heading)
-        assert lang in MARKUP_LANGS or all(len(step) <= 80 for step in piece.heading)
+        assert lang in OUTLINES or all(len(step) <= 80 for step in piece.heading)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t\r\n", "\u2028\x0b"])

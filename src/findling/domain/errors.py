@@ -13,6 +13,7 @@
     │   ├── DiskFullError          no space left; what was committed is kept
     │   ├── CorruptError           a file of the workspace is damaged
     │   └── FormatError            the workspace was written by a newer findling
+    ├── WorkerError                no process can be started to read documents in
     └── MissingExtraError          an optional dependency is not installed
 
 Each carries a stable `code`, a message that names the thing, and a `hint`: the next step to take.
@@ -34,6 +35,7 @@ __all__ = [
     "UnknownSettingError",
     "UntrustedSettingError",
     "UsageError",
+    "WorkerError",
     "WorkspaceError",
 ]
 
@@ -119,6 +121,12 @@ class FormatError(WorkspaceError):
     """The workspace was written by a newer findling."""
 
     code = "format"
+
+
+class WorkerError(FindlingError):
+    """No process can be started to read documents in."""
+
+    code = "worker"
 
 
 class MissingExtraError(FindlingError):

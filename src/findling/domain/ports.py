@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 
-__all__ = ["Change", "KeywordHits", "KeywordLeg", "Progress", "ProgressEvent", "SkippedPath", "TruthStore"]
+__all__ = ["Change", "IndexProgress", "KeywordHits", "KeywordLeg", "Progress", "SkippedPath", "TruthStore"]
 
 
 class Change(NamedTuple):
@@ -128,7 +128,12 @@ class KeywordHits(NamedTuple):
 
 
 class KeywordLeg(Protocol):
-    """Finds chunks by their words. Derived from the truth store, and rebuilt from it at any time."""
+    """Finds chunks by their words. Derived from the truth store, and rebuilt from it at any time.
+
+    `unit` says what it scores: every `chunk`, or every `page`, which is a resource as a whole.
+    """
+
+    unit: str
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed."""
@@ -149,15 +154,32 @@ class KeywordLeg(Protocol):
         """Release files; what was not committed is forgotten."""
 
 
-class ProgressEvent(NamedTuple):
-    """A moment of an indexing run. `stage` is `scan`, `index` or `done`; `total` is 0 while it is not known."""
+class IndexProgress(NamedTuple):
+    """A moment of an indexing run. `stage` is `scan`, `index` or `done`; `total` is 0 while it is not known.
+
+    `done` of `total` files and `bytes_read` of `bytes_total` are dealt with; `failed` of them could not be read.
+    """
 
     stage: str
-    done: int
-    total: int
-    chunks: int
-    bytes_read: int
+    done: int = 0
+    total: int = 0
+    chunks: int = 0
+    failed: int = 0
+    bytes_read: int = 0
+    bytes_total: int = 0
+    seconds: float = 0.0
     path: str = ""
 
+    @property
+    def bytes_per_second(self) -> float:
+        """How fast files are read, on average so far."""
+        return self.bytes_read / self.seconds if self.seconds > 0 else 0.0
 
-Progress = Callable[[ProgressEvent], None]
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest will take at this speed; `None` before there is any."""
+        speed = self.bytes_per_second
+        return max(0, self.bytes_total - self.bytes_read) / speed if speed else None
+
+
+Progress = Callable[[IndexProgress], None]

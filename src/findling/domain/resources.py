@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Chunk", "Document", "Fingerprint", "Piece", "Resource", "StoredChunk"]
+__all__ = ["Chunk", "ChunkTerms", "Document", "Fingerprint", "Piece", "Place", "Resource", "StoredChunk"]
 
 
 class Fingerprint(NamedTuple):
@@ -46,11 +46,24 @@ class Piece(NamedTuple):
     heading: tuple[str, ...] = ()
 
 
+class Place(NamedTuple):
+    """Where in the file the text from `start` on comes from, when that is not the line of the text itself.
+
+    `label` is what a reader of the file calls the place (`p. 12`, `Sheet1!A7`, `slide 3`, `00:01:02`); `line` is the
+    line of the file, counted from 1, or 0 when the file has none.
+    """
+
+    start: int
+    label: str = ""
+    line: int = 0
+
+
 class Chunk(NamedTuple):
     """A piece with its identity: `text[start:end]` of the resource, lines counted from 1, both ends included.
 
     `cid` depends on the resource, the heading path and the chunk's own text, so it survives edits elsewhere
-    in the resource; `digest` depends on the text alone, so equal texts share it across resources.
+    in the resource; `digest` depends on the text alone, so equal texts share it across resources. `places` are those
+    of the text in the chunk, the first one at its start; a file that is text itself has none.
     """
 
     cid: int
@@ -61,15 +74,28 @@ class Chunk(NamedTuple):
     line_start: int
     line_end: int
     heading: tuple[str, ...] = ()
+    places: tuple[Place, ...] = ()
+
+
+class ChunkTerms(NamedTuple):
+    """The words of a chunk and of its headings in the form that legs index."""
+
+    body: str
+    heading: str
 
 
 class Document(NamedTuple):
-    """Everything a store needs to hold one resource: the resource, its text, its chunks, its fingerprint."""
+    """Everything a store needs to hold one resource: the resource, its text, its chunks, its fingerprint.
+
+    `terms` is one entry a chunk where somebody has analysed them already, in another process perhaps. It follows from
+    the text, so it spares a leg work and is never stored.
+    """
 
     resource: Resource
     text: str
     chunks: tuple[Chunk, ...]
     fingerprint: Fingerprint | None = None
+    terms: tuple[ChunkTerms, ...] = ()
 
 
 class StoredChunk(NamedTuple):

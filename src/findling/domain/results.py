@@ -14,11 +14,16 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One line of the original text, verbatim, with the spans (start, end in characters) that matched."""
+    """One line of the original text, verbatim, with the spans (start, end in characters) that matched.
+
+    `number` is the line of the file, or of the text that was extracted from it when the file has no lines; `place` is
+    what the file's readers call it instead (`p. 12`, `Sheet1!A7`).
+    """
 
     number: int
     text: str
     spans: tuple[tuple[int, int], ...] = ()
+    place: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +50,10 @@ class Receipt:
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A chunk that answers the question. `score` runs from 0 to 1 and falls from hit to hit."""
+    """A chunk that answers the question. `score` runs from 0 to 1 and falls from hit to hit.
+
+    `place` is that of its first matching line, for files that have pages, sheets or slides instead of lines.
+    """
 
     id: str
     rid: str
@@ -58,6 +66,7 @@ class Hit:
     score: float
     lines: tuple[Line, ...]
     receipt: Receipt
+    place: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
-from findling.domain.resources import Chunk, Document, Fingerprint, Piece, Resource
-from findling.text.chunking import chunk_text
+from findling.domain.resources import Chunk, Document, Fingerprint, Piece, Place, Resource
+from findling.sources.extraction.extracted import Extracted
+from findling.text.chunk_plan import ChunkPlan
+from findling.text.chunking import chunk_outline, chunk_text
 from findling.text.lines import line_numbers
+from findling.text.outlines import Outline
 
 __all__ = ["make_document"]
 
@@ -15,18 +21,31 @@ _ID_BITS = (1 << 63) - 1
 _REPEAT = 0x9E3779B97F4A7C15
 """An odd constant that spreads the ids of equal chunks within one resource."""
 
+_HEADED = frozenset({"asciidoc", "latex", "markdown", "mdx", "org", "rst"})
+"""Languages whose first heading is the title of the whole."""
+
 
 def make_document(
-    resource: Resource, text: str, *, chunk_size: int, fingerprint: Fingerprint | None = None
+    resource: Resource, content: Extracted, *, plan: ChunkPlan, fingerprint: Fingerprint | None = None
 ) -> Document:
-    """Cut the text into chunks and give each its id."""
-    pieces = chunk_text(text, resource.lang, chunk_size)
-    return Document(resource, text, tuple(_chunks(resource.rid, text, pieces)), fingerprint)
+    """Cut the text into chunks and give each its id; the first heading is the title of a resource that has none."""
+    text = content.text
+    if content.lang:
+        pieces = chunk_text(text, content.lang, plan)
+    else:
+        pieces = chunk_outline(text, Outline(list(content.headings), list(content.blocks)), plan)
+    if not resource.title and content.lang in _HEADED:
+        title = next((piece.heading[0] for piece in pieces if piece.heading), "")
+        resource = replace(resource, title=title) if title else resource
+    chunks = _chunks(resource.rid, text, pieces)
+    if content.places:
+        chunks = _placed(chunks, content.places)
+    return Document(resource, text, tuple(chunks), fingerprint)
 
 
-def _chunks(rid: str, text: str, pieces: list[Piece]) -> list[Chunk]:
-    offsets = [offset for piece in pieces for offset in (piece.start, max(piece.start, piece.end - 1))]
-    lines = line_numbers(text, offsets)
+def _chunks(rid: str, text: str, pieces: Sequence[Piece]) -> list[Chunk]:
+    first_lines = line_numbers(text, [piece.start for piece in pieces])
+    last_lines = line_numbers(text, [max(piece.start, piece.end - 1) for piece in pieces])
     resource_bits = _hash(rid, b"resource")
     heading_bits: dict[tuple[str, ...], int] = {}
     seen: defaultdict[int, int] = defaultdict(int)
@@ -39,9 +58,19 @@ def _chunks(rid: str, text: str, pieces: list[Piece]) -> list[Chunk]:
         bits = int.from_bytes(digest[:8], "big") ^ resource_bits ^ heading_bits[heading]
         cid = (bits + seen[bits] * _REPEAT) & _ID_BITS
         seen[bits] += 1
-        first, last = lines[2 * ordinal], lines[2 * ordinal + 1]
-        chunks.append(Chunk(cid, digest, ordinal, start, end, first, last, heading))
+        chunks.append(Chunk(cid, digest, ordinal, start, end, first_lines[ordinal], last_lines[ordinal], heading))
     return chunks
+
+
+def _placed(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:
+    """The chunks with the places of their text; the one that a chunk begins in the middle of is moved to its start."""
+    starts = [place.start for place in places]
+    placed = []
+    for chunk in chunks:
+        first, last = bisect_right(starts, chunk.start) - 1, bisect_left(starts, chunk.end)
+        own = [place._replace(start=max(place.start, chunk.start)) for place in places[max(first, 0) : last]]
+        placed.append(chunk._replace(places=tuple(own)))
+    return placed
 
 
 def _hash(text: str, purpose: bytes) -> int:

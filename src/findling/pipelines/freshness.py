@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
+from findling.sources.extraction.table import versions
 from findling.sources.user_rules import Rules
+from findling.text.chunk_plan import ChunkPlan
+from findling.text.chunk_presets import PRESETS
 
 if TYPE_CHECKING:
     from findling.pipelines.surveying import Survey
@@ -20,21 +23,29 @@ UNSURE_NS = 50_000_000
 NEVER = -1
 """A time that nothing has: whatever carries it is looked at again."""
 
-_DOCUMENTS = 1
-"""Raised when reading, file types or chunking change: every file is then read again."""
+_DOCUMENTS = 2
+"""Raised when file types or chunking change: every file is then read again. Formats have versions of their own."""
 
 
 class IndexOptions(NamedTuple):
-    """How files become documents."""
+    """How files become documents: which ones, how they are cut, and what reading them may cost.
+
+    `workers` is the number of processes that prepare files, 0 for one a processor core; `max_seconds` and `max_memory`
+    hold for one document, and no document gives more than `max_text` characters.
+    """
 
     rules: Rules = Rules()
-    chunk_size: int = 2400
+    plan: ChunkPlan = PRESETS["default"]
+    max_text: int = 4 << 20
     batch_bytes: int = 8 << 20
+    workers: int = 0
+    max_seconds: float = 60.0
+    max_memory: int = 1 << 30
 
     @property
     def made_by(self) -> str:
-        """What a document depends on besides its file."""
-        return f"{_DOCUMENTS}|{self.chunk_size}"
+        """What every document depends on besides its file."""
+        return f"{_DOCUMENTS}|{'|'.join(map(str, self.plan))}|{self.max_text}"
 
 
 def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
@@ -44,7 +55,8 @@ def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
     name in it comes or goes; so must files that were left out for what they hold. It costs less than half of a
     survey; False only means that a survey has to tell.
     """
-    if store.get_meta("rules") != repr(options.rules) or store.get_meta("made_by") != options.made_by:
+    made = {"rules": repr(options.rules), "made_by": options.made_by, "formats": versions()}
+    if any(store.get_meta(key) != value for key, value in made.items()):
         return False
     base = f"{root}/"
     stat = os.stat
@@ -68,6 +80,7 @@ def remember(store: TruthStore, found: Survey, skipped: list[SkippedPath], optio
     store.set_folders({**found.folders, **{path: mtime_ns for path, mtime_ns in refused.items() if mtime_ns}})
     store.set_meta("rules", repr(options.rules))
     store.set_meta("made_by", options.made_by)
+    store.set_meta("formats", versions())
 
 
 def mtime_ns_of(path: str) -> int:

@@ -1,6 +1,7 @@
-"""Indexing: read, chunk and write what a survey found to differ, and nothing else.
+"""Indexing: prepare and write what a survey found to differ, and nothing else.
 
-Each batch is durable by itself, so that a run that is stopped goes on where it was.
+Files are prepared by worker processes where that is safer or faster; one writer takes their results in order. Each
+batch is durable by itself, so that a run that is stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -8,33 +9,30 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 
-from findling.domain.ports import KeywordLeg, Progress, ProgressEvent, SkippedPath, TruthStore
+from findling.domain.ports import IndexProgress, KeywordLeg, Progress, TruthStore
 from findling.domain.reports import IndexReport
-from findling.domain.resources import Document, Fingerprint, Resource
+from findling.domain.resources import Document, Fingerprint
 from findling.pipelines.catching_up import catch_up
-from findling.pipelines.documents import make_document
-from findling.pipelines.freshness import NEVER, UNSURE_NS, IndexOptions, remember
+from findling.pipelines.freshness import IndexOptions, remember
+from findling.pipelines.preparing import Job, Prepared, Task, file_rid, prepare
 from findling.pipelines.surveying import Survey
-from findling.sources.discovery import FoundFile
+from findling.sources.extraction.table import FORMATS
 from findling.sources.file_types import file_type
-from findling.sources.reading import UnreadableError, read_text
 
-__all__ = ["file_rid", "update"]
+__all__ = ["update"]
 
 _FIRST_COMMIT_BYTES, _COMMIT_BYTES = 4_000_000, 64_000_000
 """Text between two commits of the leg while a long run goes on: searches meanwhile see what is there so far. It grows
 fourfold from the first to the largest."""
 
-_HEADED = frozenset({"markdown", "rst", "asciidoc", "org"})
-"""Languages whose first heading is the title of the whole."""
+_SMALL_BYTES = 4_000_000
+"""Plain text up to this much is prepared at once, in the time that starting workers would take."""
 
-
-def file_rid(path: str) -> str:
-    """The resource id of a file, given its path below the workspace's root."""
-    return f"file:{path}"
+_TASK_BYTES, _TASK_FILES = 512_000, 200
+"""How much one worker is asked to do at a time."""
 
 
 def update(
@@ -45,7 +43,10 @@ def update(
     options: IndexOptions,
     on_progress: Progress | None = None,
 ) -> IndexReport:
-    """Bring the index up to what the survey found. The caller holds the write lock."""
+    """Bring the index up to what the survey found. The caller holds the write lock.
+
+    Raises WorkerError when a document has to be read and no process can be started for it.
+    """
     catch_up(store, leg)
     return _Update(store, leg, root, found, options, on_progress).run()
 
@@ -64,15 +65,16 @@ class _Update:
     ) -> None:
         self._store, self._leg, self._root, self._found, self._options = store, leg, root, found, options
         self._on_progress = on_progress
+        self._started = time.monotonic()
         self._deleted = [file_rid(path) for path in found.vanished]
         self._skipped = list(found.skipped)
         self._same: dict[str, Fingerprint] = {}
-        self._done = self._chunks = self._bytes = self._uncommitted = 0
+        self._total_bytes = sum(file.size for file in found.changed)
+        self._done = self._failed = self._chunks = self._bytes = self._uncommitted = 0
         self._added = self._updated = 0
         self._commit_bytes = _FIRST_COMMIT_BYTES
 
     def run(self) -> IndexReport:
-        started = time.monotonic()
         for batch in self._batches():
             self._write(batch)
         self._finish()
@@ -85,55 +87,61 @@ class _Update:
             failed=sum(1 for entry in self._skipped if entry.mtime_ns),
             chunks=self._chunks,
             bytes_read=self._bytes,
-            seconds=time.monotonic() - started,
+            seconds=time.monotonic() - self._started,
             skipped=dict(Counter(entry.reason for entry in self._skipped)),
         )
 
     def _batches(self) -> Iterator[list[Document]]:
         batch: list[Document] = []
         size = 0
-        for found in self._found.changed:
-            document = self._read(found)
+        for prepared in _prepare(self._job(), self._tasks(), self._options):
             self._done += 1
-            self._tell("index", found.path)
-            if document is not None:
-                batch.append(document)
-                size += len(document.text)
+            self._bytes += prepared.bytes_read
+            if prepared.document is not None:
+                self._count(prepared.document)
+                batch.append(prepared.document)
+                size += len(prepared.document.text)
+            else:
+                self._set_aside(prepared)
+            self._tell("index", prepared.path)
             if size >= self._options.batch_bytes:
                 yield batch
                 batch, size = [], 0
         if batch:
             yield batch
 
-    def _read(self, found: FoundFile) -> Document | None:
-        """The document of a file; None when it cannot be read as text or has not really changed."""
-        path = found.path
-        known = self._found.known.get(path)
-        try:
-            file = read_text(f"{self._root}/{path}", self._options.rules.max_file_size)
-        except UnreadableError as error:
-            self._skipped.append(SkippedPath(path, error.reason, error.detail, found.size, found.mtime_ns))
-            # What cannot be opened at the moment keeps what is known of it; what is no text any more does not.
-            if known is not None and error.reason != "unreadable":
-                self._deleted.append(file_rid(path))
-            return None
-        self._bytes += file.size
-        # A file that has just been written may be written once more within one tick of the clock: -1 has it read again.
-        mtime_ns = file.mtime_ns if abs(time.time_ns() - file.mtime_ns) > UNSURE_NS else NEVER
-        fingerprint = Fingerprint(file.size, mtime_ns, file.digest)
-        if known is not None and known.digest == file.digest:
-            self._same[path] = fingerprint
-            return None
-        if known is None:
-            self._added += 1
-        else:
-            self._updated += 1
-        resource = Resource(
-            rid=file_rid(path), path=path, lang=file_type(path.rpartition("/")[2]).lang, updated_at=file.mtime_ns / 1e9
+    def _job(self) -> Job:
+        rules, options = self._options.rules, self._options
+        analyse = self._leg.unit == "chunk"
+        return Job(
+            str(self._root), rules.max_file_size, rules.max_document_size, options.max_text, options.plan, analyse
         )
-        document = make_document(resource, file.text, chunk_size=self._options.chunk_size, fingerprint=fingerprint)
+
+    def _tasks(self) -> list[Task]:
+        known = self._found.known
+        return [
+            Task(path, size, mtime_ns, known[path].digest if path in known else b"")
+            for path, size, mtime_ns in self._found.changed
+        ]
+
+    def _count(self, document: Document) -> None:
+        if document.resource.path in self._found.known:
+            self._updated += 1
+        else:
+            self._added += 1
         self._chunks += len(document.chunks)
-        return _titled(document)
+
+    def _set_aside(self, prepared: Prepared) -> None:
+        """Note a file that gives no new document: it has not really changed, or it cannot be read."""
+        path, refusal = prepared.path, prepared.skipped
+        if prepared.unchanged is not None:
+            self._same[path] = prepared.unchanged
+        if refusal is not None:
+            self._failed += 1
+            self._skipped.append(refusal)
+            # What cannot be opened at the moment keeps what is known of it; what is no text any more does not.
+            if path in self._found.known and refusal.reason != "unreadable":
+                self._deleted.append(file_rid(path))
 
     def _write(self, batch: Iterable[Document], deleted: Iterable[str] = ()) -> None:
         changes = self._store.write(batch, deleted)
@@ -158,15 +166,51 @@ class _Update:
 
     def _tell(self, stage: str, path: str) -> None:
         if self._on_progress is not None:
-            total = len(self._found.changed)
-            self._on_progress(ProgressEvent(stage, self._done, total, self._chunks, self._bytes, path))
+            self._on_progress(
+                IndexProgress(
+                    stage=stage,
+                    done=self._done,
+                    total=len(self._found.changed),
+                    chunks=self._chunks,
+                    failed=self._failed,
+                    bytes_read=self._bytes,
+                    bytes_total=self._total_bytes,
+                    seconds=time.monotonic() - self._started,
+                    path=path,
+                )
+            )
 
 
-def _titled(document: Document) -> Document:
-    resource = document.resource
-    if resource.lang not in _HEADED:
-        return document
-    title = next((chunk.heading[0] for chunk in document.chunks if chunk.heading), "")
-    if not title:
-        return document
-    return document._replace(resource=replace(resource, title=title))
+def _prepare(job: Job, tasks: list[Task], options: IndexOptions) -> Iterator[Prepared]:
+    """What becomes of the files, in their order: at once here, or by workers."""
+    langs = [file_type(task.path.rpartition("/")[2]).lang for task in tasks]
+    untrusted = [lang in FORMATS and FORMATS[lang].untrusted for lang in langs]
+    is_little = options.workers == 1 or sum(task.size for task in tasks) <= _SMALL_BYTES
+    if is_little and not any(untrusted):
+        yield from (prepare(job, task) for task in tasks)
+        return
+    from findling.pipelines.worker_process import Order
+    from findling.pipelines.workers import available_cores, prepare_in_workers
+
+    order = Order(job, options.max_seconds, options.max_memory)
+    batches = list(_batched(tasks, untrusted))
+    with closing(prepare_in_workers(order, batches, options.workers or available_cores())) as results:
+        for batch in results:
+            yield from batch
+
+
+def _batched(tasks: list[Task], untrusted: list[bool]) -> Iterator[list[Task]]:
+    """The tasks in batches; one that may go wrong is a batch of its own, so that the blame falls on it."""
+    batch: list[Task] = []
+    size = 0
+    for task, alone in zip(tasks, untrusted, strict=True):
+        if batch and (alone or size + task.size > _TASK_BYTES or len(batch) == _TASK_FILES):
+            yield batch
+            batch, size = [], 0
+        if alone:
+            yield [task]
+        else:
+            batch.append(task)
+            size += task.size
+    if batch:
+        yield batch

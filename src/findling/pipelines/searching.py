@@ -142,6 +142,14 @@ def _hit(
     relative = round(_relative(score, ceiling), 4)
     matches = tuple(_matches(stored, words, forms))
     found = {match.term for match in matches}
+    lines = snippet(text, chunk.line_start, spans, max_lines=snippet_lines, context=request.context)
+    first, last = chunk.line_start, chunk.line_end
+    if chunk.places:
+        from findling.text.places import placed_lines
+
+        lines = placed_lines(lines, chunk, text)
+        if numbers := [place.line for place in chunk.places if place.line]:
+            first, last = numbers[0], max(numbers)
     return Hit(
         id=f"{chunk.cid:016x}",
         rid=resource.rid,
@@ -149,10 +157,11 @@ def _hit(
         type=resource.type,
         title=resource.title,
         heading=chunk.heading,
-        line_start=chunk.line_start,
-        line_end=chunk.line_end,
+        line_start=first,
+        line_end=last,
         score=relative,
-        lines=snippet(text, chunk.line_start, spans, max_lines=snippet_lines, context=request.context),
+        lines=lines,
+        place=next((line.place for line in lines if line.spans), chunk.places[0].label if chunk.places else ""),
         receipt=Receipt(
             keyword_rank=rank,
             keyword_score=round(score, 4),

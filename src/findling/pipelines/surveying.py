@@ -11,11 +11,16 @@ from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.resources import Fingerprint
 from findling.pipelines.freshness import NEVER, UNSURE_NS, IndexOptions, mtime_ns_of
 from findling.sources.discovery import FoundFile, scan
+from findling.sources.extraction.table import versions
+from findling.sources.file_types import file_type
 from findling.sources.ignore_rules import IGNORE_FILES
 
 __all__ = ["Survey", "survey"]
 
 _HELD_BACK_BY_SIZE = ("empty", "too-large")
+
+_UNKNOWN = Fingerprint(0, NEVER)
+"""The fingerprint of a file that has to be read again, whatever it holds."""
 
 
 class Survey(NamedTuple):
@@ -43,9 +48,13 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, only: str = "")
     Reads no file and writes nothing. Everything counts as changed when it would be made in another way today.
     """
     known = store.fingerprints()
-    if store.get_meta("made_by") != options.made_by:
-        known = {path: Fingerprint(0, NEVER) for path in known}
     refused = store.refusals()
+    outdated = _outdated_formats(store)
+    if store.get_meta("made_by") != options.made_by:
+        known, refused = dict.fromkeys(known, _UNKNOWN), {}
+    elif outdated:
+        known.update(dict.fromkeys([path for path in known if _lang(path) in outdated], _UNKNOWN))
+        refused = {path: refusal for path, refusal in refused.items() if _lang(path) not in outdated}
     gone = set(known)
     changed: list[FoundFile] = []
     skipped: list[SkippedPath] = []
@@ -78,7 +87,19 @@ def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
     """Whether a file that was opened and refused would be refused again."""
     if (refusal.size, refusal.mtime_ns) != (found.size, found.mtime_ns):
         return False
-    return refusal.reason != "unreadable" or not os.access(f"{root}/{found.path}", os.R_OK)
+    if refusal.reason == "unreadable":
+        return not os.access(f"{root}/{found.path}", os.R_OK)
+    return refusal.reason != "missing-library"
+
+
+def _outdated_formats(store: TruthStore) -> set[str]:
+    """The formats whose extractors give other text today than when the index was made."""
+    before = set((store.get_meta("formats") or "").split())
+    return {entry.partition(":")[0] for entry in set(versions().split()) - before}
+
+
+def _lang(path: str) -> str:
+    return file_type(path.rpartition("/")[2]).lang
 
 
 def _files_that_tell(skipped: list[SkippedPath]) -> list[str]:

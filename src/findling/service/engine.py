@@ -22,17 +22,16 @@ from findling.domain.errors import (
     NotIndexedError,
     ReadOnlyError,
 )
-from findling.domain.ports import Progress, ProgressEvent, SkippedPath
+from findling.domain.ports import IndexProgress, Progress, SkippedPath
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Document, Resource
 from findling.domain.results import SearchAnswer
 from findling.pipelines.freshness import IndexOptions, is_fresh, remember
 from findling.pipelines.searching import search
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
+from findling.service.options import chunk_plan, index_options, scoring
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
-from findling.sources.user_rules import Rules
-from findling.stores.keyword_query import Scoring
 from findling.text.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class Engine:
     def __init__(self, workspace: Workspace, settings: Settings) -> None:
         self.home, self.root, self.scope, self._only = workspace
         self._settings = settings
-        self._files = OpenedWorkspace(self.home, scoring=_scoring(settings), unit=settings["keyword.unit"])
+        self._files = OpenedWorkspace(self.home, scoring=scoring(settings), unit=settings["keyword.unit"])
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +107,7 @@ class Engine:
 
         paths: list[str] = []
         skipped: list[SkippedPath] = []
-        for entry in scan(str(self.root), self._rules, self._only):
+        for entry in scan(str(self.root), self._options.rules, self._only):
             if isinstance(entry, SkippedPath):
                 skipped.append(entry)
             else:
@@ -118,9 +117,13 @@ class Engine:
     def add(self, items: Iterable[tuple[Resource, str]]) -> int:
         """Upsert resources that are not files, each with its text; returns how many changed."""
         from findling.pipelines.documents import make_document
+        from findling.sources.extraction.extracted import Extracted
 
-        size = self._settings["chunk.size"]
-        documents = (make_document(resource, text, chunk_size=size) for resource, text in items)
+        plan = chunk_plan(self._settings)
+        documents = (
+            make_document(resource, Extracted(text=text, lang=resource.lang or "text"), plan=plan)
+            for resource, text in items
+        )
         changed = 0
         with self._files.writing():
             store, leg = self._files.store, self._files.sound_leg()
@@ -217,6 +220,10 @@ class Engine:
         self._must_be_indexed()
         return self._files.store.skipped()
 
+    def failed(self) -> list[SkippedPath]:
+        """The files that were opened and could not be read, and why."""
+        return [entry for entry in self.skipped() if entry.mtime_ns]
+
     def ls(self, prefix: str = "") -> Iterator[Resource]:
         """The resources of the index in order of their ids, or those at and below a path."""
         below = "/".join(part for part in (self.scope, prefix.strip("/")) if part and part != ".")
@@ -248,23 +255,11 @@ class Engine:
     # Inside
 
     @property
-    def _rules(self) -> Rules:
-        value = self._settings
+    def _options(self) -> IndexOptions:
         named = (f"/{self._only}",) if self._only else ()
         # An index that lies inside what it indexes must not take itself in.
         own = (f"/{self.home.relative_to(self.root).as_posix()}/",) if self.home.is_relative_to(self.root) else ()
-        return Rules(
-            include=(*value["index.include"], *named),
-            exclude=(*value["index.exclude"], *own),
-            hidden=value["index.hidden"],
-            follow_symlinks=value["index.follow_symlinks"],
-            use_ignore_files=value["index.use_ignore_files"],
-            max_file_size=value["index.max_file_size"],
-        )
-
-    @property
-    def _options(self) -> IndexOptions:
-        return IndexOptions(self._rules, self._settings["chunk.size"], self._settings["index.batch_bytes"])
+        return index_options(self._settings, include=named, exclude=own)
 
     def _must_be_indexed(self) -> None:
         self._files.let_go_if_replaced()
@@ -295,7 +290,7 @@ class Engine:
         from findling.pipelines.indexing import update
 
         if on_progress is not None:
-            on_progress(ProgressEvent("scan", 0, 0, 0, 0))
+            on_progress(IndexProgress("scan"))
         files = self._files
         files.store.set_meta("root", str(self.root / self._only))
         return update(files.store, files.sound_leg(), self.root, self._survey(), self._options, on_progress)
@@ -333,11 +328,6 @@ class Engine:
         except (DiskFullError, ReadOnlyError) as error:
             return f"{waiting} changed files may be missing: {error.message}"
         return ""
-
-
-def _scoring(settings: Settings) -> Scoring:
-    weights = {name: float(settings[f"keyword.weight_{name}"]) for name in ("title", "heading", "path", "tags")}
-    return Scoring(k1=settings["keyword.k1"], b=settings["keyword.b"], weights={"body": 1.0, **weights})
 
 
 def _size(path: Path) -> int:

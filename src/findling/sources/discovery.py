@@ -22,6 +22,7 @@ from findling.sources.file_types import (
     USEFUL_HIDDEN_DIRECTORIES,
     Exclusion,
     classify,
+    file_type,
 )
 from findling.sources.ignore_rules import (
     IGNORE_FILES,
@@ -39,21 +40,28 @@ __all__ = ["REASONS", "FoundFile", "scan", "verdict"]
 
 REASONS = {
     "binary": "not text: an image, sound, archive or program by its name, or by its content",
+    "crashed": "the parser of its format broke down on it",
+    "damaged": "broken, or not what its name says",
     "empty": "a file without content",
+    "encrypted": "cannot be read without a password",
     "excluded": "an exclude rule of the user matches",
     "hidden": "the name begins with a dot",
     "ignored": "an ignore file (.gitignore, .ignore, .findlingignore) says so",
     "lock-file": "written by a package manager",
     "machine-made": "a directory or file that programs write for themselves",
     "minified": "generated from other sources",
+    "missing-library": "the library that reads its format is not installed",
+    "no-text": "a document without text, such as scanned pages",
+    "out-of-memory": "took more memory than a document may",
     "secret": "may hold a key or a password",
     "special": "a pipe, socket or device",
     "symlink": "a symbolic link that is not followed",
     "too-large": "larger than the limit",
+    "too-slow": "took more time than a document may",
     "undecodable": "the name or the content breaks its own encoding",
     "unknown-type": "no known text format has this name; an include rule adds it",
     "unreadable": "the system refused to open or list it",
-    "unsupported": "a document format that cannot be read yet",
+    "unsupported": "a document format, or a variant of one, that cannot be read",
 }
 """Every reason a path can be skipped for, with its explanation."""
 
@@ -289,9 +297,13 @@ def _judge(scope: _Scope, parent: _Directory, entry: os.DirEntry[str] | _Entry) 
     except OSError as error:
         return _unreadable(path, error)
     size = status.st_size
-    if size > scope.rules.max_file_size:
-        return SkippedPath(path, "too-large", f"{size} bytes, the limit is {scope.rules.max_file_size}")
+    if size > scope.rules.max_file_size and size > (limit := _size_limit(scope.rules, name)):
+        return SkippedPath(path, "too-large", f"{size} bytes, the limit is {limit}")
     return FoundFile(path, size, status.st_mtime_ns) if size else SkippedPath(path, "empty")
+
+
+def _size_limit(rules: Rules, name: str) -> int:
+    return rules.max_document_size if file_type(name).kind == "document" else rules.max_file_size
 
 
 def _judge_directory(

@@ -19,7 +19,10 @@ __all__ = [
 
 
 class FileType(NamedTuple):
-    """What a file holds: `kind` is `code`, `markdown` (structured by headings), `text`, `data` or `config`."""
+    """What a file holds: `kind` is `code`, `markdown` (structured by headings), `text`, `data`, `config` or `document`.
+
+    A document is no text file; an extractor reads it.
+    """
 
     lang: str
     kind: str
@@ -194,8 +197,7 @@ _LANGUAGES = {
     "data": {
         "csv": ".csv .tsv .psv",
         "diagram": ".dot .gv .mmd .mermaid .puml .plantuml .drawio",
-        "geojson": ".geojson .topojson",
-        "json": ".json .jsonl .ndjson .json5 .jsonc .jsonld .har .webmanifest .code-workspace",
+        "json": ".geojson .topojson .json .jsonl .ndjson .json5 .jsonc .jsonld .har .webmanifest .code-workspace",
         "notebook": ".ipynb",
         "calendar": ".ics .vcf",
         "ledger": ".ledger .beancount .journal",
@@ -203,6 +205,21 @@ _LANGUAGES = {
         "svg": ".svg",
         "xml": ".xml .xsd .xsl .xslt .rss .atom .opml .plist .wsdl .xaml .storyboard .xib .resx .gpx .kml .fxml .dita",
         "yaml": ".yaml .yml",
+    },
+    "document": {
+        "archive": ".zip .tar .gz .tgz .bz2 .tbz2 .xz .txz .jar .war .whl .egg",
+        "doc": ".doc",
+        "docx": ".docx .docm .dotx",
+        "epub": ".epub",
+        "mail": ".eml .mbox .mht .mhtml",
+        "msg": ".msg",
+        "opendocument": ".odt .ott .fodt .odp .otp .fodp",
+        "pdf": ".pdf",
+        "ppt": ".ppt .pps",
+        "pptx": ".pptx .pptm .ppsx .potx",
+        "rtf": ".rtf",
+        "spreadsheet": ".xlsx .xlsm .xlsb .xltx .xls .ods .ots .fods",
+        "sqlite": ".sqlite .sqlite3 .db .db3",
     },
     "config": {
         "apache": ".htaccess",
@@ -216,26 +233,18 @@ _LANGUAGES = {
 }
 
 _UNSUPPORTED = {
-    "PDF": ".pdf",
     "PostScript": ".ps .eps",
-    "Word document": ".doc .docx .docm .dotx",
-    "Excel workbook": ".xls .xlsx .xlsm .xlsb .xltx",
-    "PowerPoint presentation": ".ppt .pptx .pptm .pps .ppsx .potx",
-    "OpenDocument text": ".odt .ott .fodt",
-    "OpenDocument spreadsheet": ".ods .ots .fods",
-    "OpenDocument presentation": ".odp .otp .fodp",
     "Apple iWork document": ".pages .numbers",
-    "RTF document": ".rtf",
-    "e-book": ".epub .mobi .azw .azw3 .fb2 .djvu",
-    "e-mail": ".eml .msg .mbox .pst",
-    "web archive": ".mht .mhtml .warc",
+    "Hangul document": ".hwp .hwpx",
+    "e-book": ".mobi .azw .azw3 .djvu",
+    "Outlook mailbox": ".pst .ost",
+    "web crawl": ".warc",
     "compiled help": ".chm",
-    "SQLite database": ".sqlite .sqlite3 .db .db3",
     "Parquet or Arrow table": ".parquet .feather .arrow .orc",
 }
 
 _BINARY = {
-    "archive": ".zip .tar .gz .tgz .bz2 .xz .zst .7z .rar .jar .war .whl .egg .deb .rpm .apk .dmg .iso .cab .lz4 .br",
+    "archive": ".zst .7z .rar .deb .rpm .apk .dmg .iso .cab .lz4 .br",
     "audio": ".mp3 .wav .flac .ogg .oga .opus .m4a .aac .wma .mid .midi",
     "compiled code": ".pyc .pyo .pyd .so .dll .dylib .exe .o .obj .a .lib .class .wasm .beam .elc .mo .pdb .nib",
     "font": ".ttf .otf .woff .woff2 .eot .pfb",

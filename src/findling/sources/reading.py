@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import stat
 from typing import NamedTuple
 
-__all__ = ["TextFile", "UnreadableError", "read_bytes", "read_text"]
+__all__ = ["TextFile", "UnreadableError", "decode", "read_bytes", "read_text"]
 
 
 class TextFile(NamedTuple):
@@ -34,7 +35,7 @@ def read_text(path: str, max_size: int) -> TextFile:
     from hashlib import blake2b  # 3 ms to load, and a search over unchanged files reads none
 
     data, status = read_bytes(path, max_size)
-    text, encoding = _decode(data)
+    text, encoding = decode(data)
     return TextFile(text, blake2b(data, digest_size=16).digest(), len(data), status.st_mtime_ns, encoding)
 
 
@@ -86,7 +87,8 @@ _BYTE_ORDER_MARKS = (
 _FIRST_BYTES_OF_MARKS = frozenset(mark[0] for mark, _ in _BYTE_ORDER_MARKS)
 
 
-def _decode(data: bytes) -> tuple[str, str]:
+def decode(data: bytes) -> tuple[str, str]:
+    """The text in the bytes of a text file, and its encoding. Raises `UnreadableError`."""
     if data and data[0] in _FIRST_BYTES_OF_MARKS:
         for mark, encoding in _BYTE_ORDER_MARKS:
             if data.startswith(mark):
@@ -140,7 +142,38 @@ def _decode_single_byte(data: bytes) -> tuple[str, str]:
     controls = len(data) - len(data.translate(None, _CONTROL_BYTES))
     if controls > _MAX_CONTROL_SHARE * len(data):
         raise UnreadableError("binary", "neither UTF-8 nor a text of single bytes")
+    if _is_not_western(data) and (text := _guess(data)):
+        return text
     try:
         return data.decode("cp1252"), "cp1252"
     except UnicodeDecodeError:  # five bytes mean nothing in cp1252
         return data.decode("latin-1"), "latin-1"
+
+
+_RUN_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{2,}")
+_MAX_SHARE_IN_RUNS = 0.3
+_ENOUGH_TO_GUESS = 8  # a greeting with two umlauts in a row is no Chinese
+_GUESS_SAMPLE = 64_000
+
+
+def _is_not_western(data: bytes) -> bool:
+    """Whether bytes above ASCII come in rows: accented letters of western languages stand alone between others."""
+    high = len(data) - len(data.translate(None, _HIGH_BYTES))
+    in_runs = sum(map(len, _RUN_OF_HIGH_BYTES.findall(data)))
+    return high >= _ENOUGH_TO_GUESS and in_runs > _MAX_SHARE_IN_RUNS * high
+
+
+_HIGH_BYTES = bytes(range(128, 256))
+
+
+def _guess(data: bytes) -> tuple[str, str] | None:
+    """The text in the encoding that fits it best; `None` when none does."""
+    from charset_normalizer import from_bytes  # 30 ms, and few files are neither Unicode nor western
+
+    best = from_bytes(data[:_GUESS_SAMPLE]).best()
+    if best is None:
+        return None
+    try:
+        return data.decode(best.encoding), best.encoding
+    except UnicodeDecodeError:
+        return data.decode(best.encoding, "replace"), best.encoding

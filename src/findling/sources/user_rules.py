@@ -22,3 +22,4 @@ class Rules(NamedTuple):
     follow_symlinks: bool = False
     use_ignore_files: bool = True
     max_file_size: int = 4 << 20
+    max_document_size: int = 64 << 20

@@ -30,9 +30,11 @@ def check_document(document: Document) -> None:
         )
     length = len(text)
     previous = -1
-    for cid, _, ordinal, start, end, _, _, heading in document.chunks:
+    for cid, _, ordinal, start, end, _, _, heading, places in document.chunks:
         if heading and HEADING_SEPARATOR in "".join(heading):
             raise InvalidValueError(f"a heading of {resource.rid!r} holds a control character", hint="take it out")
+        if any("\n" in place.label for place in places):
+            raise InvalidValueError(f"a place of {resource.rid!r} holds a line break", hint="take it out")
         if not 0 <= cid < CID_LIMIT:
             raise InvalidValueError(f"chunk id {cid} of {resource.rid!r} is not between 0 and 2**63 - 1")
         if not 0 <= start <= end <= length:

@@ -15,7 +15,7 @@ from typing import Any
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import Change, SkippedPath
-from findling.domain.resources import Chunk, Document, Fingerprint, Resource
+from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 from findling.stores.conformance_changes import ChangeLogSuite
 from findling.stores.conformance_samples import (
     AWKWARD,
@@ -190,6 +190,16 @@ class TruthStoreSuite(ChangeLogSuite):
             assert change.dropped == tuple(sorted(cids_of(document)))
             assert change.added == set(cids_of(document))
             assert store.document(document.resource.rid) == document
+
+    def test_a_chunk_that_moves_to_another_place_is_not_added_anew(self) -> None:
+        """Where a chunk stands is nothing that legs index."""
+        store = self.make_store()
+        store.write([FULL])
+        first = FULL.chunks[0]
+        after = FULL._replace(chunks=(first._replace(places=(Place(0, "p. 2"),)), *FULL.chunks[1:]))
+        (change,) = store.write([after])
+        assert (change.dropped, change.added) == ((), frozenset())
+        assert store.document(FULL.resource.rid) == after
 
     def test_a_chunk_with_another_heading_is_added_anew(self) -> None:
         store = self.make_store()

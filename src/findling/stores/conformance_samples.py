@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from findling.domain.ports import Change, TruthStore
-from findling.domain.resources import Chunk, Document, Fingerprint, Resource
+from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 
 __all__ = [
     "AWKWARD",
@@ -101,7 +101,7 @@ def _digest(text: str, size: int) -> bytes:
 
 
 PLAIN = line_document("p", ["one", "two", "two", "three"])
-FULL = line_document(
+_FULL = line_document(
     "chat:7",
     ["Was ist entschieden?", "Nichts."],
     fingerprint=Fingerprint(28, 1_700_000_000_123_456_789, b"\x00\xff"),
@@ -115,6 +115,13 @@ FULL = line_document(
     created_at=1.25,
     updated_at=1_700_000_000.123456,
     fields={"status": "open", "ärger": "nein"},
+)
+_PLACES = (Place(0, "p. 1"), Place(4, "'Größe 2'!A7", 12), Place(21, "", 3))
+FULL = _FULL._replace(
+    chunks=(
+        _FULL.chunks[0]._replace(places=_PLACES[:2]),
+        _FULL.chunks[1]._replace(places=_PLACES[2:]),
+    )
 )
 AWKWARD = line_document("awk\U0001f33b", ["crlf\r", "nul\0inside", "", "🌻 astral", "\ufeffbom", "\u2028"], title="\0")
 EMPTY = line_document("e", [])

@@ -18,7 +18,7 @@ from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Document
 from findling.stores.keyword_query import KeywordQuery, Scoring, scope_tokens
-from findling.text.analysis import FINGERPRINT, index_form
+from findling.text.analysis import FINGERPRINT, chunk_terms, index_form
 
 __all__ = ["TantivyLeg", "discard_leg"]
 
@@ -261,14 +261,15 @@ def _schema() -> tantivy.Schema:
 
 
 def _chunk_entries(document: Document, added: frozenset[int]) -> Iterator[tantivy.Document]:
-    resource, text, chunks, _ = document
+    resource, chunks = document.resource, document.chunks
     common = _common_fields(document)
-    for chunk in chunks:
+    for position, chunk in enumerate(chunks):
         if chunk.cid in added:
+            terms = document.terms[position] if document.terms else chunk_terms(document.text, chunk)
             entry = tantivy.Document()
-            entry.add_text("body", index_form(text[chunk.start : chunk.end]))
-            if chunk.heading:
-                entry.add_text("heading", index_form("\n".join(chunk.heading)))
+            entry.add_text("body", terms.body)
+            if terms.heading:
+                entry.add_text("heading", terms.heading)
             for name, value in common:
                 entry.add_text(name, value)
             if resource.updated_at is not None:
@@ -278,9 +279,9 @@ def _chunk_entries(document: Document, added: frozenset[int]) -> Iterator[tantiv
 
 
 def _resource_entry(document: Document) -> tantivy.Document:
-    resource, text, chunks, _ = document
+    resource, chunks = document.resource, document.chunks
     entry = tantivy.Document()
-    entry.add_text("body", index_form(text))
+    entry.add_text("body", index_form(document.text))
     entry.add_text("heading", index_form("\n".join(dict.fromkeys(h for chunk in chunks for h in chunk.heading))))
     for name, value in _common_fields(document):
         entry.add_text(name, value)

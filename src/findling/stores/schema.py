@@ -157,7 +157,12 @@ _FORMAT_1 = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(_create, min_reader=1),)
+
+def _add_places(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE chunks ADD COLUMN places TEXT NOT NULL DEFAULT ''")
+
+
+MIGRATIONS: tuple[Migration, ...] = (Migration(_create, min_reader=1), Migration(_add_places, min_reader=1))
 """`MIGRATIONS[n]` brings format `n` to format `n + 1`; the first one creates the tables."""
 
 FORMAT = len(MIGRATIONS)

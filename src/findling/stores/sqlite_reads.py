@@ -12,7 +12,15 @@ from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, SkippedPath
 from findling.domain.resources import Document, Fingerprint, StoredChunk
 from findling.stores.admission import CID_LIMIT
-from findling.stores.sqlite_rows import CHUNK_COLUMNS, RESOURCE_COLUMNS, Row, to_chunk, to_resource, to_skipped
+from findling.stores.sqlite_rows import (
+    CHUNK_COLUMNS,
+    CHUNK_WIDTH,
+    RESOURCE_COLUMNS,
+    Row,
+    to_chunk,
+    to_resource,
+    to_skipped,
+)
 
 __all__ = ["LoadedDocument", "load_changes", "load_chunks", "load_documents", "load_skipped"]
 
@@ -33,7 +41,7 @@ def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[i
     chunk_rows = connection.execute(
         f"SELECT {CHUNK_COLUMNS}, seq, resource FROM chunks WHERE resource IN ({marks}) ORDER BY resource, ordinal", ids
     ).fetchall()
-    chunks_of = {id_: list(rows) for id_, rows in groupby(chunk_rows, itemgetter(9))}
+    chunks_of = {id_: list(rows) for id_, rows in groupby(chunk_rows, itemgetter(CHUNK_WIDTH + 1))}
     documents = {}
     for *row, size, mtime_ns, digest, text, id_ in connection.execute(
         f"SELECT {RESOURCE_COLUMNS}, size, mtime_ns, digest, text, id"
@@ -43,7 +51,7 @@ def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[i
         rows = chunks_of.get(id_, [])
         fingerprint = None if size is None else Fingerprint(size, mtime_ns, digest)
         document = Document(to_resource(row), _present(text, row[0]), tuple(map(to_chunk, rows)), fingerprint)
-        documents[id_] = LoadedDocument(document, tuple([row[8] for row in rows]))
+        documents[id_] = LoadedDocument(document, tuple([row[CHUNK_WIDTH] for row in rows]))
     return documents
 
 
@@ -54,7 +62,7 @@ def load_chunks(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int
         for row in connection.execute(
             f"SELECT {CHUNK_COLUMNS}, resource FROM chunks WHERE cid IN ({_placeholders(batch)})", batch
         ):
-            rows_of.setdefault(row[8], []).append(row)
+            rows_of.setdefault(row[CHUNK_WIDTH], []).append(row)
     found: dict[int, StoredChunk] = {}
     for id_, rows in rows_of.items():
         *row, text = connection.execute(

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from findling.domain.ports import SkippedPath
-from findling.domain.resources import Chunk, Fingerprint, Resource
+from findling.domain.resources import Chunk, Fingerprint, Place, Resource
 from findling.stores.admission import HEADING_SEPARATOR
 
 __all__ = [
     "CHUNK_COLUMNS",
+    "CHUNK_WIDTH",
     "RESOURCE_COLUMNS",
     "Row",
     "chunk_row",
@@ -24,7 +25,9 @@ __all__ = [
 
 RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"
 
-CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading'
+CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading, places'
+
+CHUNK_WIDTH = 9
 
 Row = tuple[Any, ...]
 
@@ -66,14 +69,25 @@ def to_resource(row: Sequence[Any]) -> Resource:
 
 def chunk_row(chunk: Chunk) -> Row:
     """The values of `CHUNK_COLUMNS`."""
-    return (*chunk[:7], HEADING_SEPARATOR.join(chunk.heading))
+    places = _encode_places(chunk) if chunk.places else ""
+    return (*chunk[:7], HEADING_SEPARATOR.join(chunk.heading), places)
 
 
 def to_chunk(row: Sequence[Any]) -> Chunk:
     """The chunk in a row that begins with `CHUNK_COLUMNS`."""
-    cid, digest, ordinal, start, end, line_start, line_end, heading = row[:8]
+    cid, digest, ordinal, start, end, line_start, line_end, heading, places = row[:CHUNK_WIDTH]
     headings = tuple(heading.split(HEADING_SEPARATOR)) if heading else ()
-    return Chunk(cid, digest, ordinal, start, end, line_start, line_end, headings)
+    return Chunk(
+        cid,
+        digest,
+        ordinal,
+        start,
+        end,
+        line_start,
+        line_end,
+        headings,
+        _decode_places(places, start) if places else (),
+    )
 
 
 def fingerprint_row(fingerprint: Fingerprint | None) -> Row:
@@ -92,6 +106,16 @@ def to_skipped(row: Sequence[Any]) -> SkippedPath:
     path, reason, detail, size, mtime_ns = row
     path, detail = path.decode("utf-8", "surrogatepass"), detail.decode("utf-8", "surrogatepass")
     return SkippedPath(path, reason, detail, size, mtime_ns)
+
+
+def _encode_places(chunk: Chunk) -> str:
+    # Counted from the chunk's own start: what stands in front of it may change without changing this.
+    return "\n".join([f"{start - chunk.start} {line} {label}" for start, label, line in chunk.places])
+
+
+def _decode_places(places: str, chunk_start: int) -> tuple[Place, ...]:
+    rows = [row.split(" ", 2) for row in places.split("\n")]
+    return tuple([Place(chunk_start + int(start), label, int(line)) for start, line, label in rows])
 
 
 def _encode(value: object) -> str:

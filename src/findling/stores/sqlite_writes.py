@@ -10,6 +10,7 @@ from findling.domain.resources import Document
 from findling.stores.admission import check_document
 from findling.stores.sqlite_rows import (
     CHUNK_COLUMNS,
+    CHUNK_WIDTH,
     RESOURCE_COLUMNS,
     Row,
     chunk_row,
@@ -19,7 +20,7 @@ from findling.stores.sqlite_rows import (
 
 __all__ = ["delete_resource", "put_document"]
 
-_INSERT_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, resource, seq) VALUES (?,?,?,?,?,?,?,?,?,?)"
+_INSERT_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, resource, seq) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 
 
 def put_document(connection: sqlite3.Connection, document: Document, seq: int) -> Change | None:
@@ -38,7 +39,7 @@ def put_document(connection: sqlite3.Connection, document: Document, seq: int) -
         row[0]: row for row in connection.execute(f"SELECT {CHUNK_COLUMNS}, seq FROM chunks WHERE resource = ?", (id_,))
     }
     same_text = connection.execute("SELECT 1 FROM bodies WHERE id = ? AND text = ?", (id_, document.text)).fetchone()
-    if same_text and metadata == resource and {cid: row[:8] for cid, row in stored_rows.items()} == rows:
+    if same_text and metadata == resource and {cid: row[:CHUNK_WIDTH] for cid, row in stored_rows.items()} == rows:
         if fingerprint != new_fingerprint:
             connection.execute(
                 "UPDATE resources SET size = ?, mtime_ns = ?, digest = ? WHERE id = ?", (*new_fingerprint, id_)
@@ -111,11 +112,12 @@ def _replace_chunks(
         before = stored.get(cid)
         if before is None:
             continue
-        after = (*row, seq if cid in dropped else before[8])
+        after = (*row, seq if cid in dropped else before[CHUNK_WIDTH])
         if after != before:
             updates.append((*after[1:], id_, cid))
     connection.executemany(
-        'UPDATE chunks SET (digest, ordinal, start, "end", line_start, line_end, heading, seq) = (?,?,?,?,?,?,?,?)'
+        'UPDATE chunks SET (digest, ordinal, start, "end", line_start, line_end, heading, places, seq)'
+        " = (?,?,?,?,?,?,?,?,?)"
         " WHERE resource = ? AND cid = ?",
         updates,
     )

@@ -18,12 +18,14 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import NamedTuple
 
+from findling.domain.resources import Chunk, ChunkTerms
 from findling.text.identifiers import LONGEST_WORD, identifier_terms
 
 __all__ = [
     "FINGERPRINT",
     "STOP_WORDS",
     "WordSpan",
+    "chunk_terms",
     "index_form",
     "is_compound",
     "is_unspaced",
@@ -50,6 +52,11 @@ def index_form(text: str) -> str:
     if len(_terms_of) > _CACHE_LIMIT:
         _terms_of.clear()
     return " ".join(map(_terms_of.__getitem__, _words(text)))
+
+
+def chunk_terms(text: str, chunk: Chunk) -> ChunkTerms:
+    """The index form of a chunk of the text and of its headings."""
+    return ChunkTerms(index_form(text[chunk.start : chunk.end]), index_form("\n".join(chunk.heading)))
 
 
 def terms(text: str) -> list[str]:

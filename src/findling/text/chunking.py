@@ -1,31 +1,58 @@
-"""Cutting a text into pieces worth finding: sections of prose, definitions of code, paragraphs of the rest."""
+"""Cutting a text into pieces worth finding: sections of prose, definitions of code, messages, or plain windows."""
 
 from __future__ import annotations
 
 from findling.domain.resources import Piece
+from findling.text.chat_chunks import chunk_chat
+from findling.text.chunk_plan import ChunkPlan
+from findling.text.chunk_presets import PRESETS, check_plan
 from findling.text.code_chunks import CODE_LANGS, chunk_code
+from findling.text.fixed_chunks import chunk_fixed
 from findling.text.lines import with_plain_breaks
-from findling.text.markup_chunks import MARKUP_LANGS, chunk_markup
-from findling.text.windows import windows
+from findling.text.markup_chunks import chunk_sections
+from findling.text.measures import characters_of, measure_of
+from findling.text.outlines import OUTLINES, Outline
+from findling.text.table_headers import with_table_headers
 
-__all__ = ["chunk_text"]
+__all__ = ["chunk_outline", "chunk_text"]
 
 
-def chunk_text(text: str, lang: str, size: int = 1800) -> list[Piece]:
-    """Ordered pieces that hold every visible character of the text exactly once.
+def chunk_text(text: str, lang: str, plan: ChunkPlan = PRESETS["default"]) -> list[Piece]:
+    """Ordered pieces that hold every visible character of the text, exactly once unless the plan lets them overlap.
 
-    `size` is the target in characters. Only a fenced block makes a piece longer: up to twice the size together with
-    the lines that introduce it, up to four times the size alone. An unknown `lang` is cut like plain text.
-    Raises `ValueError` when the size is not positive.
+    Code is cut at its definitions and sized in characters, whatever the plan's unit is. Of the rest only a fenced
+    block makes a piece larger than the plan says: up to twice the size together with the lines that introduce it, up
+    to four times the size alone. An unknown `lang` is cut like plain text. Raises `ValueError` for a plan that
+    cannot be.
     """
-    if size < 1:
-        raise ValueError(f"chunk size must be positive, not {size}")
+    plan = ChunkPlan(size=plan) if isinstance(plan, int) else plan  # TRANSITIONAL
+    check_plan(plan)
     plain = _with_plain_breaks(text)
-    if lang in MARKUP_LANGS:
-        return chunk_markup(plain, lang, size)
-    if lang in CODE_LANGS:
-        return chunk_code(plain, lang, size)
-    return [Piece(*span) for span in windows(plain, 0, len(plain), size)]
+    if plan.strategy == "semantic" and lang in CODE_LANGS:
+        return chunk_code(plain, lang, characters_of(plan))
+    if plan.strategy == "semantic" and lang == "chat":
+        return chunk_chat(plain, measure_of(plain, plan))
+    outline = OUTLINES[lang](plain) if lang in OUTLINES else _NO_OUTLINE
+    return with_table_headers(plain, _along(plain, outline, plan))
+
+
+def chunk_outline(text: str, outline: Outline, plan: ChunkPlan = PRESETS["default"]) -> list[Piece]:
+    """Pieces of a text whose headings are known. Rows with `|` are a table, the first of them is its header.
+
+    Raises `ValueError` for a plan that cannot be.
+    """
+    check_plan(plan)
+    plain = _with_plain_breaks(text)
+    return with_table_headers(plain, _along(plain, outline, plan), ruled=False)
+
+
+_NO_OUTLINE = Outline([], [])
+
+
+def _along(text: str, outline: Outline, plan: ChunkPlan) -> list[Piece]:
+    if plan.strategy == "semantic":
+        return chunk_sections(text, outline, measure_of(text, plan))
+    return chunk_fixed(text, outline, plan)
 
 
 def _with_plain_breaks(text: str) -> str:

@@ -1,72 +1,37 @@
-"""Chunks of a marked-up text: one per section, small sections joined, large ones cut between paragraphs."""
+"""Chunks of a text with headings: one per section, small sections joined, large ones cut between paragraphs."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from typing import NamedTuple
+from bisect import bisect_left
 
 from findling.domain.resources import Piece
-from findling.text.outlines import OUTLINES, Outline
-from findling.text.windows import trim, windows
+from findling.text.measures import Measure
+from findling.text.outlines import Outline
+from findling.text.sections import Section, heading_paths, sections_of
+from findling.text.windows import Span, windows
 
-__all__ = ["MARKUP_LANGS", "chunk_markup"]
-
-MARKUP_LANGS = frozenset(OUTLINES)
+__all__ = ["chunk_sections"]
 
 
-def chunk_markup(text: str, lang: str, size: int) -> list[Piece]:
+def chunk_sections(text: str, outline: Outline, measure: Measure) -> list[Piece]:
     """Pieces that follow the headings; the heading path is what all sections in the piece share."""
-    outline = OUTLINES[lang](text)
-    sections = _sections(text, outline)
-    pieces = [Piece(*span) for span in windows(text, 0, outline.front, size)] if outline.front else []
-    starts = [section.start for section in sections]
+    size, fit = measure
+    sections, blocks = sections_of(text, outline), outline.blocks
+    spans: list[Span] = []
     first = 0
     while first < len(sections):
         last = _join_small(sections, first, size)
         start, end = sections[first].start, sections[last].end
-        if end - start <= size:
-            spans = [trim(text, start, end)]
-        else:
-            blocks = outline.blocks[bisect_left(outline.blocks, (start,)) : bisect_left(outline.blocks, (end,))]
-            spans = windows(text, start, end, size, blocks)
-        for span in spans:
-            held = sections[bisect_right(starts, span[0]) - 1 : bisect_left(starts, span[1])]
-            pieces.append(Piece(*span, _common_path([section.path for section in held if section.path])))
+        held = blocks[bisect_left(blocks, (start,)) : bisect_left(blocks, (end,))]
+        spans += windows(text, start, end, size, held, fit=fit)
         first = last + 1
-    return pieces
+    front = windows(text, 0, outline.front, size, fit=fit)
+    return [Piece(*span) for span in front] + [
+        Piece(*span, path) for span, path in zip(spans, heading_paths(sections, spans), strict=True)
+    ]
 
 
-def _common_path(paths: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """The headings that all sections of a piece stand under: a piece of two siblings is filed under neither."""
-    shared = paths[0] if paths else ()
-    for path in paths[1:]:
-        while path[: len(shared)] != shared:
-            shared = shared[:-1]
-    return shared
-
-
-class _Section(NamedTuple):
-    start: int
-    end: int
-    level: int
-    path: tuple[str, ...]
-
-
-def _sections(text: str, outline: Outline) -> list[_Section]:
-    """The text after the front matter, cut at every heading; what stands above the first has no path."""
-    ends = [*(heading.start for heading in outline.headings), len(text)]
-    sections = [_Section(outline.front, ends[0], 0, ())]
-    enclosing: list[tuple[int, str]] = []
-    for heading, end in zip(outline.headings, ends[1:], strict=True):
-        while enclosing and enclosing[-1][0] >= heading.level:
-            enclosing.pop()
-        enclosing.append((heading.level, heading.title))
-        path = tuple(title for _, title in enclosing if title)
-        sections.append(_Section(heading.start, end, heading.level, path))
-    return sections if text[outline.front : sections[0].end].strip() else sections[1:]
-
-
-def _join_small(sections: list[_Section], first: int, size: int) -> int:
+def _join_small(sections: list[Section], first: int, size: int) -> int:
     """The last of the sections that make one chunk with the first: siblings and children, while it is small.
 
     A small section in front of one that has to be cut anyway goes along with that one's beginning.

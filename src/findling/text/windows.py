@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-__all__ = ["BLOCK_CEILING", "CEILING", "Span", "cluster_start", "trim", "windows"]
+__all__ = ["BLOCK_CEILING", "CEILING", "Fit", "Span", "cluster_start", "fits_whole", "trim", "windows"]
 
 Span = tuple[int, int]
+
+Fit = Callable[[str, int, int], int]
+"""Of a text, a start and an end: the furthest end, up to that one, that a window may have; beyond the start."""
 
 CEILING = 2
 """A window may grow to this many times its size to keep a block with the line that introduces it."""
@@ -18,16 +21,31 @@ BLOCK_CEILING = 4
 """A block up to this many times the size stays whole."""
 
 
-def windows(text: str, start: int, end: int, size: int, blocks: Sequence[Span] = ()) -> list[Span]:
+def fits_whole(_text: str, _start: int, end: int) -> int:
+    """The bound of windows that nothing but their number of characters limits."""
+    return end
+
+
+def windows(
+    text: str,
+    start: int,
+    end: int,
+    size: int,
+    blocks: Sequence[Span] = (),
+    *,
+    fit: Fit = fits_whole,
+    least: float = 0.25,
+) -> list[Span]:
     """Trimmed spans of at most `size` characters that cover `text[start:end]`, never inside one of the blocks.
 
-    Lines end with `\\n`. Blocks are spans in order that stay whole up to `BLOCK_CEILING` times the size.
+    Lines end with `\\n`. Blocks are spans in order that stay whole up to `BLOCK_CEILING` times the size. `fit` may
+    allow less than `size`. Cuts are sought where at least the part `least` of a window stands before them.
     """
     spans = []
     start = _skip_blank_lines(text, start, end)
-    while end - start > size:
+    while (limit := fit(text, start, min(start + size, end))) < end:
         # The last window gets at least a quarter: a few left-over lines make a poor result.
-        cut = _cut(text, start, min(start + size, end - size // 4))
+        cut = _fitting_cut(text, start, min(limit, end - (limit - start) // 4), fit, least)
         if blocks:
             cut = min(end, _outside_blocks(start, cut, size, blocks))
         spans.append((start, start + len(text[start:cut].rstrip())))
@@ -81,10 +99,20 @@ def _outside_blocks(start: int, cut: int, size: int, blocks: Sequence[Span]) -> 
     return block_end if block_end - block_start <= BLOCK_CEILING * size else cut
 
 
-def _cut(text: str, start: int, limit: int) -> int:
-    """Where to end a window that begins at `start`; a cut that leaves less than a quarter is the last choice."""
+def _fitting_cut(text: str, start: int, limit: int, fit: Fit, least: float) -> int:
+    cut = _cut(text, start, limit, least)
+    if fit is fits_whole:
+        return cut
+    # What fits up to the limit fits up to a space before it; the part of a word can have more tokens than the word.
+    while not (text[cut - 1].isspace() or text[cut].isspace()) and (limit := fit(text, start, cut)) < cut:
+        cut = _cut(text, start, limit, least)
+    return cut
+
+
+def _cut(text: str, start: int, limit: int, least: float) -> int:
+    """Where to end a window that begins at `start`; a cut that leaves less than the least part is the last choice."""
     content = min(_skip_whitespace(text, start, limit), limit - 1)
-    floor = max(start + (limit - start) // 4, content)
+    floor = max(start + int((limit - start) * least), content)
     for find in (_after_paragraph, _after_line, _after_sentence, _after_space):
         if (cut := find(text, floor, limit)) > start:
             return _before_indentation(text, content, cut)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from findling.domain.ports import Progress, ProgressEvent
+from findling.domain.ports import IndexProgress, Progress
 from findling.faces.cli.columns import display_width, fit, show_controls
 
 __all__ = ["format_progress", "format_size", "progress_bar"]
@@ -17,6 +17,9 @@ __all__ = ["format_progress", "format_size", "progress_bar"]
 _REDRAW_S = 0.1
 _FIRST_DRAW_S = 0.3
 """A bar that is over sooner than this would only flicker."""
+
+_FIRST_ESTIMATE_S = 1.0
+"""Before that, the start of the workers counts for more than their speed."""
 
 
 @contextmanager
@@ -33,14 +36,27 @@ def progress_bar(stream: TextIO | None = None) -> Iterator[Progress | None]:
         bar.clear()
 
 
-def format_progress(event: ProgressEvent) -> str:
+def format_progress(event: IndexProgress) -> str:
     """The event in words."""
     if not event.total:
         return f"looking for files  {event.done:,}" if event.done else "looking for files"
-    share = min(1.0, event.done / event.total)
+    # Bytes tell more about time than files do: one PDF may take as long as a thousand notes.
+    share = min(1.0, event.bytes_read / event.bytes_total if event.bytes_total else event.done / event.total)
     bar = ("#" * round(share * 20)).ljust(20, ".")
-    counts = f"{event.done:,}/{event.total:,} files  {format_size(event.bytes_read)}"
-    return f"[{bar}] {share:4.0%}  {counts}  {show_controls(event.path)}".rstrip()
+    facts = [f"{event.done:,}/{event.total:,} files", f"{event.chunks:,} chunks"]
+    if event.bytes_per_second:
+        facts.append(f"{format_size(round(event.bytes_per_second))}/s")
+    if event.failed:
+        facts.append(f"{event.failed:,} failed")
+    if event.seconds > _FIRST_ESTIMATE_S and event.seconds_left is not None:
+        facts.append(f"{_format_duration(event.seconds_left)} left")
+    return f"[{bar}] {share:4.0%}  {'  '.join(facts)}  {show_controls(event.path)}".rstrip()
+
+
+def _format_duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def format_size(size: int) -> str:
@@ -59,7 +75,7 @@ class _Bar:
         self._next_draw = time.monotonic() + _FIRST_DRAW_S
         self._drawn = 0
 
-    def update(self, event: ProgressEvent) -> None:
+    def update(self, event: IndexProgress) -> None:
         now = time.monotonic()
         if now < self._next_draw:
             return

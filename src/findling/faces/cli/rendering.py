@@ -1,7 +1,8 @@
 """Answers as text: grouped for people, `path:line:column:text` for editors, file names alone, JSON for programs.
 
 The grouped form is the same on a terminal and in a pipe, but for colours. Every hit starts with a line that holds
-`path:line`, then come lines of the file, verbatim but for very long ones, with their numbers.
+`path:line`, or the path and a place such as `p. 12` in files without lines; then come lines of the file, verbatim but
+for very long ones, with their numbers or places.
 """
 
 from __future__ import annotations
@@ -101,18 +102,22 @@ def highlight(text: str, spans: Iterable[tuple[int, int]], before: str, after: s
 
 def _render_hit(hit: Hit, view: View) -> str:
     number = next((line.number for line in hit.lines if line.spans), hit.line_start)
-    width = max((len(str(line.number)) for line in hit.lines), default=0)
+    marks = [line.place or str(line.number) for line in hit.lines]
+    if view.terminal:
+        marks = [show_controls(mark) for mark in marks]
+    width = max(map(display_width, marks), default=0)
     rows = [_header(hit, number, view)]
-    for line in hit.lines:
+    for mark, line in zip(marks, hit.lines, strict=True):
         text = _line(line, view)
-        rows.append(f"  {_paint(f'{line.number:>{width}}', _NUMBER, view)} │{' ' if text else ''}{text}")
+        padding = " " * (width - display_width(mark))
+        rows.append(f"  {padding}{_paint(mark, _NUMBER, view)} │{' ' if text else ''}{text}")
     if view.explain:
         rows += [_paint(f"  {row}", _DIM, view) for row in _receipt(hit)]
     return "".join(f"{row}\n" for row in rows)
 
 
 def _header(hit: Hit, number: int, view: View) -> str:
-    location = f"{shown_path(hit, view)}:{number}"
+    location = f"{shown_path(hit, view)} {hit.place}" if hit.place else f"{shown_path(hit, view)}:{number}"
     heading = " › ".join(hit.heading)
     if view.terminal:
         location, heading = show_controls(location), show_controls(heading)

@@ -21,20 +21,21 @@ __all__ = ["ls", "status"]
 @click.command()
 @path_argument
 @click.option("--skipped", is_flag=True, help="List what was left out, and why, instead.")
+@click.option("--failed", is_flag=True, help="List the files that were opened and could not be read, and why, instead.")
 @json_option
 @workspace_option
-def status(path: str, skipped: bool, as_json: bool, workspace: str | None) -> int:
+def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str | None) -> int:
     """Say what the index of PATH holds and how fresh it is."""
     with opened(path, resolve(path, workspace=workspace)) as engine:
         state = engine.status()
-        left_out = engine.skipped() if skipped else []
+        left_out = engine.skipped() if skipped else engine.failed() if failed else []
     if as_json:
         from findling.faces.cli.documents import dump, report_document
 
         entries = [{"path": entry.path, "reason": entry.reason, "detail": entry.detail} for entry in left_out]
-        listed = {"skipped_paths": entries} if skipped else {}
+        listed = {"skipped_paths": entries} if skipped else {"failed_paths": entries} if failed else {}
         write(dump(report_document({**vars(state), **listed}), indent=2))
-    elif skipped:
+    elif skipped or failed:
         write("".join("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) + "\n" for entry in left_out))
     else:
         write(_describe(state))

@@ -1,0 +1,94 @@
+"""What runs in a worker process: batches of files in, prepared documents out, within limits of memory and time.
+
+A frame is its length in eight bytes and a pickle. The first frame is the order, which is answered by `READY`; every
+other one is a batch of tasks and answered by what became of them. The end of the input ends the process.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import signal
+import struct
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from findling.pipelines.preparing import Job, prepare
+
+__all__ = ["EXIT_CRASHED", "EXIT_OUT_OF_MEMORY", "EXIT_TOO_SLOW", "READY", "Order", "main", "read_frame", "write_frame"]
+
+READY = "ready"
+EXIT_TOO_SLOW = 1
+"""The status that faulthandler ends a process with."""
+
+EXIT_OUT_OF_MEMORY, EXIT_CRASHED = 3, 4
+
+_LENGTH = struct.Struct(">Q")
+
+
+class Order(NamedTuple):
+    """What a worker is to do: the job, the seconds a batch may take, the bytes beyond those of an idle worker."""
+
+    job: Job
+    seconds: float
+    memory: int
+
+
+def main() -> None:
+    """Serve the parent at the other end of standard input and output."""
+    # Whatever a library prints must not end up between two frames.
+    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(nowhere, descriptor)
+    # An interrupt at the terminal reaches the whole group; the parent decides what becomes of it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    order = pickle.loads(read_frame(inbox) or b"")
+    write_frame(outbox, READY)
+    os.dup2(nowhere, 2)
+    try:
+        _serve(order, inbox, outbox, nowhere)
+    except MemoryError:
+        os._exit(EXIT_OUT_OF_MEMORY)
+    except BrokenPipeError:  # the parent is gone
+        os._exit(0)
+
+
+def read_frame(stream: IO[bytes]) -> bytes | None:
+    """The pickle in the next frame; `None` at the end of the stream, be it in the middle of a frame."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    body = stream.read(length)
+    return body if len(body) == length else None
+
+
+def write_frame(stream: IO[bytes], value: Any) -> None:
+    """Write a value as one frame."""
+    body = pickle.dumps(value, protocol=5)
+    stream.write(_LENGTH.pack(len(body)))
+    stream.write(body)
+    stream.flush()
+
+
+def _serve(order: Order, inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
+    _limit_memory(order.memory)
+    while (frame := read_frame(inbox)) is not None:
+        tasks = pickle.loads(frame)
+        # A thread of C code, without the interpreter: it ends even a parser that never returns.
+        faulthandler.dump_traceback_later(order.seconds, exit=True, file=nowhere)
+        prepared = [prepare(order.job, task) for task in tasks]
+        faulthandler.cancel_dump_traceback_later()
+        write_frame(outbox, prepared)
+
+
+def _limit_memory(extra: int) -> None:
+    # Only Linux says how much address space is in use, and only there is the limit on it reliable.
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + extra, resource.RLIM_INFINITY))

@@ -1,0 +1,62 @@
+"""From settings to what pipelines and stores take."""
+
+from __future__ import annotations
+
+from findling.domain.errors import InvalidValueError
+from findling.pipelines.freshness import IndexOptions
+from findling.service.settings import Settings
+from findling.sources.user_rules import Rules
+from findling.stores.keyword_query import Scoring
+from findling.text.chunk_plan import ChunkPlan
+from findling.text.chunk_presets import PRESETS, check_plan
+
+__all__ = ["chunk_plan", "index_options", "scoring"]
+
+
+def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> IndexOptions:
+    """How files become documents; `include` and `exclude` add to the user's patterns.
+
+    Raises InvalidValueError for chunk settings that do not go together.
+    """
+    rules = Rules(
+        include=(*settings["index.include"], *include),
+        exclude=(*settings["index.exclude"], *exclude),
+        hidden=settings["index.hidden"],
+        follow_symlinks=settings["index.follow_symlinks"],
+        use_ignore_files=settings["index.use_ignore_files"],
+        max_file_size=settings["index.max_file_size"],
+        max_document_size=settings["index.max_document_size"],
+    )
+    return IndexOptions(
+        rules,
+        chunk_plan(settings),
+        max_text=settings["index.max_text"],
+        batch_bytes=settings["index.batch_bytes"],
+        workers=settings["index.workers"],
+        max_seconds=settings["index.max_seconds"],
+        max_memory=settings["index.max_memory"],
+    )
+
+
+def chunk_plan(settings: Settings) -> ChunkPlan:
+    """The preset, changed by what else is set. Raises InvalidValueError for numbers that do not go together."""
+    plan = PRESETS[settings["chunk.preset"]]
+    if settings["chunk.strategy"] != "preset":
+        plan = plan._replace(strategy=settings["chunk.strategy"])
+    if settings["chunk.unit"] != "preset":
+        plan = plan._replace(unit=settings["chunk.unit"])
+    if settings["chunk.size"]:
+        plan = plan._replace(size=settings["chunk.size"])
+    if settings["chunk.overlap"] >= 0:
+        plan = plan._replace(overlap=settings["chunk.overlap"])
+    try:
+        check_plan(plan)
+    except ValueError as error:
+        raise InvalidValueError(str(error), hint="findling config show") from error
+    return plan
+
+
+def scoring(settings: Settings) -> Scoring:
+    """How the keyword leg counts."""
+    weights = {name: float(settings[f"keyword.weight_{name}"]) for name in ("title", "heading", "path", "tags")}
+    return Scoring(k1=settings["keyword.k1"], b=settings["keyword.b"], weights={"body": 1.0, **weights})

@@ -1,0 +1,87 @@
+"""Text in the drawings of Office Open XML: text frames, tables, charts and diagrams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from xml.etree.ElementTree import Element
+
+from findling.sources.extraction.archives import local_name, number_of
+from findling.sources.extraction.ooxml import chosen_alternative
+
+__all__ = ["chart_lines", "diagram_lines", "frame_lines", "table_lines"]
+
+
+def frame_lines(frame: Element) -> list[str]:
+    """The paragraphs of a text frame that are not empty."""
+    lines = (_paragraph_text(child) for child in frame if local_name(child.tag) == "p")
+    return [line for line in lines if line.strip()]
+
+
+def table_lines(table: Element) -> list[str]:
+    """The rows of a table, their cells joined; a cell that is merged into another is empty."""
+    rows = (
+        [" ".join(frame_lines(frame)) for frame in _all(row, "txBody")] for row in table if local_name(row.tag) == "tr"
+    )
+    return [" | ".join(cells) for cells in rows if any(cells)]
+
+
+def diagram_lines(root: Element) -> list[str]:
+    """The texts of a SmartArt diagram's data part, in the order in which they were made."""
+    return [line for frame in _all(root, "t") if len(frame) for line in frame_lines(frame)]
+
+
+def chart_lines(root: Element) -> list[str]:
+    """The titles of a chart, then its data: the names of the series, and a row for each category."""
+    titles = [" ".join(lines) for frame in _all(root, "rich") if (lines := frame_lines(frame))]
+    series = list(_all(root, "ser"))
+    names = [" ".join(_cached_values(each, "tx")) for each in series]
+    # The x values of a scatter chart are its categories.
+    categories = next((values for each in series if (values := _cached_values(each, "cat", "xVal"))), [])
+    columns = [categories, *(_cached_values(each, "val", "yVal") for each in series)]
+    rows = [["", *names], *(list(row) for row in zip_longest(*columns, fillvalue=""))]
+    return titles + [" | ".join(row).removeprefix(" | ") for row in rows if any(row)]
+
+
+_MARKS = {"br": "\n", "tab": "\t"}
+_LEFT_OUT = frozenset({"pPr", "rPr", "endParaRPr"})
+
+
+def _paragraph_text(paragraph: Element) -> str:
+    parts: list[str] = []
+    stack = list(reversed(paragraph))
+    while stack:
+        element = stack.pop()
+        name = local_name(element.tag)
+        if name == "t":
+            parts.append(element.text or "")
+        elif name in _MARKS:
+            parts.append(_MARKS[name])
+        elif name == "AlternateContent":
+            chosen = chosen_alternative(element)
+            stack.extend(() if chosen is None else (chosen,))
+        elif name not in _LEFT_OUT:
+            stack.extend(reversed(element))
+    return "".join(parts)
+
+
+def _all(element: Element, name: str) -> Iterator[Element]:
+    return (each for each in element.iter() if local_name(each.tag) == name)
+
+
+def _cached_values(series: Element, *names: str) -> list[str]:
+    """What a chart keeps of the cells that it shows; points may be missing, each one says its index."""
+    holder = next((child for child in series if local_name(child.tag) in names), None)
+    if holder is None:
+        return []
+    values: dict[int, str] = {}
+    for point in _all(holder, "pt"):
+        index = number_of(point, "idx")
+        text = " ".join(value.text or "" for value in _all(point, "v"))
+        values[len(values) if index is None else index] = text
+    if not values:
+        return [value.text or "" for value in _all(holder, "v")]
+    return [values.get(index, "") for index in range(min(max(values) + 1, _MAX_POINTS))]
+
+
+_MAX_POINTS = 10_000  # an index is a number in the file, and may be any

@@ -1,0 +1,40 @@
+"""Writing a document that lies in another one, such as the attachment of a mail."""
+
+from __future__ import annotations
+
+from findling.sources.extraction.extracted import Extracted, TextBuilder
+
+__all__ = ["embed"]
+
+
+def embed(builder: TextBuilder, inner: Extracted, label: str = "", level: int = 0) -> None:
+    """Write the text of `inner`: its headings sink by `level`, and `label` is put before the labels of its places.
+
+    Places that have only a line are left out: it is no line of the outer file.
+    """
+    places = {place.start: place.label for place in inner.places if place.label}
+    headings: dict[int, list[tuple[str, int]]] = {}
+    for heading in inner.headings:
+        headings.setdefault(heading.start, []).append((heading.title, heading.level + level))
+    blocks = dict(inner.blocks)
+    starts = sorted({0, *places, *headings, *blocks, *blocks.values()})
+    for start, end in zip(starts, [*starts[1:], len(inner.text)], strict=True):
+        if builder.full:
+            return
+        if start in places:
+            builder.place(f"{label} {places[start]}".strip())
+        for title, depth in headings.get(start, ()):
+            builder.section(title, depth)
+        if start in blocks:
+            builder.block(inner.text[start:end])
+        else:
+            _write(builder, inner.text[start:end])
+
+
+def _write(builder: TextBuilder, text: str) -> None:
+    """A single line stays one, so that rows with places of their own do not drift apart."""
+    is_row = text.endswith("\n") and not text.endswith("\n\n") and "\n" not in text.strip("\n")
+    if is_row:
+        builder.line(text)
+    else:
+        builder.paragraph(text)

@@ -1,0 +1,128 @@
+"""HTML pages: their main text with headings, lists, tables and code, and what their head says about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import accumulate
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from findling.sources.extraction.alignment import with_line_marks, without_line_marks
+from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
+from findling.sources.extraction.html_encoding import decode_html
+from findling.sources.extraction.html_text import write_html
+from findling.sources.reading import UnreadableError
+
+__all__ = ["decode_html", "extract"]
+
+
+def extract(source: Source) -> Extracted:
+    """The text of an HTML page. Raises `UnreadableError` when it has none."""
+    markup = with_line_marks(_LINE_END.sub("\n", decode_html(source.data)))
+    builder = TextBuilder(source.limit)
+    if _nests_too_deep(markup):
+        write_html(markup, builder)
+        return builder.extracted()
+    page = LexborHTMLParser(markup)
+    about = _metadata(page)
+    write_html(_main_markup(page, markup) or _markup(LexborHTMLParser(markup)), builder)
+    body = builder.extracted()
+    title = about["title"] or next((heading.title for heading in body.headings if heading.level == 1), "")
+    if not body.text:
+        builder.heading(title)
+    if not body.text and not title.strip():
+        raise UnreadableError("no-text", "the page shows no text")
+    return builder.extracted(
+        title=title,
+        author=about.get("author", ""),
+        created_at=_time(about, "article:published_time", "date", "dc.date", "dcterms.created"),
+        updated_at=_time(about, "article:modified_time", "last-modified", "dcterms.modified"),
+        fields={name: about.get(name, "") for name in ("language", "description", "keywords")},
+    )
+
+
+_LINE_END = re.compile("\r\n?")
+_MAIN = "main, article, [role=main]"
+_CHROME = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary]"
+_CHROME_HINTS = ("<nav", "<footer", "<aside", "role=", "<NAV", "<FOOTER", "<ASIDE", "ROLE=")
+
+# A parser looks through all open elements for each block that begins: 100,000 nested ones take half a minute. Browsers
+# stop at 512.
+_MAX_DEPTH = 1000
+_WINDOW = 1 << 16
+_NESTING_TAG = re.compile(r"<(/?)(?:div|[duo]l|font|span|blockquote|center|section|[abiu]|em|strong)\b", re.IGNORECASE)
+
+
+def _nests_too_deep(markup: str) -> bool:
+    """Whether more elements are open at once than any page needs; samples tell of most pages that they cannot be."""
+    unclosed = 0
+    for start in range(0, len(markup), _WINDOW):
+        end = start + _WINDOW
+        unclosed += markup.count("<", start, end) - 2 * markup.count("</", start, end)
+        if unclosed > _MAX_DEPTH:
+            depths = accumulate(-1 if closing else 1 for closing in _NESTING_TAG.findall(markup))
+            return max(depths, default=0) > _MAX_DEPTH
+    return False
+
+
+def _main_markup(page: LexborHTMLParser, markup: str) -> str:
+    """The markup of the page without navigation and what else surrounds its main part; empty when that is all."""
+    body = page.body
+    if body is None or not any(hint in markup for hint in _CHROME_HINTS):  # a selector costs more than a small page
+        return _markup(page)
+    chrome = body.css(_CHROME)
+    has_main_part = any(node.text(skip_empty=True).strip() for node in body.css(_MAIN))
+    for node in reversed(chrome):  # inner ones first: no node of one that is gone is touched
+        if (has_main_part or node.tag == "nav") and not _is_within_main(node):
+            node.decompose()
+    return _markup(page) if not chrome or body.text(skip_empty=True).strip() else ""
+
+
+def _is_within_main(node: LexborNode) -> bool:
+    parent = node.parent
+    while parent is not None:
+        if parent.tag in ("main", "article") or parent.attributes.get("role") == "main":
+            return True
+        parent = parent.parent
+    return False
+
+
+def _markup(page: LexborHTMLParser) -> str:
+    """The markup of the page's body; for a page of frames, what it says to readers that show none."""
+    if page.body is None:
+        page = LexborHTMLParser("".join(node.text() for node in page.tags("noframes")))
+    for node in reversed(page.tags("template")):
+        node.decompose()
+    for name in ("xmp", "plaintext", "noframes"):
+        for node in page.tags(name):
+            node.replace_with(node.text())  # their markup is text, which only a text node keeps apart
+    return (page.body.html if page.body else "") or ""
+
+
+def _metadata(page: LexborHTMLParser) -> dict[str, str]:
+    """What the head of the page says, by the names of its meta tags in lower case; the first word counts."""
+    about: dict[str, str] = {}
+    for node in page.tags("meta"):
+        attributes = node.attributes
+        name = (attributes.get("name") or attributes.get("property") or attributes.get("http-equiv") or "").lower()
+        about.setdefault(name, without_line_marks(attributes.get("content") or ""))
+    title = next((text for node in page.tags("title") if (text := node.text().strip())), "")
+    about["title"] = without_line_marks(title) or about.get("og:title", "")
+    language = page.root.attributes if page.root else {}
+    about["language"] = language.get("lang") or language.get("xml:lang") or ""
+    return about
+
+
+def _time(about: Mapping[str, str], *names: str) -> float | None:
+    """The first of the named times that can be read, in seconds since the epoch."""
+    for value in filter(None, (about.get(name, "").strip() for name in names)):
+        for read in (datetime.fromisoformat, parsedate_to_datetime):
+            try:
+                time = read(value)
+                return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+            except (ValueError, OverflowError):
+                continue
+    return None

@@ -1,0 +1,265 @@
+"""PDF: the text of every page, with bookmarks as headings, notes and filled-in forms."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, NamedTuple
+
+import pypdfium2 as pdfium  # type: ignore[import-untyped]
+import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
+
+from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
+from findling.sources.extraction.pdf_lines import join_lines, split_lines, usual_width
+from findling.sources.reading import UnreadableError
+
+__all__ = ["extract"]
+
+
+def extract(source: Source) -> Extracted:
+    """The text of a PDF, page by page. Raises `UnreadableError`."""
+    with _open(source.data) as document:
+        builder = TextBuilder(source.limit)
+        broken = _write_pages(builder, document)
+        _list_attachments(builder, document)
+        damage = f"{broken} of {len(document)} pages cannot be read" if broken else ""
+        extracted = builder.extracted(
+            title=_title(document),
+            author=_metadata(document, "Author"),
+            created_at=_seconds(_metadata(document, "CreationDate")),
+            updated_at=_seconds(_metadata(document, "ModDate")),
+            fields={"language": _language(document), "damaged": damage},
+        )
+    if not extracted.text:
+        raise UnreadableError("damaged", damage) if damage else UnreadableError("no-text", _NO_TEXT)
+    return extracted
+
+
+_NO_TEXT = "scanned pages? no text layer"
+
+
+def _open(data: bytes) -> Any:
+    try:
+        return pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        if error.err_code == pdfium_c.FPDF_ERR_PASSWORD:
+            raise UnreadableError("encrypted", "needs a password") from error
+        if error.err_code == pdfium_c.FPDF_ERR_SECURITY:
+            raise UnreadableError("encrypted", "protected in an unknown way") from error
+        raise UnreadableError("damaged", "the structure of the PDF is broken") from error
+
+
+def _write_pages(builder: TextBuilder, document: Any) -> int:
+    """Write all pages that can be read; how many cannot."""
+    bookmarks = _bookmarks(document)
+    if document.get_formtype() == pdfium_c.FORMTYPE_ACRO_FORM:
+        document.init_forms()
+    broken = 0
+    for index in range(len(document)):
+        builder.place(f"p. {_page_label(document, index) or index + 1}")
+        try:
+            with closing(document[index]) as page:
+                _write_text(builder, _page_text(page), bookmarks.get(index, ()))
+                _write_annotations(builder, page, document.formenv)
+        except pdfium.PdfiumError:
+            broken += 1
+        if builder.full:
+            break
+    return broken
+
+
+def _page_text(page: Any) -> str:
+    with closing(page.get_textpage()) as text_page:
+        count = text_page.count_chars()
+        buffer = (ctypes.c_ushort * (count + 1))()
+        written = pdfium_c.FPDFText_GetText(text_page, 0, count, buffer)
+        return _decode(memoryview(buffer)[: max(written - 1, 0)])
+
+
+def _write_text(builder: TextBuilder, text: str, bookmarks: Sequence[_Bookmark]) -> None:
+    """Write a page: a bookmark is a heading where its title stands on lines of its own, else a section without text."""
+    lines = split_lines(text)
+    width = usual_width(lines)
+    keys = [_title_key(line) for line in lines] if bookmarks else []
+    done = 0
+    for title, level in bookmarks:
+        start, end = _find_title(keys, _title_key(title), done)
+        if start == end:
+            builder.section(title, level)
+        else:
+            builder.paragraph(join_lines(lines[done:start], width))
+            builder.heading(" ".join(lines[start:end]), level)
+            done = end
+    builder.paragraph(join_lines(lines[done:], width))
+
+
+class _Bookmark(NamedTuple):
+    title: str
+    level: int
+
+
+_MAX_BOOKMARKS = 20_000
+
+
+def _bookmarks(document: Any) -> Mapping[int, Sequence[_Bookmark]]:
+    """The bookmarks by the index of the page they lead to, in their order."""
+    by_page: defaultdict[int, list[_Bookmark]] = defaultdict(list)
+    for count, bookmark in enumerate(document.get_toc()):
+        if count == _MAX_BOOKMARKS:
+            break
+        target = bookmark.get_dest()
+        index = target.get_index() if target else None
+        if index is not None:
+            by_page[index].append(_Bookmark(_string(pdfium_c.FPDFBookmark_GetTitle, bookmark), bookmark.level + 1))
+    return by_page
+
+
+_MAX_TITLE_LINES = 3
+
+
+def _find_title(keys: Sequence[str], title: str, start: int) -> tuple[int, int]:
+    """The lines that are the title and nothing else, from `start` on; an empty range when there are none."""
+    for first in range(start, len(keys)):
+        joined = ""
+        for end in range(first + 1, min(first + _MAX_TITLE_LINES, len(keys)) + 1):
+            joined += keys[end - 1]
+            if keys[first] and keys[end - 1] and _is_same_title(joined, title):
+                return first, end
+    return start, start
+
+
+def _is_same_title(line: str, title: str) -> bool:
+    """Titles are numbered on the page, in the bookmark, in both or in neither."""
+    if line == title:
+        return True
+    shorter, longer = sorted((line, title), key=len)
+    return (
+        len(shorter) >= _SHORTEST_NUMBERED_TITLE
+        and longer.endswith(shorter)
+        and bool(_NUMBERING.fullmatch(longer.removesuffix(shorter)))
+    )
+
+
+_SHORTEST_NUMBERED_TITLE = 3
+_NUMBERING = re.compile("(?:chapter|section|part|appendix|kapitel|abschnitt|teil|anhang|§)?(?:[0-9]*|[ivxlc]+|[a-z])")
+
+
+def _title_key(text: str) -> str:
+    """What is the same in a title however it is spaced and printed."""
+    return "".join(char for char in unicodedata.normalize("NFKC", text).casefold() if char.isalnum() or char == "§")
+
+
+_UNREAD_ANNOTATIONS = frozenset({pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_POPUP})
+
+
+def _write_annotations(builder: TextBuilder, page: Any, form: Any) -> None:
+    """Write the notes on a page and the fields of its form that are filled in."""
+    for index in range(pdfium_c.FPDFPage_GetAnnotCount(page)):
+        if builder.full:
+            return
+        annotation = pdfium_c.FPDFPage_GetAnnot(page, index)
+        if not annotation:
+            continue
+        try:
+            subtype = pdfium_c.FPDFAnnot_GetSubtype(annotation)
+            if subtype == pdfium_c.FPDF_ANNOT_WIDGET:
+                if form:
+                    builder.line(_filled_field(form, annotation))
+            elif subtype not in _UNREAD_ANNOTATIONS:
+                builder.paragraph(_string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+        finally:
+            pdfium_c.FPDFPage_CloseAnnot(annotation)
+    builder.end_paragraph()
+
+
+def _list_attachments(builder: TextBuilder, document: Any) -> None:
+    count = document.count_attachments()
+    if count > 0:
+        builder.place("attachments")
+        builder.section("Attachments")
+    for index in range(count):
+        attachment = pdfium_c.FPDFDoc_GetAttachment(document, index)
+        if attachment and not builder.full:
+            builder.line(_string(pdfium_c.FPDFAttachment_GetName, attachment))
+
+
+_CHOICES = frozenset({pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON})
+
+
+def _filled_field(form: Any, widget: Any) -> str:
+    """`name: value` of a form field; empty when nothing was filled in."""
+    if pdfium_c.FPDFAnnot_GetFormFieldType(form, widget) in _CHOICES and not pdfium_c.FPDFAnnot_IsChecked(form, widget):
+        return ""
+    value = _string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, widget).strip()
+    if not value:
+        return ""
+    name = _string(pdfium_c.FPDFAnnot_GetFormFieldAlternateName, form, widget) or _string(
+        pdfium_c.FPDFAnnot_GetFormFieldName, form, widget
+    )
+    return f"{name}: {value}" if name else value
+
+
+def _page_label(document: Any, index: int) -> str:
+    return _string(pdfium_c.FPDF_GetPageLabel, document, index).strip()
+
+
+def _metadata(document: Any, key: str) -> str:
+    return _string(pdfium_c.FPDF_GetMetaText, document, key.encode() + b"\0").strip()
+
+
+def _language(document: Any) -> str:
+    return _string(pdfium_c.FPDFCatalog_GetLanguage, document).strip()
+
+
+def _title(document: Any) -> str:
+    title = _metadata(document, "Title")
+    return "" if _PLACEHOLDER.fullmatch(title) else title
+
+
+# Programs put their own name or that of the file where nobody gave a title.
+_PLACEHOLDER = re.compile(
+    r"untitled.*|unbenannt.*|microsoft (?:word|powerpoint|excel) - .*|powerpoint[- ]pr[eä]sentation"
+    r"|(?:document|slide) ?\d+"
+    r"|\S+\.(?:docx?|dvi|html?|indd|odp|ods|odt|pdf|pptx?|ps|qxd|qxp|rtf|tex|txt|xlsx?)",
+    re.IGNORECASE,
+)
+
+
+def _string(read: Callable[..., int], *of: Any) -> str:
+    """A string that pdfium hands out in UTF-16, after telling how many bytes it takes."""
+    size = read(*of, None, 0)
+    buffer = (ctypes.c_ushort * ((size + 1) // 2))()
+    read(*of, buffer, size)
+    return _decode(memoryview(buffer)).rstrip("\0")
+
+
+def _decode(utf16: memoryview) -> str:
+    return utf16.tobytes().decode("utf-16-le", "ignore")
+
+
+_DATE = re.compile(
+    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?\s*(?:Z|([+-])(\d\d)'?(\d\d)?)?",
+    re.ASCII,
+)
+
+
+def _seconds(date: str) -> float | None:
+    """Seconds since the epoch of a PDF date such as `D:20240131235959+01'00'`; without a zone it is taken as UTC."""
+    match = _DATE.match(date)
+    if not match:
+        return None
+    year, month, day, hour, minute, second = (
+        int(part or least) for part, least in zip(match.groups()[:6], (1, 1, 1, 0, 0, 0), strict=True)
+    )
+    sign, hours, minutes = match.groups()[6:]
+    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
+    try:
+        zone = timezone(-offset if sign == "-" else offset) if offset else UTC
+        return datetime(year, month, day, hour, minute, second, tzinfo=zone).timestamp()
+    except (ValueError, OverflowError):  # the 31st of February, a zone of 99 hours
+        return None

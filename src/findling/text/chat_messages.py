@@ -1,0 +1,85 @@
+"""The messages of a chat written down as text, as messengers export it and people paste it.
+
+A message begins on a line with a time and an author, or with an author alone where no line has a time; the lines up to
+the next one belong to it. `[2024-01-02 10:00] Ann: hi`, `2024-01-02T10:00:00Z Ann: hi`, `02.01.24, 10:00 - Ann: hi`,
+`1/2/24, 10:00 AM - Ann: hi`, `[10:00] <ann> hi`, `<ann> hi`, `Ann: hi`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+__all__ = ["Message", "read_messages"]
+
+
+class Message(NamedTuple):
+    """One message up to the start of the next; an undated time lies on the first day of the calendar."""
+
+    start: int
+    end: int
+    author: str
+    time: datetime | None = None
+    dated: bool = False
+
+
+def read_messages(text: str) -> list[Message]:
+    """The messages in order; empty when nothing in the text looks like one. Lines end with `\\n`."""
+    found = list(_TIMED.finditer(text)) or list(_UNTIMED.finditer(text))
+    month_first = _is_month_first(found)
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    messages = []
+    for match, end in zip(found, ends, strict=True):
+        author = " ".join((match["nick"] or match["name"] or "").split())
+        parts = match.groupdict()
+        time = _time(parts, month_first) if parts.get("hour") else None
+        messages.append(Message(match.start(), end, author, time, bool(parts.get("year") or parts.get("third"))))
+    return messages
+
+
+_AUTHOR = r"(?:<[@+%~& ]?(?P<nick>[^<>\n]{1,64})>[ \t]|(?P<name>[^\s:<>\[\]][^:\n<>\[\]]{0,63}):(?=\s|\Z))"
+_DATE = (
+    r"(?:(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})"
+    r"|(?P<first>\d{1,2})(?P<mark>[./-])(?P<second>\d{1,2})[./-](?P<third>\d{4}|\d{2}))"
+)
+_CLOCK = (
+    r"(?P<hour>[01]?\d|2[0-3])[:.](?P<minute>[0-5]\d)(?:[:.][0-5]\d(?:[.,]\d{1,6})?)?"
+    r"(?:[ \u00a0\u202f]?(?P<half>[AaPp])\.?[Mm]\.?)?(?:Z|[+-]\d{2}:?\d{2})?"
+)
+_TIMED = re.compile(
+    rf"^[\u200e\u200f]?[\[(]?(?:{_DATE}(?:T|,?[ \t_]{{1,2}}))?{_CLOCK}[\])]?(?:[ \t]*[-–—][ \t]*|[ \t]+){_AUTHOR}",
+    re.MULTILINE,
+)
+_UNTIMED = re.compile(
+    r"^(?:<[@+%~& ]?(?P<nick>[^<>\n]{1,64})>[ \t]|(?P<name>[^\W_][\w.'’@-]*(?:[ \t][\w.'’@()-]+){0,3}):(?=\s|\Z))",
+    re.MULTILINE,
+)
+
+
+def _is_month_first(found: Sequence[re.Match[str]]) -> bool:
+    """How `1/2/24` is to be read: by a number above twelve somewhere, else by the twelve-hour clock beside slashes."""
+    dates = [parts for parts in (match.groupdict() for match in found) if parts.get("third")]
+    if any(int(parts["first"]) > 12 for parts in dates):
+        return False
+    if any(int(parts["second"]) > 12 for parts in dates):
+        return True
+    return any(parts["mark"] == "/" and parts["half"] for parts in dates)
+
+
+def _time(parts: dict[str, str], month_first: bool) -> datetime | None:
+    hour, half = int(parts["hour"]), (parts["half"] or "").lower()
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    year, month, day = 1, 1, 1
+    if parts["year"]:
+        year, month, day = int(parts["year"]), int(parts["month"]), int(parts["day"])
+    elif parts["third"]:
+        first, second = int(parts["first"]), int(parts["second"])
+        month, day = (first, second) if month_first else (second, first)
+        year = int(parts["third"]) + (2000 if len(parts["third"]) == 2 else 0)
+    try:
+        return datetime(year, month, day, hour, int(parts["minute"]))
+    except ValueError:  # the 31st of June: the message has no time
+        return None

@@ -1,0 +1,207 @@
+"""Documents that break their parsers, and workers that die, cost one file each and never the run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import findling
+from findling.domain.ports import SkippedPath
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds child processes under /proc")
+
+
+def open_engine(root: Path, home: Path, **values: object) -> findling.Engine:
+    settings = findling.Settings().override({"store.home": str(home), **values}, "test")
+    return findling.open(root, settings=settings)
+
+
+def failures(engine: findling.Engine) -> dict[str, SkippedPath]:
+    return {entry.path: entry for entry in engine.failed()}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A page, a note, and room for whatever is to go wrong between them."""
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "a-page.html").write_text("<h1>Lighthouse</h1><p>The keeper counts the ships.</p>")
+    (root / "z-note.txt").write_text("The harbour master counts the boats.")
+    return root
+
+
+def assert_the_rest_is_there(engine: findling.Engine) -> None:
+    assert [hit.path for hit in engine.search("keeper")] == ["a-page.html"]
+    assert [hit.path for hit in engine.search("harbour")] == ["z-note.txt"]
+
+
+def test_a_document_that_takes_too_long_is_given_up(tree: Path, tmp_path: Path) -> None:
+    (tree / "slow.html").write_text("<table>" + "<tr><td>cell<td>cell</tr>" * 800_000 + "</table>")
+    values = {"index.max_seconds": 0.4, "index.max_file_size": 64 << 20}
+    with open_engine(tree, tmp_path / "home", **values) as engine:
+        report = engine.index()
+        assert (report.added, report.failed) == (2, 1)
+        assert failures(engine)["slow.html"].reason == "too-slow"
+        assert "0.4 s" in failures(engine)["slow.html"].detail
+        assert_the_rest_is_there(engine)
+
+
+def test_a_document_that_takes_too_much_memory_is_given_up(tree: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tree / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", b"<w>" + b"<p>x</p>" * 6_000_000 + b"</w>")
+    with open_engine(tree, tmp_path / "home", **{"index.max_memory": 128 << 20}) as engine:
+        assert engine.index().failed == 1
+        assert failures(engine)["bomb.docx"].reason in ("out-of-memory", "crashed")
+        assert_the_rest_is_there(engine)
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(tree: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tree / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", b"<w>" + b" " * (80 << 20) + b"</w>")
+    with open_engine(tree, tmp_path / "home") as engine:
+        assert engine.index().failed == 1
+        assert failures(engine)["bomb.docx"].reason == "damaged"
+        assert_the_rest_is_there(engine)
+
+
+def test_an_xml_bomb_is_refused(tree: Path, tmp_path: Path) -> None:
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    (tree / "bomb.xml").write_text(f'<!DOCTYPE b [<!ENTITY e0 "boom">{entities}]><b>&e11;</b>')
+    with open_engine(tree, tmp_path / "home") as engine:
+        engine.index()
+        assert not [hit for hit in engine.search("boom") if len(hit.lines[0].text) > 10_000]
+        assert_the_rest_is_there(engine)
+
+
+def test_wrong_names_and_damage_are_recorded(tree: Path, tmp_path: Path) -> None:
+    (tree / "cut.pdf").write_bytes(b"%PDF-1.7\n1 0 obj\n<<")
+    (tree / "noise.docx").write_bytes(random.Random(7).randbytes(5000))
+    (tree / "page-by-another-name.doc").write_text(
+        "<html><body><p>Actually a saved page about otters</p></body></html>"
+    )
+    with open_engine(tree, tmp_path / "home") as engine:
+        report = engine.index()
+        assert report.failed == 2
+        assert {path: entry.reason for path, entry in failures(engine).items()} == {
+            "cut.pdf": "damaged",
+            "noise.docx": "damaged",
+        }
+        assert [hit.path for hit in engine.search("otters")] == ["page-by-another-name.doc"]
+        assert engine.index().failed == 2, "a file that was refused stays on the list without being read again"
+        assert_the_rest_is_there(engine)
+
+
+def test_a_newer_extractor_tries_again(tree: Path, tmp_path: Path) -> None:
+    (tree / "cut.pdf").write_bytes(b"%PDF-1.7\n1 0 obj\n<<")
+    with open_engine(tree, tmp_path / "home") as engine:
+        engine.index()
+        looked_at = engine.index()
+        assert (looked_at.updated, looked_at.unchanged, looked_at.bytes_read) == (0, 2, 0)
+        store = engine._files.store
+        store.set_meta("formats", (store.get_meta("formats") or "").replace("pdf:1", "pdf:0"))
+        pages = []
+        again = engine.index(on_progress=lambda event: pages.append(event.path))
+        assert again.failed == 1
+        assert "cut.pdf" in pages and "a-page.html" not in pages
+
+
+NOBODY = 1 << 30
+"""A process number that no system gives."""
+
+
+def children() -> list[int]:
+    """The processes that this one has started."""
+    own = Path(f"/proc/{os.getpid()}/task")
+    return [int(pid) for task in own.iterdir() for pid in (task / "children").read_text().split()] or [NOBODY]
+
+
+def test_killed_workers_lose_no_text_file(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    words = ["".join(random.Random(n).choices("abcdefghij", k=7)) for n in range(5000)]
+    for number in range(400):
+        chance = random.Random(number)
+        (root / f"{number:03}.txt").write_text(f"mark{number} " + " ".join(chance.choices(words, k=3000)))
+    killed, stop = [], threading.Event()
+
+    def kill_now_and_then() -> None:
+        # Two kills at most: a third in a row before the new worker has begun would be a system that allows none.
+        while len(killed) < 2 and not stop.wait(0.2):
+            with contextlib.suppress(OSError):
+                pid = children()[0]
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    with open_engine(root, tmp_path / "home", **{"index.workers": 2}) as engine:
+        thread = threading.Thread(target=kill_now_and_then)
+        thread.start()
+        try:
+            report = engine.index()
+        finally:
+            stop.set()
+            thread.join()
+        crashed = {entry.path for entry in engine.failed()}
+        assert killed, "some worker must have been there to be killed"
+        assert report.added + len(crashed) == 400
+        assert all(entry.reason == "crashed" and "SIGKILL" in entry.detail for entry in engine.failed())
+        assert engine.search("mark7").hits or "007.txt" in crashed
+
+
+SLOW_RUN = """
+import sys, findling
+settings = findling.Settings().override({"store.home": sys.argv[2]}, "test")
+with findling.open(sys.argv[1], settings=settings) as engine:
+    print("ready", flush=True)
+    engine.index(on_progress=lambda event: print(event.done, flush=True))
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGINT])
+def test_no_worker_outlives_its_parent(tmp_path: Path, kind: signal.Signals) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    for number in range(600):
+        (root / f"{number}.html").write_text(f"<p>page {number}</p>" + "<p>words and words</p>" * 3000)
+    run = subprocess.Popen(
+        [sys.executable, "-c", SLOW_RUN, str(root), str(tmp_path / "home")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert run.stdout
+    while run.stdout.readline().strip() not in ("5", ""):
+        pass
+    workers = [
+        int(pid) for task in Path(f"/proc/{run.pid}/task").iterdir() for pid in (task / "children").read_text().split()
+    ]
+    assert workers
+    run.send_signal(kind)
+    run.stdout.close()
+    assert run.wait(60) != 0
+    deadline = time.monotonic() + 30
+    while any(is_running(pid) for pid in workers):
+        assert time.monotonic() < deadline, "a worker is still there"
+        time.sleep(0.05)
+    with open_engine(root, tmp_path / "home") as engine:
+        engine.index()
+        assert engine.search("page 599").hits
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: commands, settings, errors, skip reasons, library, JSON, modules.
+"""Write docs/reference from the code: commands, settings, errors, skip reasons, formats, library, JSON, modules.
 
 `python docs/generate.py` writes the pages; `--check` writes nothing and exits with 1 when a page differs from the code.
 """
@@ -20,6 +20,7 @@ from findling.service.setting_files import PROJECT_FILE
 from findling.service.settings import ENVIRONMENT, SETTINGS, Setting
 from findling.sources import file_types
 from findling.sources.discovery import REASONS
+from findling.sources.extraction.table import FORMATS
 
 __all__ = ["PAGES", "main"]
 
@@ -255,11 +256,44 @@ def _reason(meaning: Meaning) -> str | None:
     return meaning.reason if isinstance(meaning, file_types.Exclusion) else None
 
 
+# Formats
+
+
+def formats_page() -> Iterator[str]:
+    """What is read of every format besides plain text, and how a hit says where it stands."""
+    yield "# Formats"
+    yield ""
+    yield "Text, code, markdown and configuration files are read as they are, and hits in them have line numbers. These"
+    yield "formats are read by an extractor each. What a document says about itself, its title, author, language and"
+    yield "times, goes into its resource. An extractor is chosen by content where the content is clear, by name otherwise:"
+    yield "a page saved as `.doc` is read as a page."
+    yield ""
+    rows = (
+        (format_.title, _extensions(lang), format_.gives, format_.places or "–") for lang, format_ in FORMATS.items()
+    )
+    yield from table(("format", "files", "what is read", "a hit says"), sorted(rows))
+    yield ""
+    yield "All but the formats of plain text are parsed in worker processes that have limits of time and memory:"
+    yield "`index.max_seconds`, `index.max_memory`, `index.max_document_size`, `index.max_text` in"
+    yield "[Settings](settings.md). What cannot be read is listed with its [reason](skip-reasons.md) by"
+    yield "`findling status --failed`, and tried again when the file changes or a later version of findling reads the"
+    yield "format in another way."
+
+
+def _extensions(lang: str) -> str:
+    return codes(extension for extension, type_ in sorted(file_types.EXTENSIONS.items()) if _is_of(type_, lang))
+
+
+def _is_of(type_: file_types.FileType | file_types.Exclusion, lang: str) -> bool:
+    return isinstance(type_, file_types.FileType) and type_.lang == lang
+
+
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "commands.md": commands_page,
     "settings.md": settings_page,
     "errors.md": errors_page,
     "skip-reasons.md": skip_reasons_page,
+    "formats.md": formats_page,
     "library.md": library_page,
     "json.md": json_page,
     "modules.md": modules_page,

@@ -47,6 +47,21 @@ class IndexOptions(NamedTuple):
         """What every document depends on besides its file."""
         return f"{_DOCUMENTS}|{'|'.join(map(str, self.plan))}|{self.max_text}"
 
+    @property
+    def limits(self) -> str:
+        """What reading a document may cost."""
+        return f"{self.max_seconds:g} s, {self.max_memory} bytes"
+
+    @property
+    def circumstances(self) -> dict[str, str]:
+        """What an index depends on besides the files, as it is kept with the index."""
+        return {
+            "rules": repr(self.rules),
+            "made_by": self.made_by,
+            "formats": versions(),
+            "limits": self.limits,
+        }
+
 
 def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
     """Whether certainly nothing has changed since the last survey: the question every search asks first.
@@ -55,8 +70,7 @@ def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
     name in it comes or goes; so must files that were left out for what they hold. It costs less than half of a
     survey; False only means that a survey has to tell.
     """
-    made = {"rules": repr(options.rules), "made_by": options.made_by, "formats": versions()}
-    if any(store.get_meta(key) != value for key, value in made.items()):
+    if any(store.get_meta(key) != value for key, value in options.circumstances.items()):
         return False
     base = f"{root}/"
     stat = os.stat
@@ -78,9 +92,8 @@ def remember(store: TruthStore, found: Survey, skipped: list[SkippedPath], optio
     refused = {entry.path: NEVER if entry.reason == "unreadable" else entry.mtime_ns for entry in skipped}
     store.set_skipped(skipped)
     store.set_folders({**found.folders, **{path: mtime_ns for path, mtime_ns in refused.items() if mtime_ns}})
-    store.set_meta("rules", repr(options.rules))
-    store.set_meta("made_by", options.made_by)
-    store.set_meta("formats", versions())
+    for key, value in options.circumstances.items():
+        store.set_meta(key, value)
 
 
 def mtime_ns_of(path: str) -> int:

@@ -19,6 +19,8 @@ __all__ = ["Survey", "survey"]
 
 _HELD_BACK_BY_SIZE = ("empty", "too-large")
 
+_BEYOND_LIMITS = ("out-of-memory", "too-slow")
+
 _UNKNOWN = Fingerprint(0, NEVER)
 """The fingerprint of a file that has to be read again, whatever it holds."""
 
@@ -49,6 +51,8 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, only: str = "")
     """
     known = store.fingerprints()
     refused = store.refusals()
+    if store.get_meta("limits") != options.limits:
+        refused = {path: refusal for path, refusal in refused.items() if refusal.reason not in _BEYOND_LIMITS}
     outdated = _outdated_formats(store)
     if store.get_meta("made_by") != options.made_by:
         known, refused = dict.fromkeys(known, _UNKNOWN), {}

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
 from findling.domain.resources import Piece
 from findling.text.code_grammars import CODE_LANGS, Grammar, grammar_of
+from findling.text.syntax import Definition, definitions
 from findling.text.windows import trim, windows
 
 __all__ = ["CODE_LANGS", "chunk_code"]
 
 
-def chunk_code(text: str, lang: str, size: int) -> list[Piece]:
-    """Pieces that end where definitions begin; the heading path holds the enclosing scopes and what a piece defines."""
+def chunk_code(text: str, lang: str, size: int, syntax: bool = True) -> list[Piece]:
+    """Pieces that end where definitions begin; the heading path holds the enclosing scopes and what a piece defines.
+
+    With `syntax` the definitions of a text that has to be cut come from its syntax tree, where that is to be had.
+    """
     grammar = grammar_of(lang)
-    # The pattern runs over one more character: a match begins where its line does, its signature one too late.
-    found = [(match.start(), match.start(1), match.end(1)) for match in grammar.definition.finditer("\n" + text)]
-    code = _Code(text, size, grammar, found, [first - line - 1 for line, first, _ in found])
-    if len(text) > size:
-        return _split(code, _Stretch(0, len(text), 0, len(found)), (), depth=0)
-    start, end = trim(text, 0, len(text))
-    outermost = min(code.indents, default=0)
-    names = [index for index, indent in enumerate(code.indents) if indent == outermost]
-    return [Piece(start, end, _heading(code, (), names))] if start < end else []
+    if len(text) <= size:
+        start, end = trim(text, 0, len(text))
+        code = _Code(text, size, grammar, _definition_lines(text, grammar))
+        names = [definition for definition in code.definitions if definition.level == 0]
+        return [Piece(start, end, _heading(code, (), names))] if start < end else []
+    found = definitions(text, lang) if syntax else None
+    code = _Code(text, size, grammar, _definition_lines(text, grammar) if found is None else found)
+    return _split(code, _Stretch(0, len(text), 0, len(code.definitions)), (), depth=0)
 
 
 _MAX_DEPTH = 4
@@ -37,15 +39,17 @@ _MAX_STEP = 80
 
 _DECORATOR_MARKS = ("@", "#[", "[")
 
+_CLOSING = re.compile(r"(?:\s++|[)\]}>;,]|(?:end\w*+|fi|done|esac)\b|[#@](?:end|else)\w*+|(?://|--)[^\n]*+)*+")
+"""What may stand between a definition and the end of the one around it without being worth a piece of its own."""
+
 
 class _Code(NamedTuple):
-    """The text and its definitions in order: (start of the line, start and end of the signature, shifted by one)."""
+    """The text and its definitions in order."""
 
     text: str
     size: int
     grammar: Grammar
-    definitions: list[tuple[int, int, int]]
-    indents: list[int]
+    definitions: list[Definition]
 
 
 class _Stretch(NamedTuple):
@@ -57,69 +61,109 @@ class _Stretch(NamedTuple):
     last: int
 
 
+def _definition_lines(text: str, grammar: Grammar) -> list[Definition]:
+    """Definitions by the look of their first line; deeper indentation means a deeper level, the ends are unknown."""
+    found = []
+    around: list[int] = []
+    # The pattern runs over one more character: a match begins where its line does, its signature one too late.
+    for match in grammar.definition.finditer("\n" + text):
+        line = match.start()
+        first, last = match.span(1)
+        indent = first - line - 1
+        while around and around[-1] >= indent:
+            around.pop()
+        found.append(Definition(line, first - 1, last - 1, -1, len(around)))
+        around.append(indent)
+    return found
+
+
 def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:
     """Pieces of a stretch that is too large for one, cut at the outermost definitions in it."""
-    text, definitions = code.text, code.definitions
-    start, end, first, last = stretch
-    if first == last or depth == _MAX_DEPTH:
-        return _windows(code, start, end, scope)
-    indents = code.indents[first:last]
-    level = min(indents)
-    members = [index for index, indent in enumerate(indents, first) if indent == level]
-    # Most definitions stand below an empty line: nothing is attached and no line above has to be looked at.
-    bounds = [
-        line if text[(line := definitions[index][0]) - 2] == "\n" else _attached_start(code, index, line)
-        for index in members
-    ]
-    members.append(last)
-    bounds.append(end)
+    if stretch.first == stretch.last or depth == _MAX_DEPTH:
+        return _windows(code, stretch.start, stretch.end, scope)
     pieces: list[Piece] = []
-    if _stands_alone(bounds[0] - start, bounds[1] - bounds[0], code.size):
-        pieces += _windows(code, start, bounds[0], scope)
-    else:
-        bounds[0] = start
+    parts = _parts(code, stretch)
+    if parts[0].first == parts[0].last:
+        pieces += _windows(code, parts[0].start, parts[0].end, scope)
+        del parts[0]
     position = 0
-    while bounds[position] < end:
-        following = bisect_right(bounds, bounds[position] + code.size, position) - 1
+    while position < len(parts):
+        start = parts[position].start
+        following = position
+        while following < len(parts) and parts[following].end - start <= code.size:
+            following += 1
         if following > position:
-            span = trim(text, bounds[position], bounds[following])
-            pieces.append(Piece(*span, _heading(code, scope, members[position:following])))
+            names = (code.definitions[part.first] for part in parts[position:following] if part.first < part.last)
+            pieces += _piece(code, start, parts[following - 1].end, _heading(code, scope, names))
         else:
             following = position + 1
-            inner = _Stretch(bounds[position], bounds[following], members[position] + 1, members[following])
-            pieces += _split_definition(code, members[position], inner, scope, depth + 1)
+            pieces += _split_part(code, parts[position], scope, depth + 1)
         position = following
     return pieces
 
 
-def _split_definition(code: _Code, index: int, inner: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:
-    """Pieces of one definition that is too large, and of the statements that follow it on its own level."""
-    inner_scope = _heading(code, scope, (index,))
-    last_signature_end = code.definitions[inner.last - 1][2] - 1
-    after = _statements_after(code.indents[index]).search(code.text, last_signature_end, inner.end)
-    if not after:
-        return _split(code, inner, inner_scope, depth)
-    end = after.start() + 2
-    body = _split(code, inner._replace(end=end), inner_scope, depth)
-    return body + _windows(code, end, inner.end, scope)
+def _parts(code: _Code, stretch: _Stretch) -> list[_Stretch]:
+    """The outermost definitions with what is attached to them, and what stands between them and is worth a part."""
+    level = code.definitions[stretch.first].level
+    members = [index for index in range(stretch.first, stretch.last) if code.definitions[index].level == level]
+    parts: list[_Stretch] = []
+    reached = stretch.start
+    for index, following in zip(members, [*members[1:], stretch.last], strict=True):
+        start = max(reached, _attached_start(code, index))
+        above = _attached_start(code, following) if following < stretch.last else stretch.end
+        end = _definition_end(code, index, max(start, above))
+        if _stands_alone(start - reached, end - start, code.size):
+            parts.append(_Stretch(reached, start, index, index))
+            reached = start
+        parts.append(_Stretch(reached, end, index, following))
+        reached = end
+    if reached < stretch.end:
+        parts.append(_Stretch(reached, stretch.end, stretch.last, stretch.last))
+    return parts
+
+
+def _definition_end(code: _Code, index: int, limit: int) -> int:
+    """Where a definition ends: at the limit unless something that is worth a part stands before it."""
+    end = code.definitions[index].end
+    return end if 0 <= end < limit and not _CLOSING.fullmatch(code.text, end, limit) else limit
+
+
+def _split_part(code: _Code, part: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:
+    """Pieces of one part that is too large, and of the statements that follow a definition on its own level."""
+    if part.first == part.last:
+        return _windows(code, part.start, part.end, scope)
+    definition = code.definitions[part.first]
+    inner_scope = _heading(code, scope, (definition,))
+    inner = part._replace(first=part.first + 1)
+    end = part.end
+    if definition.end < 0:
+        indent = definition.signature_start - definition.start
+        last_signature_end = code.definitions[part.last - 1].signature_end
+        after = _statements_after(indent).search(code.text, last_signature_end, end)
+        end = after.start() + 2 if after else end
+    return _split(code, inner._replace(end=end), inner_scope, depth) + _windows(code, end, part.end, scope)
 
 
 def _stands_alone(head: int, first: int, size: int) -> bool:
-    """Whether what stands above the first definition is a piece: not when it is small and can go along with that."""
-    return head >= size // 4 or head + first > size >= first
+    """Whether what stands above a definition is a part: not when it is small and can go along with that."""
+    return head >= max(1, size // 4) or head + first > size >= first
 
 
 def _windows(code: _Code, start: int, end: int, scope: tuple[str, ...]) -> list[Piece]:
     return [Piece(*span, scope) for span in windows(code.text, start, end, code.size)]
 
 
-def _heading(code: _Code, scope: tuple[str, ...], names: Sequence[int]) -> tuple[str, ...]:
+def _piece(code: _Code, start: int, end: int, heading: tuple[str, ...]) -> list[Piece]:
+    start, end = trim(code.text, start, end)
+    return [Piece(start, end, heading)] if start < end else []
+
+
+def _heading(code: _Code, scope: tuple[str, ...], names: Iterable[Definition]) -> tuple[str, ...]:
     """The scope and, as one more step, as many signatures as fit."""
     step = ""
-    for index in names:
-        _, first, last = code.definitions[index]
-        signature = code.text[first - 1 : last - 1].rstrip()
-        if "  " in signature or "\t" in signature:
+    for _, first, last, _, _ in names:
+        signature = code.text[first:last].rstrip()
+        if "  " in signature or "\t" in signature or "\n" in signature:
             signature = " ".join(signature.split())
         longer = f"{step}, {signature}" if step else signature
         if len(longer) >= _MAX_STEP:
@@ -135,12 +179,17 @@ def _statements_after(indent: int) -> re.Pattern[str]:
     return re.compile(rf"\n\n(?:{margin}(?:#|//)[^\n]*+\n)*+{margin}(?=[^\W\d]|[@\"'(\[])(?!\w++:\n)")
 
 
-def _attached_start(code: _Code, index: int, start: int) -> int:
+def _attached_start(code: _Code, index: int) -> int:
     """Where the decorators, attributes and comments directly above a definition begin."""
-    floor = code.definitions[index - 1][0] + 1 if index else 0
+    text = code.text
+    start = code.definitions[index].start
+    # Most definitions stand below an empty line: nothing is attached and no line above has to be looked at.
+    if start < 2 or text[start - 2] == "\n":
+        return start
+    floor = code.definitions[index - 1].start + 1 if index else 0
     while start > floor:
-        above = code.text.rfind("\n", floor, start - 1) + 1
-        line = code.text[above : start - 1]
+        above = text.rfind("\n", floor, start - 1) + 1
+        line = text[above : start - 1]
         bare = line.strip()
         if not bare or (above == 0 and floor > 0):
             break

@@ -30,7 +30,7 @@ def survives_damage() -> Callable[[Callable[[Source], Extracted], bytes, str], N
 
 def survive_damage(extract: Callable[[Source], Extracted], sample: bytes, name: str) -> None:
     chance = random.Random(name)
-    outcomes = set()
+    texts = 0
     for case in range(400):
         damaged = bytearray(sample)
         for _ in range(1 + case % 12):
@@ -41,11 +41,10 @@ def survive_damage(extract: Callable[[Source], Extracted], sample: bytes, name: 
             extracted = extract(Source(bytes(damaged), name, limit=20_000))
         except UnreadableError as error:
             assert error.reason in {"damaged", "encrypted", "no-text", "unsupported"}
-            outcomes.add("refused")
         else:
             assert len(extracted.text) <= 20_000
-            outcomes.add("read")
-    assert outcomes == {"read", "refused"}
+            texts += 1
+    assert texts > 40  # most damage leaves something to read
 
 
 def write_compound_file(streams: Mapping[str, bytes]) -> bytes:

@@ -302,14 +302,13 @@ def test_parts_nested_beyond_reason_are_refused_or_cut() -> None:
         assert extracted.title == "deep"
 
 
-def test_damage(survives_damage: Callable[[Callable[[Source], Extracted], bytes, str], None]) -> None:
+@pytest.mark.parametrize("name", ["mail.eml", "inbox.mbox"])
+def test_damage(survives_damage: Callable[[Callable[[Source], Extracted], bytes, str], None], name: str) -> None:
     message = mail("Grüße")
     message.add_alternative("<p>Rich</p>", subtype="html")
     message.add_attachment("a,b\n1,2\n", subtype="csv", filename="data.csv")
     message.add_attachment(mail("Original", "The text."))
-    sample = b"From a Tue Mar  3 10:20:30 2020\n" + message.as_bytes()
-
-    def extract_or_refuse_empty(source: Source) -> Extracted:
-        return extract(source._replace(data=source.data[4:] if len(source.data) > 400 else b""))
-
-    survives_damage(extract_or_refuse_empty, sample, "mail.eml")
+    sample = message.as_bytes()
+    if name.endswith(".mbox"):
+        sample = b"".join(b"From a Tue Mar  3 10:20:30 2020\n" + sample + b"\n\n" for _ in range(2))
+    survives_damage(extract, sample, name)

@@ -22,13 +22,14 @@ __all__ = ["decode_html", "extract"]
 def extract(source: Source) -> Extracted:
     """The text of an HTML page. Raises `UnreadableError` when it has none."""
     markup = with_line_marks(_LINE_END.sub("\n", decode_html(source.data)))
+    last_line = markup.count("\n") + 1
     builder = TextBuilder(source.limit)
     if _nests_too_deep(markup):
-        write_html(markup, builder)
+        write_html(markup, builder, last_line)
         return builder.extracted()
     page = LexborHTMLParser(markup)
     about = _metadata(page)
-    write_html(_main_markup(page, markup) or _markup(LexborHTMLParser(markup)), builder)
+    write_html(_main_markup(page, markup) or _markup(LexborHTMLParser(markup)), builder, last_line)
     body = builder.extracted()
     title = about["title"] or next((heading.title for heading in body.headings if heading.level == 1), "")
     if not body.text:

@@ -19,9 +19,9 @@ def extract(source: Source) -> Extracted:
     data = source.data.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not data:
         raise UnreadableError("no-text", "an empty mail")
-    if not _HEADER.match(data):
-        _refuse_binary(data)
     if not data.startswith(b"From "):
+        if not _HEADER.match(data):
+            _refuse_binary(data)
         return message_extracted(read_message(data), source)
     mails = _split(data)
     first = next(mails)
@@ -31,7 +31,7 @@ def extract(source: Source) -> Extracted:
     return _extract_folder(source, chain([first], [] if second is None else [second], mails))
 
 
-_HEADER = re.compile(rb"[!-9;-~]+[ \t]*:|From ")
+_HEADER = re.compile(rb"[!-9;-~]+[ \t]*:")
 
 
 def _refuse_binary(data: bytes) -> None:
@@ -55,7 +55,10 @@ def _extract_folder(source: Source, mails: Iterable[bytes]) -> Extracted:
             builder.paragraph(f"{label.capitalize()} was not read: {error}")
             continue
         write_message(builder, message, source, label)
-    return builder.extracted()
+    extracted = builder.extracted()
+    if not extracted.text:
+        raise UnreadableError("no-text", "no mail in it holds text")
+    return extracted
 
 
 def _unquoted(mail: bytes) -> bytes:
@@ -82,7 +85,7 @@ _MAIL_HEADER = re.compile(
     rb"|status|subject|to|x-[a-z0-9-]+):",
     re.MULTILINE | re.IGNORECASE,
 )
-_LONGEST_HEADERS = 1 << 15
+_LONGEST_HEADERS = 1024  # enough to find one that every mail has
 
 
 def _begins_a_mail(data: bytes, separator: re.Match[bytes]) -> bool:

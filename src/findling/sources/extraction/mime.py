@@ -110,7 +110,7 @@ def _header(part: Part, name: str) -> str:
 
 
 def _decoded_words(value: str) -> str:
-    if "=?" not in value:
+    if "=?" not in value or len(value) > _LONGEST_ENCODED:
         return value
     try:
         words = decode_header(_FOLD.sub(" ", value))
@@ -119,6 +119,7 @@ def _decoded_words(value: str) -> str:
     return "".join(word if isinstance(word, str) else decode_text(word, charset or "utf-8") for word, charset in words)
 
 
+_LONGEST_ENCODED = 1 << 17  # the time to decode one grows with the square of its length
 _FOLD = re.compile(r"\r?\n[ \t]+")
 
 

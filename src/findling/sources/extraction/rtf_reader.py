@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -120,6 +119,20 @@ class _Group:
     in_table: bool = False
     number: int = 0  # of the font or style that is being described
 
+    def copy(self) -> _Group:
+        """A tenth of the time of `copy.copy`, and there are as many groups as words."""
+        return _Group(
+            self.flow,
+            self.place,
+            self.code_page,
+            self.fallback_length,
+            self.hidden,
+            self.rtf_only,
+            self.level,
+            self.in_table,
+            self.number,
+        )
+
 
 class _Reader:
     def __init__(self, limit: int) -> None:
@@ -142,7 +155,7 @@ class _Reader:
         self._flush()
         self.to_skip = 0
         if len(self.groups) < _DEEPEST:
-            self.groups.append(copy.copy(self.group))
+            self.groups.append(self.group.copy())
 
     def close(self) -> None:
         self._flush()
@@ -171,6 +184,9 @@ class _Reader:
 
     def word(self, word: str, number: int | None) -> None:
         flagged, self.is_flagged = self.is_flagged, False
+        if word not in _MEANINGFUL and not flagged:  # most words are about looks
+            self.to_skip = 0
+            return
         self._flush()
         if word == "u":
             self._unicode(number or 0)
@@ -304,8 +320,12 @@ class _Reader:
             self.room -= len(text)
 
 
-_WORDS_EVERYWHERE = {"uc", "f", *SYMBOLS}
 _DEFAULT_CODE_PAGES = {"ansicpg": 0, "mac": 10000, "pc": 437, "pca": 850}
+_MEANINGFUL = frozenset(
+    "cell cpg deleted f fcharset fonttbl fromhtml htmlrtf info intbl nestcell nestrow outlinelevel page par pard plain"
+    " row s sect stylesheet u uc ud v".split()
+).union(_DEFAULT_CODE_PAGES, ASIDES, INFO_TEXTS, INFO_TIMES, SKIPPED_DESTINATIONS, SYMBOLS, TIME_UNITS)
+_WORDS_EVERYWHERE = {"uc", "f", *SYMBOLS}
 
 
 def _level(outline_level: int) -> int:

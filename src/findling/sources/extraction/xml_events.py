@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from html import unescape
 from xml.parsers import expat
@@ -60,13 +61,13 @@ def read_elements(document: str, receive: Receiver) -> None:
     parser.CommentHandler = lambda text: stream.comment(text, parser.CurrentLineNumber)
     parser.SkippedEntityHandler = on_entity
     parser.EntityDeclHandler = _check_entity
-    try:
-        parser.Parse(data, True)
-    except expat.ExpatError:
-        _read_broken(data, parser.ErrorByteIndex, stream)
-    except StopReadingError:
-        return
-    stream.finish()
+    with suppress(StopReadingError):
+        try:
+            parser.Parse(data, True)
+        except expat.ExpatError:
+            parser.buffer_text = False  # which hands over the text before the error
+            _read_broken(data, parser.ErrorByteIndex, stream)
+        stream.finish()
 
 
 _MAX_GROWTH = 1 << 20
@@ -145,21 +146,20 @@ class _Stream:
         self._open.append(Element(name.rpartition(":")[2], attributes, line))
 
     def end(self, name: str = "") -> None:
-        """End the innermost element; a tag of broken XML that ends none of that name ends nothing."""
+        """End the innermost element; in broken XML, also those around it up to the one that is named."""
         if self._inline_depth:
             self._inline_depth -= 1
             return
         local_name = name.rpartition(":")[2]
-        if not self._open or (name and all(element.name != local_name for element in self._open[-_MAX_AROUND:])):
-            return
-        while True:
-            element = self._open.pop()
+        ends_other = any(element.name == local_name for element in self._open[-_MAX_AROUND:])
+        while self._open:
             self._hand_over_waiting()
+            element = self._open.pop()
             if element.has_words and not element.attributes:
                 self._waiting = element
             elif element.parts or element.attributes:
                 self._receive(element, self._open[-_MAX_AROUND:])
-            if not name or element.name == local_name:
+            if not ends_other or element.name == local_name:
                 return
 
     def text(self, text: str, last_line: int) -> None:
@@ -172,6 +172,8 @@ class _Stream:
         current = self._open[-1]
         if not current.has_words:
             if not text or text.isspace():
+                if self._waiting:
+                    self._waiting.parts.append(text)
                 return
             if not current.parts:
                 current.line = last_line - text.lstrip().count("\n")

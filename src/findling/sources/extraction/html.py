@@ -21,8 +21,9 @@ __all__ = ["decode_html", "extract"]
 
 def extract(source: Source) -> Extracted:
     """The text of an HTML page. Raises `UnreadableError` when it has none."""
-    markup = with_line_marks(_LINE_END.sub("\n", decode_html(source.data)))
-    last_line = markup.count("\n") + 1
+    text = _LINE_END.sub("\n", decode_html(source.data))
+    last_line = text.count("\n") + 1
+    markup = with_line_marks(text)
     builder = TextBuilder(source.limit)
     if _nests_too_deep(markup):
         write_html(markup, builder, last_line)

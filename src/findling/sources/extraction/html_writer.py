@@ -170,8 +170,6 @@ class HtmlWriter:
         first_line = self._line
         if "\n" in text:
             self._line += text.count("\n")
-            if text.isspace():
-                return first_line, ""
             first_line += text.count("\n", 0, len(text) - len(text.lstrip()))
         if "&" in text:
             text = unescape(text)
@@ -181,7 +179,12 @@ class HtmlWriter:
         return first_line, "\n".join(filter(None, (" ".join(part.split()) for part in text.split(_BREAK))))
 
     def _flush(self) -> None:
-        if not self.run:
+        run = self.run
+        if not run:
+            return
+        if len(run) == 1 and run[0].isspace():  # every second one: the line end between two blocks
+            self._line += run[0].count("\n")
+            run.clear()
             return
         line, text = self._take_run()
         if not text:

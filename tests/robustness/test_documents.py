@@ -137,7 +137,8 @@ def test_killed_workers_lose_no_text_file(tmp_path: Path) -> None:
     for number in range(400):
         chance = random.Random(number)
         (root / f"{number:03}.txt").write_text(f"mark{number} " + " ".join(chance.choices(words, k=3000)))
-    killed, stop = [], threading.Event()
+    killed: list[int] = []
+    stop = threading.Event()
 
     def kill_now_and_then() -> None:
         # Two kills at most: a third in a row before the new worker has begun would be a system that allows none.

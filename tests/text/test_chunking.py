@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from findling.text.chunk_plan import ChunkPlan
 from findling.text.chunking import chunk_text
 from findling.text.code_grammars import CODE_LANGS
 from findling.text.outlines import OUTLINES
@@ -38,7 +39,7 @@ texts = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=8)), max
 @example(text="long_word\n #+begin\n", lang="text", size=8)
 @settings(max_examples=800, deadline=None)
 def test_pieces_hold_every_visible_character_once_in_order(text: str, lang: str, size: int) -> None:
-    pieces = chunk_text(text, lang, size)
+    pieces = chunk_text(text, lang, ChunkPlan(size=size))
     reached = 0
     for piece in pieces:
         gap, body = text[reached : piece.start], text[piece.start : piece.end]
@@ -56,7 +57,7 @@ def test_pieces_hold_every_visible_character_once_in_order(text: str, lang: str,
 @given(text=texts, lang=st.sampled_from(LANGS), size=st.integers(1, 120))
 @settings(max_examples=500, deadline=None)
 def test_pieces_stay_below_the_ceiling(text: str, lang: str, size: int) -> None:
-    for piece in chunk_text(text, lang, size):
+    for piece in chunk_text(text, lang, ChunkPlan(size=size)):
         length = piece.end - piece.start
         if lang not in OUTLINES:
             assert length <= size
@@ -67,14 +68,14 @@ def test_pieces_stay_below_the_ceiling(text: str, lang: str, size: int) -> None:
 
 @given(text=st.text(), lang=st.sampled_from(LANGS))
 def test_any_text_is_cut_without_complaint(text: str, lang: str) -> None:
-    covered = "".join(text[piece.start : piece.end] for piece in chunk_text(text, lang, 10))
+    covered = "".join(text[piece.start : piece.end] for piece in chunk_text(text, lang, ChunkPlan(size=10)))
     assert "".join(covered.split()) == "".join(text.split())
 
 
 @given(text=texts, lang=st.sampled_from(LANGS))
 @settings(deadline=None)
 def test_headings_are_short_and_never_empty(text: str, lang: str) -> None:
-    for piece in chunk_text(text, lang, 60):
+    for piece in chunk_text(text, lang, ChunkPlan(size=60)):
         assert all(0 < len(step) <= 120 and step == " ".join(step.split()) for step in piece.heading)
         assert lang in OUTLINES or all(len(step) <= 80 for step in piece.heading)
 
@@ -93,12 +94,14 @@ SOURCE = (
 
 @pytest.mark.parametrize("lang", ["markdown", "rst", "python", "javascript", "text"])
 def test_carriage_returns_cut_at_the_same_places(lang: str) -> None:
-    assert chunk_text(SOURCE.replace("\n", "\r"), lang, 60) == chunk_text(SOURCE, lang, 60)
+    assert chunk_text(SOURCE.replace("\n", "\r"), lang, ChunkPlan(size=60)) == chunk_text(
+        SOURCE, lang, ChunkPlan(size=60)
+    )
 
 
 def test_windows_line_breaks_in_sections() -> None:
     text = "---\r\na: 1\r\n---\r\n\r\nOne\r\n===\r\n\r\n```\r\n# no\r\n```\r\n\r\n## Two ##\r\n\r\nMore words.\r\n"
-    pieces = chunk_text(text, "markdown", 40)
+    pieces = chunk_text(text, "markdown", ChunkPlan(size=40))
     assert [(text[piece.start : piece.end], piece.heading) for piece in pieces] == [
         ("---\r\na: 1\r\n---", ()),
         ("One\r\n===\r\n\r\n```\r\n# no\r\n```", ("One",)),
@@ -109,9 +112,9 @@ def test_windows_line_breaks_in_sections() -> None:
 def test_windows_line_breaks_in_code_and_paragraphs() -> None:
     text = "x = 1\r\n\r\n\r\n@decorator\r\ndef first(a):\r\n    return 1\r\n\r\n\r\nclass Second:\r\n    third = 3\r\n"
     first, second = "@decorator\r\ndef first(a):\r\n    return 1", "class Second:\r\n    third = 3"
-    pieces = chunk_text(text, "python", 48)
+    pieces = chunk_text(text, "python", ChunkPlan(size=48))
     assert [text[piece.start : piece.end] for piece in pieces] == ["x = 1", first, second]
-    assert [text[piece.start : piece.end] for piece in chunk_text(text, "text", 60)] == [
+    assert [text[piece.start : piece.end] for piece in chunk_text(text, "text", ChunkPlan(size=60))] == [
         f"x = 1\r\n\r\n\r\n{first}",
         second,
     ]
@@ -119,16 +122,16 @@ def test_windows_line_breaks_in_code_and_paragraphs() -> None:
 
 def test_only_real_line_breaks_end_a_line() -> None:
     text = "a\x0b# not a heading\x0cb\u2028# neither\n\n# Title\n\ntext"
-    assert [piece.heading for piece in chunk_text(text, "markdown", 40)] == [(), ("Title",)]
+    assert [piece.heading for piece in chunk_text(text, "markdown", ChunkPlan(size=40))] == [(), ("Title",)]
 
 
 def test_deep_nesting_ends_in_plain_windows() -> None:
     text = "".join(f"{' ' * depth}def f{depth}():\n" for depth in range(1500))
-    pieces = chunk_text(text, "python", 100)
+    pieces = chunk_text(text, "python", ChunkPlan(size=100))
     assert max(len(piece.heading) for piece in pieces) == 4
     assert text[pieces[-1].start : pieces[-1].end].endswith("def f1499():")
 
 
 def test_a_size_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="positive"):
-        chunk_text("x", "text", 0)
+        chunk_text("x", "text", ChunkPlan(size=0))

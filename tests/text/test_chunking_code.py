@@ -6,13 +6,13 @@ import textwrap
 
 import pytest
 
-from findling.text.chunking import chunk_text
+from findling.text.code_chunks import chunk_code
 from findling.text.code_grammars import CODE_LANGS, grammar_of
 
 
 def parts(source: str, lang: str, size: int) -> list[tuple[tuple[str, ...], str]]:
     text = textwrap.dedent(source).lstrip("\n")
-    return [(piece.heading, text[piece.start : piece.end]) for piece in chunk_text(text, lang, size)]
+    return [(piece.heading, text[piece.start : piece.end]) for piece in chunk_code(text, lang, size)]
 
 
 def headings(source: str, lang: str, size: int) -> list[tuple[str, ...]]:
@@ -367,7 +367,7 @@ C = """
 
 
 def test_c() -> None:
-    assert headings(C, "c", 130) == [("struct point",), ("add",), ("int main",)]
+    assert headings(C, "c", 130) == [("struct point",), ("static int add",), ("int main",)]
     assert parts(C, "c", 130)[1][1].startswith("/* Adds\n   two numbers. */\nstatic int\nadd(int a,")
 
 
@@ -471,5 +471,5 @@ def test_statements_are_no_definitions(lang: str, line: str) -> None:
 def test_patterns_stay_linear_on_hostile_lines(lang: str) -> None:
     """Each of these took minutes if a pattern could try a line in more than a few ways."""
     for unit in ("(", "a ", "<", "template <", "public ", "a(", "export ", "\t", '"', "a,", "(a)", "@", "\n", "\n\n#x"):
-        chunk_text("x" + unit * 30_000, lang)
-        chunk_text("\n" + unit * 30_000 + "x", lang)
+        chunk_code("x" + unit * 30_000, lang, 1800)
+        chunk_code("\n" + unit * 30_000 + "x", lang, 1800)

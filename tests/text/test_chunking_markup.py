@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from findling.text.chunking import chunk_text
+from findling.text.chunk_plan import ChunkPlan
+from findling.text.chunking import chunk_outline, chunk_text
+from findling.text.outlines import Heading, Outline
 
 FILLER = "Some words that fill the section up to a decent length.\n"
 
 
 def sections(text: str, lang: str, size: int = 200) -> list[tuple[tuple[str, ...], str]]:
-    return [(piece.heading, text[piece.start : piece.end]) for piece in chunk_text(text, lang, size)]
+    return [(piece.heading, text[piece.start : piece.end]) for piece in chunk_text(text, lang, ChunkPlan(size=size))]
 
 
 def headings(text: str, lang: str, size: int = 200) -> list[tuple[str, ...]]:
@@ -235,3 +237,86 @@ def test_hostile_texts_take_no_longer_than_others(lang: str) -> None:
     ):
         chunk_text(unit * 20_000 + "# Title\n=======\n", lang)
         chunk_text("---\na: 1\n" + unit * 20_000, lang)
+
+
+ROWS = [f"| item {number} | {number} | in stock |" for number in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("head", "lang"),
+    [
+        ("| name | price |  stock|\n|------|:-----:|---|\n", "markdown"),
+        ("+--------+--------+\n| name | price | stock |\n+========+========+\n", "rst"),
+        ("|===\n|name |price |stock\n", "asciidoc"),
+        ("| name | price | stock |\n|------+-------+---|\n", "org"),
+    ],
+)
+def test_later_pieces_of_a_table_carry_its_header(head: str, lang: str) -> None:
+    text = "Above.\n\n" + head + "\n".join(ROWS) + f"\n\n{FILLER * 3}"
+    parts = sections(text, lang)
+    rows = [(heading, body) for heading, body in parts if "item" in body]
+    assert len(rows) > 3
+    assert rows[0][0] == ()
+    assert all(heading == ("name | price | stock",) for heading, _ in rows[1:])
+    assert all(line in ROWS for _, body in rows[1:-1] for line in body.split("\n"))
+    assert parts[-1][0] == ()
+
+
+def test_the_header_of_a_table_is_the_last_step_of_the_path() -> None:
+    text = "# Shop\n\n## Prices\n\n| name | price | stock |\n|---|---|---|\n" + "\n".join(ROWS)
+    first, *others = headings(text, "markdown")
+    assert first == ("Shop",)
+    assert len(others) > 2
+    assert set(others) == {("Shop", "Prices", "name | price | stock")}
+
+
+def test_two_tables_have_their_own_headers() -> None:
+    first, second = "| a | b |\n|---|---|\n", "| c | d |\n|---|---|\n"
+    text = first + "\n".join(ROWS[:12]) + "\n\n" + second + "\n".join(ROWS[12:])
+    found = {heading for heading, body in sections(text, "markdown") if body.startswith("| item")}
+    assert found == {("a | b",), ("c | d",)}
+
+
+def test_rules_between_the_rows_make_no_header() -> None:
+    rows = "\n".join(f"| item {number} | {number} |\n+---------+----+" for number in range(40))
+    text = f"Grid\n====\n\n+------+------+\n| name | rank |\n+======+======+\n{rows}\n"
+    assert set(headings(text, "rst")[1:]) == {("Grid", "name | rank")}
+
+
+def test_lines_with_bars_and_no_rule_are_no_table() -> None:
+    text = "# Log\n\n" + "\n".join(ROWS)
+    assert set(headings(text, "markdown")) == {("Log",)}
+
+
+def outlined(text: str, titles: dict[str, int], size: int = 200) -> list[tuple[tuple[str, ...], str]]:
+    outline = Outline([Heading(text.index(title), level, title) for title, level in titles.items()], [])
+    pieces = chunk_outline(text, outline, ChunkPlan(size=size))
+    return [(piece.heading, text[piece.start : piece.end]) for piece in pieces]
+
+
+def test_a_given_outline_is_followed() -> None:
+    text = f"{FILLER}\nGuide\n\n{FILLER}\nInstall\n\n{FILLER * 5}\nEnd\n\n{FILLER}"
+    parts = outlined(text, {"Guide": 1, "Install": 2, "End": 1})
+    assert [heading for heading, _ in parts] == [
+        (),
+        ("Guide",),
+        ("Guide", "Install"),
+        ("Guide", "Install"),
+        ("End",),
+    ]
+    assert parts[1][1] == f"Guide\n\n{FILLER}".rstrip()
+
+
+def test_the_blocks_of_a_given_outline_stay_whole() -> None:
+    block = "line of code\n\n" * 40
+    text = f"{FILLER * 2}\n{block}\n{FILLER * 2}"
+    start = text.index(block)
+    pieces = chunk_outline(text, Outline([], [(start, start + len(block))]), ChunkPlan(size=200))
+    assert block.rstrip() in [text[piece.start : piece.end] for piece in pieces]
+
+
+def test_the_first_row_of_an_extracted_table_is_its_header() -> None:
+    text = "Prices\n\nname | price | stock\n" + "\n".join(row.strip("| ") for row in ROWS)
+    parts = outlined(text, {"Prices": 1})
+    assert parts[0][0] == ("Prices",)
+    assert {heading for heading, _ in parts[1:]} == {("Prices", "name | price | stock")}

@@ -7,11 +7,12 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
+from findling.text.chunk_plan import ChunkPlan
 from findling.text.chunking import chunk_text
 
 
 def cut(text: str, size: int) -> list[str]:
-    return [text[piece.start : piece.end] for piece in chunk_text(text, "text", size)]
+    return [text[piece.start : piece.end] for piece in chunk_text(text, "text", ChunkPlan(size=size))]
 
 
 def test_blank_lines_come_first() -> None:
@@ -59,7 +60,7 @@ def test_indentation_of_the_first_line_is_kept() -> None:
 
 @given(text=st.text(alphabet="ae\u0301\u0327\u200d\ufe0f👩", min_size=1), size=st.integers(40, 60))
 def test_letters_keep_their_marks(text: str, size: int) -> None:
-    for piece in chunk_text("a" + text * 5, "text", size)[1:]:
+    for piece in chunk_text("a" + text * 5, "text", ChunkPlan(size=size))[1:]:
         first = ("a" + text * 5)[piece.start]
         before = ("a" + text * 5)[max(piece.start - 32, 0) : piece.start]
         inseparable = len(before) == 32 and all(unicodedata.category(sign) in ("Mn", "Cf") for sign in before)

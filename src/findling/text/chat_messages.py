@@ -28,6 +28,8 @@ class Message(NamedTuple):
 def read_messages(text: str) -> list[Message]:
     """The messages in order; empty when nothing in the text looks like one. Lines end with `\\n`."""
     found = list(_TIMED.finditer(text)) or list(_UNTIMED.finditer(text))
+    if not found:
+        return []
     month_first = _is_month_first(found)
     ends = [*(match.start() for match in found[1:]), len(text)]
     messages = []

@@ -8,6 +8,13 @@ __all__ = ["ChunkPlan"]
 
 
 class ChunkPlan(NamedTuple):
+    """How texts are cut into chunks.
+
+    `strategy` is `semantic` (along sections, definitions and paragraphs), `fixed` (windows of one size) or
+    `overlapping` (windows that share `overlap` with the one before). `unit` says what `size` and `overlap` count:
+    `characters`, `tokens` of the embedding model, or `words`.
+    """
+
     strategy: str = "semantic"
     size: int = 2400
     overlap: int = 0

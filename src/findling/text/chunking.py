@@ -7,6 +7,7 @@ from findling.text.chat_chunks import chunk_chat
 from findling.text.chunk_plan import ChunkPlan
 from findling.text.chunk_presets import PRESETS, check_plan
 from findling.text.code_chunks import CODE_LANGS, chunk_code
+from findling.text.data_outlines import DATA_OUTLINES
 from findling.text.fixed_chunks import chunk_fixed
 from findling.text.lines import with_plain_breaks
 from findling.text.markup_chunks import chunk_sections
@@ -25,14 +26,13 @@ def chunk_text(text: str, lang: str, plan: ChunkPlan = PRESETS["default"]) -> li
     to four times the size alone. An unknown `lang` is cut like plain text. Raises `ValueError` for a plan that
     cannot be.
     """
-    plan = ChunkPlan(size=plan) if isinstance(plan, int) else plan  # TRANSITIONAL
     check_plan(plan)
     plain = _with_plain_breaks(text)
     if plan.strategy == "semantic" and lang in CODE_LANGS:
         return chunk_code(plain, lang, characters_of(plan))
     if plan.strategy == "semantic" and lang == "chat":
         return chunk_chat(plain, measure_of(plain, plan))
-    outline = OUTLINES[lang](plain) if lang in OUTLINES else _NO_OUTLINE
+    outline = _OUTLINES[lang](plain) if lang in _OUTLINES else _NO_OUTLINE
     return with_table_headers(plain, _along(plain, outline, plan))
 
 
@@ -46,6 +46,7 @@ def chunk_outline(text: str, outline: Outline, plan: ChunkPlan = PRESETS["defaul
     return with_table_headers(plain, _along(plain, outline, plan), ruled=False)
 
 
+_OUTLINES = OUTLINES | DATA_OUTLINES
 _NO_OUTLINE = Outline([], [])
 
 

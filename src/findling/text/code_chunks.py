@@ -104,15 +104,27 @@ def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -
 
 def _parts(code: _Code, stretch: _Stretch) -> list[_Stretch]:
     """The outermost definitions with what is attached to them, and what stands between them and is worth a part."""
-    level = code.definitions[stretch.first].level
-    members = [index for index in range(stretch.first, stretch.last) if code.definitions[index].level == level]
+    text, found = code.text, code.definitions
+    level = found[stretch.first].level
+    members = [index for index in range(stretch.first, stretch.last) if found[index].level == level]
+    # Most definitions stand below an empty line: nothing is attached and no line above has to be looked at.
+    bounds = [
+        start if text[(start := found[index].start) - 2] == "\n" else max(stretch.start, _attached_start(code, index))
+        for index in members
+    ]
+    bounds.append(stretch.end)
+    members.append(stretch.last)
     parts: list[_Stretch] = []
     reached = stretch.start
-    for index, following in zip(members, [*members[1:], stretch.last], strict=True):
-        start = max(reached, _attached_start(code, index))
-        above = _attached_start(code, following) if following < stretch.last else stretch.end
-        end = _definition_end(code, index, max(start, above))
-        if _stands_alone(start - reached, end - start, code.size):
+    for position, start in enumerate(bounds[:-1]):
+        index, following = members[position : position + 2]
+        end = bounds[position + 1]
+        if 0 <= found[index].end < end and not _CLOSING.fullmatch(text, found[index].end, end):
+            end = found[index].end
+        # Only the head of a stretch may go along with a definition that is cut: it introduces what follows.
+        if start > reached and (
+            _stands_alone(start - reached, end - start, code.size) or (parts and end - start > code.size)
+        ):
             parts.append(_Stretch(reached, start, index, index))
             reached = start
         parts.append(_Stretch(reached, end, index, following))
@@ -120,12 +132,6 @@ def _parts(code: _Code, stretch: _Stretch) -> list[_Stretch]:
     if reached < stretch.end:
         parts.append(_Stretch(reached, stretch.end, stretch.last, stretch.last))
     return parts
-
-
-def _definition_end(code: _Code, index: int, limit: int) -> int:
-    """Where a definition ends: at the limit unless something that is worth a part stands before it."""
-    end = code.definitions[index].end
-    return end if 0 <= end < limit and not _CLOSING.fullmatch(code.text, end, limit) else limit
 
 
 def _split_part(code: _Code, part: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:
@@ -146,7 +152,7 @@ def _split_part(code: _Code, part: _Stretch, scope: tuple[str, ...], depth: int)
 
 def _stands_alone(head: int, first: int, size: int) -> bool:
     """Whether what stands above a definition is a part: not when it is small and can go along with that."""
-    return head >= max(1, size // 4) or head + first > size >= first
+    return head >= size // 4 or head + first > size >= first
 
 
 def _windows(code: _Code, start: int, end: int, scope: tuple[str, ...]) -> list[Piece]:
@@ -183,10 +189,8 @@ def _attached_start(code: _Code, index: int) -> int:
     """Where the decorators, attributes and comments directly above a definition begin."""
     text = code.text
     start = code.definitions[index].start
-    # Most definitions stand below an empty line: nothing is attached and no line above has to be looked at.
-    if start < 2 or text[start - 2] == "\n":
-        return start
-    floor = code.definitions[index - 1].start + 1 if index else 0
+    before = code.definitions[index - 1] if index else None
+    floor = 0 if before is None else before.end - 1 if 0 < before.end <= start else before.start + 1
     while start > floor:
         above = text.rfind("\n", floor, start - 1) + 1
         line = text[above : start - 1]

@@ -52,6 +52,8 @@ def _overlap_start(text: str, floor: int, span: Span, blocks: Sequence[Span], wh
         return start
     begin = _first_start(text, low, start)
     begin = min((block[0] for block in _around(blocks, begin)), default=begin)
+    if cluster_start(text, begin) < begin:
+        return start
     # A window that begins inside a word may have other tokens together with the rest of that word.
     fits = text[start - 1].isspace() or whole.fit(text, begin, end) == end
     return begin if fits else start
@@ -69,4 +71,4 @@ def _first_start(text: str, low: int, start: int) -> int:
         return sentence.end()
     if word := _WORD_START.search(text, low - 1, start):
         return word.end()
-    return low if text[low] >= _UNSPACED and cluster_start(text, low) == low else start
+    return low if text[low] >= _UNSPACED else start

@@ -74,9 +74,9 @@ def _fit_tokens(text: str, start: int, end: int, *, size: int, tokens: int) -> i
     if position < end <= position + left * size // tokens and count_tokens(text[position:end]) <= left:
         position = end
     # Pieces of a word can have fewer tokens than the word: then only the sum counts.
-    while not whole_words and position > start + 1 and count_tokens(text[start:position]) > tokens:
+    while not whole_words and position > start and count_tokens(text[start:position]) > tokens:
         position -= max(1, (position - start) // 16)
-    return max(position, start + 1)
+    return position
 
 
 _SPACES = frozenset(" \n\t\r")

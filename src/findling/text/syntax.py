@@ -6,7 +6,7 @@ import importlib
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,8 +19,8 @@ __all__ = ["MAX_SYNTAX_LENGTH", "SYNTAX_LANGS", "Definition", "definitions"]
 
 SYNTAX_LANGS = frozenset(SYNTAXES)
 
-MAX_SYNTAX_LENGTH = 1_000_000
-"""Characters; a tree takes ten to twenty times the memory of its text."""
+MAX_SYNTAX_LENGTH = 256_000
+"""Characters; a tree takes twenty times the memory of its text, and broken text more than linear time."""
 
 
 class Definition(NamedTuple):
@@ -42,7 +42,7 @@ def definitions(text: str, lang: str) -> list[Definition] | None:
     None when that cannot be told: no grammar is installed, the text is too long, takes too long or is mostly not
     what the grammar expects.
     """
-    if len(text) > MAX_SYNTAX_LENGTH or not (grammar := _grammar(lang)):
+    if not _plausible(text) or not (grammar := _grammar(lang)):
         return None
     data = text.encode("utf-8", "replace")
     found = _matches(data, grammar)
@@ -57,16 +57,27 @@ def definitions(text: str, lang: str) -> list[Definition] | None:
 
 _SECONDS = 0.25
 _SECONDS_PER_BYTE = 1e-6
-"""CPU time for a parse, five times what the slowest language needs; broken text can take hours."""
+"""CPU time for a parse, several times what the slowest language needs."""
 
-_READ_SIZE = 2048
+_READ_SIZE = 512
 """Bytes handed to the parser at once; the clock is looked at as often."""
 
 _MAX_ERRORS = 0.25
 """The share of a text in nodes that the grammar does not know, from which on the tree is not worth following."""
 
+_MAX_ERROR_STEPS = 2000
+"""Nodes looked at, and children of one, in search of errors: a query takes quadratic time on more."""
+
+_MAX_NODE_DEPTH = 12
+"""A method of an inner class lies seven nodes deep; this takes 99 % of all definitions in half the time."""
+
+_LONG_LINE = re.compile(r"[^\n]{2001}")
+_MAX_UNBALANCED = 500
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 _ANNOTATION_MARKS = ("@", "[", "#[")
-_ANNOTATION = re.compile(r"(?:(?:@(?!interface\b|implementation\b|protocol\b)[\w.:]++|#?\[[^\[\]\n]*+\])(?:\([^()\n]*+\))?[ \t]++)*+")
+_ANNOTATION = re.compile(
+    r"(?:(?:@(?!(?:interface|implementation|protocol)\b)[\w.:]++|#?\[[^\[\]\n]*+\])(?:\([^()\n]*+\))?[ \t]++)*+"
+)
 _FIRST_WORDS = re.compile(r"[^\n({;]*+")
 _CONTINUATION_BYTES = bytes(range(0x80, 0xC0))
 
@@ -86,6 +97,16 @@ class _Found(NamedTuple):
     name_start: int
 
 
+def _plausible(text: str) -> bool:
+    """Whether the text can be what people write: minified and broken code costs the parser minutes and gigabytes."""
+    return (
+        len(text) <= MAX_SYNTAX_LENGTH
+        and all(abs(text.count(opening) - text.count(closing)) <= _MAX_UNBALANCED for opening, closing in _BRACKETS)
+        and text.count("<") - text.count(">") <= _MAX_UNBALANCED + len(text) // 50  # shifts and comparisons
+        and not _LONG_LINE.search(text)
+    )
+
+
 @cache
 def _grammar(lang: str) -> _Grammar | None:
     """The grammar of a language; None when it is not installed or does not fit the parser or the query."""
@@ -99,7 +120,7 @@ def _grammar(lang: str) -> _Grammar | None:
             # Some wheels still return a number instead of a capsule, which the binding takes with a warning.
             warnings.simplefilter("ignore", DeprecationWarning)
             language = Language(getattr(importlib.import_module(syntax.module), syntax.language)())
-        return _Grammar(language, Query(language, f"{syntax.query}\n(ERROR) @error"), syntax)
+        return _Grammar(language, Query(language, syntax.query), syntax)
     except (ImportError, AttributeError, ValueError):
         return None
 
@@ -110,18 +131,15 @@ def _matches(data: bytes, grammar: _Grammar) -> list[_Found] | None:
     deadline = time.thread_time() + _SECONDS + len(data) * _SECONDS_PER_BYTE
     # One parser a call: the reader below runs Python code, so that another thread may come in between.
     root = Parser(grammar.language).parse(_reader(data, deadline)).root_node
-    if time.thread_time() > deadline:
+    if time.thread_time() > deadline or _mostly_errors(root):
         return None
-    matches = [captures for _, captures in QueryCursor(grammar.query).matches(root)]
-    if root.has_error and _covered(captures["error"][0] for captures in matches if "error" in captures) > (
-        len(data) * _MAX_ERRORS
-    ):
-        return None
+    cursor = QueryCursor(grammar.query)
+    cursor.set_max_start_depth(_MAX_NODE_DEPTH)
     keywords = {word.encode() for word in grammar.syntax.keywords}
     return [
         _found(captures)
-        for captures in matches
-        if "d" in captures and ("k" not in captures or _bytes_of(data, captures["k"][0]) in keywords)
+        for _, captures in cursor.matches(root)
+        if "k" not in captures or _bytes_of(data, captures["k"][0]) in keywords
     ]
 
 
@@ -143,13 +161,21 @@ def _reader(data: bytes, deadline: float) -> Callable[[int, Point], bytes]:
     return read
 
 
-def _covered(errors: Iterable[Node]) -> int:
-    """Bytes inside these nodes, which come in order and may lie in one another."""
-    total = reached = 0
-    for start, end in sorted((node.start_byte, node.end_byte) for node in errors):
-        total += max(0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
+def _mostly_errors(root: Node) -> bool:
+    """Whether too much of the tree is made of errors."""
+    allowed = (root.end_byte - root.start_byte) * _MAX_ERRORS
+    pending = [root] if root.has_error else []
+    steps = 0
+    while pending:
+        node = pending.pop()
+        steps += 1
+        if node.is_error:
+            allowed -= node.end_byte - node.start_byte
+        if allowed < 0 or steps > _MAX_ERROR_STEPS or (node.is_error and node.child_count > _MAX_ERROR_STEPS):
+            return True
+        if not node.is_error:
+            pending += [child for child in node.children if child.has_error]
+    return False
 
 
 def _bytes_of(data: bytes, node: Node) -> bytes:

@@ -28,7 +28,7 @@ def with_table_headers(text: str, pieces: list[Piece], *, ruled: bool = True) ->
 
 
 _MAX_STEP = 120
-_RULE = re.compile(r"[|+:= \t-]*+[=-][|+:= \t-]*+")
+_RULE = re.compile(r"[|+: \t]*+[=-][|+:= \t-]*+")
 
 
 def _continues_table(text: str, end: int, start: int) -> bool:
@@ -43,11 +43,13 @@ def _header_at_end(text: str, piece: Piece, ruled: bool) -> str:
         if not _is_row(line):
             break
         rows.append(line)
-    first, second = (rows[-1], rows[-2]) if len(rows) > 1 else (rows[-1] if rows else "", "")
+    fills_piece = len(rows) == text.count("\n", piece.start, piece.end) + 1
+    if not rows or (fills_piece and _continues_above(text, piece.start)):
+        return ""
+    first, second = rows[-1], rows[-2] if len(rows) > 1 else ""
     if _is_rule(first):
         return _cells(second)
-    begins_here = len(rows) < text.count("\n", piece.start, piece.end) + 1 or not _continues_above(text, piece.start)
-    return _cells(first) if _is_rule(second) or (not ruled and begins_here) else ""
+    return _cells(first) if not ruled or _is_rule(second) else ""
 
 
 def _continues_above(text: str, start: int) -> bool:

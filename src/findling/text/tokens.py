@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 __all__ = ["MOST_TOKENS_OF_A_CHARACTER", "count_tokens"]
 
-MOST_TOKENS_OF_A_CHARACTER = 4
-"""A Korean syllable is up to three letters, a few other characters come apart into four; most are one or less."""
+MOST_TOKENS_OF_A_CHARACTER = 3
+"""A Korean syllable is up to three letters; nearly all other characters are one token or a part of one."""
 
 
 def count_tokens(text: str) -> int:
@@ -104,7 +104,7 @@ def _pieces(word: str) -> int:
     count = start = 0
     known = first
     while start < length:
-        end = min(start + known.longest.get(word[start], 0), length)
+        end = min(start + known.longest.get(word[start : start + 2], 1), length)
         while end > start and word[start:end] not in known.entries:
             end -= 1
         if end == start:
@@ -114,7 +114,7 @@ def _pieces(word: str) -> int:
 
 
 class _Entries(NamedTuple):
-    """Entries that can stand at one place of a word, and how long they are at most by their first letter."""
+    """Entries that can stand at one place of a word, and how long they are at most by their first two letters."""
 
     entries: frozenset[str]
     longest: dict[str, int]
@@ -131,5 +131,5 @@ def _vocabulary() -> tuple[_Entries, _Entries]:
 def _entries(words: list[str]) -> _Entries:
     longest: dict[str, int] = {}
     for word in words:
-        longest[word[0]] = max(len(word), longest.get(word[0], 0))
+        longest[word[:2]] = max(len(word), longest.get(word[:2], 1))
     return _Entries(frozenset(words), longest)

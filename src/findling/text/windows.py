@@ -12,7 +12,8 @@ __all__ = ["BLOCK_CEILING", "CEILING", "Fit", "Span", "cluster_start", "fits_who
 Span = tuple[int, int]
 
 Fit = Callable[[str, int, int], int]
-"""Of a text, a start and an end: the furthest end, up to that one, that a window may have; beyond the start."""
+"""Of a text, a start and an end: the furthest end, up to that one, that a window may have. A window that may have none
+holds one character all the same."""
 
 CEILING = 2
 """A window may grow to this many times its size to keep a block with the line that introduces it."""
@@ -43,7 +44,7 @@ def windows(
     """
     spans = []
     start = _skip_blank_lines(text, start, end)
-    while (limit := fit(text, start, min(start + size, end))) < end:
+    while (limit := max(fit(text, start, min(start + size, end)), start + 1)) < end:
         # The last window gets at least a quarter: a few left-over lines make a poor result.
         cut = _fitting_cut(text, start, min(limit, end - (limit - start) // 4), fit, least)
         if blocks:
@@ -104,7 +105,10 @@ def _fitting_cut(text: str, start: int, limit: int, fit: Fit, least: float) -> i
     if fit is fits_whole:
         return cut
     # What fits up to the limit fits up to a space before it; the part of a word can have more tokens than the word.
-    while not (text[cut - 1].isspace() or text[cut].isspace()) and (limit := fit(text, start, cut)) < cut:
+    while cut > start + 1 and not (text[cut - 1].isspace() or text[cut].isspace()):
+        limit = max(fit(text, start, cut), start + 1)
+        if limit == cut:
+            break
         cut = _cut(text, start, limit, least)
     return cut
 
@@ -114,7 +118,7 @@ def _cut(text: str, start: int, limit: int, least: float) -> int:
     content = min(_skip_whitespace(text, start, limit), limit - 1)
     floor = max(start + int((limit - start) * least), content)
     for find in (_after_paragraph, _after_line, _after_sentence, _after_space):
-        if (cut := find(text, floor, limit)) > start:
+        if (cut := find(text, floor, limit)) > start and not _extends(text[cut]):
             return _before_indentation(text, content, cut)
     for find in (_after_line, _after_space):
         if (cut := find(text, content, floor)) > start:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from findling.sources.extraction.archives import open_zip
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
+from findling.sources.extraction.zip_packages import open_zip
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]

@@ -1,16 +1,15 @@
-"""What a document says about itself, and the last step of every extractor that reads it."""
+"""What a document says about itself, and the last step of the extractors that read it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from findling.sources.extraction.extracted import Extracted, TextBuilder
 from findling.sources.reading import UnreadableError
 
-__all__ = ["Properties", "finished", "parse_time"]
+__all__ = ["Properties", "finished", "with_properties"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +25,17 @@ class Properties:
 
 def finished(builder: TextBuilder, properties: Properties) -> Extracted:
     """The text that was built, under its real title or else its first top heading. Raises `UnreadableError`."""
+    extracted = with_properties(builder, properties)
+    if extracted.title:
+        return extracted
+    written = [each for each in extracted.headings if extracted.text.startswith(each.title, each.start)]
+    return replace(extracted, title=min(written, key=lambda heading: heading.level).title if written else "")
+
+
+def with_properties(builder: TextBuilder, properties: Properties) -> Extracted:
+    """The text that was built, with what the document says about itself. Raises `UnreadableError`."""
     extracted = builder.extracted(
-        title=properties.title,
+        title=_real_title(properties.title),
         author=properties.author,
         created_at=properties.created_at,
         updated_at=properties.updated_at,
@@ -35,32 +43,20 @@ def finished(builder: TextBuilder, properties: Properties) -> Extracted:
     )
     if not extracted.text:
         raise UnreadableError("no-text", "holds no text")
-    if extracted.title and not _PLACEHOLDER_TITLE.fullmatch(extracted.title):
-        return extracted
-    written = [each for each in extracted.headings if extracted.text.startswith(each.title, each.start)]
-    return replace(extracted, title=min(written, key=lambda heading: heading.level).title if written else "")
+    return extracted
 
 
-def parse_time(text: str) -> float | None:
-    """Seconds since the epoch for an ISO 8601 time, of which months, days and hours may be missing."""
-    text = text.strip()
-    if _YEAR_OR_MONTH.fullmatch(text):
-        text = (text + "-01-01")[: len("2000-01-01")]
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    if time.year <= _LAST_PLACEHOLDER_YEAR:
-        return None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+def _real_title(title: str) -> str:
+    """The title, unless a program put its own name or that of the file where nobody gave one."""
+    title = " ".join(title.split())
+    return "" if _PLACEHOLDER_TITLE.fullmatch(title) else title
 
 
-_YEAR_OR_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
-_LAST_PLACEHOLDER_YEAR = 1601  # an unset time is the year 101 in some e-books and 1601 on Windows
 _PLACEHOLDER_TITLE = re.compile(
-    r"microsoft (?:office )?(?:word|powerpoint) - .*"
+    r"microsoft (?:office )?(?:word|powerpoint|excel) - .*"
     r"|powerpoint[ -]?\w+|\w+(?: de| do)? powerpoint"  # "PowerPoint Presentation", in any language
-    r"|untitled(?: document| presentation)?[ .]?\d*"
-    r"|(?:document|dokument|presentation|slide) ?\d*",
+    r"|(?:untitled|unbenannt)(?:[ -](?:document|presentation|page))?[ .-]?\d*"
+    r"|(?:document|dokument|presentation|slide) ?\d*"
+    r"|\S+\.(?:docx?|dvi|html?|indd|odp|ods|odt|pdf|pptx?|ps|qxd|qxp|rtf|tex|txt|xlsx?)",
     re.IGNORECASE,
 )

@@ -9,18 +9,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import (
-    attribute_of,
-    local_name,
-    open_zip,
-    read_member,
-    read_side_xml,
-    read_xml,
-)
 from findling.sources.extraction.document_properties import finished
 from findling.sources.extraction.docx_styles import (
     ParagraphStyle,
-    child_of,
     is_numbered,
     outline_level,
     read_styles,
@@ -40,6 +31,8 @@ from findling.sources.extraction.ooxml import (
     relationship_id,
     relationships_of,
 )
+from findling.sources.extraction.xml_tree import attribute_of, child_of, local_name
+from findling.sources.extraction.zip_packages import open_zip, read_member, read_side_xml, read_xml
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]

@@ -6,9 +6,9 @@ import re
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import attribute_of, local_name, number_of
+from findling.sources.extraction.xml_tree import attribute_of, child_of, local_name, number_of
 
-__all__ = ["ParagraphStyle", "child_of", "is_numbered", "outline_level", "read_styles", "style_of_id"]
+__all__ = ["ParagraphStyle", "is_numbered", "outline_level", "read_styles", "style_of_id"]
 
 
 class ParagraphStyle(NamedTuple):
@@ -43,11 +43,6 @@ def is_numbered(properties: Element | None) -> bool | None:
     """Whether a `pPr` makes its paragraph an item of a list; `None` when it says nothing."""
     number = child_of(child_of(properties, "numPr"), "numId")
     return None if number is None else attribute_of(number, "val") != "0"
-
-
-def child_of(element: Element | None, name: str) -> Element | None:
-    """The first child of that local name."""
-    return next((child for child in element if local_name(child.tag) == name), None) if element is not None else None
 
 
 _BODY_TEXT = 9

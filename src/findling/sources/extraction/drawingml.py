@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import zip_longest
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import local_name, number_of
 from findling.sources.extraction.ooxml import chosen_alternative
+from findling.sources.extraction.xml_tree import descendants, local_name, number_of
 
 __all__ = ["chart_lines", "diagram_lines", "frame_lines", "table_lines"]
 
@@ -21,20 +20,22 @@ def frame_lines(frame: Element) -> list[str]:
 def table_lines(table: Element) -> list[str]:
     """The rows of a table, their cells joined; a cell that is merged into another is empty."""
     rows = (
-        [" ".join(frame_lines(frame)) for frame in _all(row, "txBody")] for row in table if local_name(row.tag) == "tr"
+        [" ".join(frame_lines(frame)) for frame in descendants(row, "txBody")]
+        for row in table
+        if local_name(row.tag) == "tr"
     )
     return [" | ".join(cells) for cells in rows if any(cells)]
 
 
 def diagram_lines(root: Element) -> list[str]:
     """The texts of a SmartArt diagram's data part, in the order in which they were made."""
-    return [line for frame in _all(root, "t") if len(frame) for line in frame_lines(frame)]
+    return [line for frame in descendants(root, "t") if len(frame) for line in frame_lines(frame)]
 
 
 def chart_lines(root: Element) -> list[str]:
     """The titles of a chart, then its data: the names of the series, and a row for each category."""
-    titles = [" ".join(lines) for frame in _all(root, "rich") if (lines := frame_lines(frame))]
-    series = list(_all(root, "ser"))
+    titles = [" ".join(lines) for frame in descendants(root, "rich") if (lines := frame_lines(frame))]
+    series = list(descendants(root, "ser"))
     names = [" ".join(_cached_values(each, "tx")) for each in series]
     # The x values of a scatter chart are its categories.
     categories = next((values for each in series if (values := _cached_values(each, "cat", "xVal"))), [])
@@ -65,22 +66,18 @@ def _paragraph_text(paragraph: Element) -> str:
     return "".join(parts)
 
 
-def _all(element: Element, name: str) -> Iterator[Element]:
-    return (each for each in element.iter() if local_name(each.tag) == name)
-
-
 def _cached_values(series: Element, *names: str) -> list[str]:
     """What a chart keeps of the cells that it shows; points may be missing, each one says its index."""
     holder = next((child for child in series if local_name(child.tag) in names), None)
     if holder is None:
         return []
     values: dict[int, str] = {}
-    for point in _all(holder, "pt"):
+    for point in descendants(holder, "pt"):
         index = number_of(point, "idx")
-        text = " ".join(value.text or "" for value in _all(point, "v"))
+        text = " ".join(value.text or "" for value in descendants(point, "v"))
         values[len(values) if index is None else index] = text
     if not values:
-        return [value.text or "" for value in _all(holder, "v")]
+        return [value.text or "" for value in descendants(holder, "v")]
     return [values.get(index, "") for index in range(min(max(values) + 1, _MAX_POINTS))]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from findling.sources.extraction.extracted import Extracted, TextBuilder
+from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
+from findling.sources.reading import UnreadableError
 
-__all__ = ["embed"]
+__all__ = ["embed", "embed_html"]
 
 
 def embed(builder: TextBuilder, inner: Extracted, label: str = "", level: int = 0) -> None:
@@ -29,6 +30,23 @@ def embed(builder: TextBuilder, inner: Extracted, label: str = "", level: int = 
             builder.block(inner.text[start:end])
         else:
             _write(builder, inner.text[start:end])
+
+
+def embed_html(builder: TextBuilder, page: str, source: Source, label: str = "", level: int = 0) -> None:
+    """Write the text of an HTML page that has been decoded already, as `embed` does."""
+    from findling.sources.extraction.html import extract  # few documents hold one
+
+    marked = _BYTE_ORDER_MARK + page.encode("utf-8", "replace")  # outranks whatever the page says about its encoding
+    try:
+        inner = extract(Source(marked, "body.html", source.limit, source.depth))
+    except UnreadableError as error:
+        if error.reason != "no-text":
+            builder.line(f"The HTML text was not read: {error}")
+        return
+    embed(builder, inner, label, level)
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def _write(builder: TextBuilder, text: str) -> None:

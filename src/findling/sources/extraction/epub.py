@@ -12,19 +12,13 @@ from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import (
-    attribute_of,
-    local_name,
-    open_zip,
-    parse_xml,
-    read_member,
-    read_side_xml,
-    read_xml,
-)
-from findling.sources.extraction.document_properties import Properties, finished, parse_time
+from findling.sources.extraction.document_properties import Properties, finished
 from findling.sources.extraction.embedding import embed
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
+from findling.sources.extraction.times import parse_iso_time
 from findling.sources.extraction.xhtml import HEADINGS, write_xhtml
+from findling.sources.extraction.xml_tree import attribute_of, descendants, local_name, parse_xml
+from findling.sources.extraction.zip_packages import open_zip, read_member, read_side_xml, read_xml
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]
@@ -68,7 +62,9 @@ class _Item(NamedTuple):
 
 def _package_part(archive: zipfile.ZipFile) -> str:
     container = read_side_xml(archive, "META-INF/container.xml")
-    named = [] if container is None else [attribute_of(each, "full-path") for each in _all(container, "rootfile")]
+    named = (
+        [] if container is None else [attribute_of(each, "full-path") for each in descendants(container, "rootfile")]
+    )
     found = (name for name in archive.namelist() if name.lower().endswith(".opf"))
     return next((path for path in named if path), "") or next(found, "content.opf")
 
@@ -80,13 +76,13 @@ def _manifest(package: Element, part: str) -> dict[str, _Item]:
             attribute_of(item, "media-type"),
             attribute_of(item, "properties"),
         )
-        for item in _all(package, "item")
+        for item in descendants(package, "item")
     }
 
 
 def _spine(package: Element, items: Mapping[str, _Item]) -> list[str]:
     """The chapters in the order of reading, without the table of contents that readers show beside the text."""
-    ids = [attribute_of(reference, "idref") for reference in _all(package, "itemref")]
+    ids = [attribute_of(reference, "idref") for reference in descendants(package, "itemref")]
     listed = [items[each] for each in ids if each in items]
     chapters = listed or [item for item in items.values() if "html" in item.media_type]
     return [item.path for item in chapters if not item.media_type.startswith("image/") and not item.is_nav]
@@ -95,7 +91,7 @@ def _spine(package: Element, items: Mapping[str, _Item]) -> list[str]:
 def _refuse_encrypted(archive: zipfile.ZipFile, chapters: list[str]) -> None:
     """Fonts are often encrypted, and may be; a book whose text is encrypted opens in its shop's reader only."""
     encryption = read_side_xml(archive, "META-INF/encryption.xml")
-    references = () if encryption is None else _all(encryption, "CipherReference")
+    references = () if encryption is None else descendants(encryption, "CipherReference")
     if {unquote(attribute_of(each, "URI")) for each in references} & set(chapters):
         raise UnreadableError("encrypted", "protected by its seller")
 
@@ -114,14 +110,14 @@ def _contents(archive: zipfile.ZipFile, items: Mapping[str, _Item]) -> dict[str,
 
 
 def _nav_links(root: Element) -> Iterator[tuple[str, str]]:
-    navs = list(_all(root, "nav"))
+    navs = list(descendants(root, "nav"))
     contents = [nav for nav in navs if "toc" in attribute_of(nav, "type").split()] or navs
     for nav in contents[:1]:
-        yield from ((attribute_of(link, "href"), "".join(link.itertext())) for link in _all(nav, "a"))
+        yield from ((attribute_of(link, "href"), "".join(link.itertext())) for link in descendants(nav, "a"))
 
 
 def _ncx_links(root: Element) -> Iterator[tuple[str, str]]:
-    for point in _all(root, "navPoint"):
+    for point in descendants(root, "navPoint"):
         label = next((child for child in point if local_name(child.tag) == "navLabel"), None)
         content = next((child for child in point if local_name(child.tag) == "content"), None)
         if label is not None and content is not None:
@@ -178,15 +174,17 @@ def _without_named_entities(data: bytes) -> bytes:
 
 def _properties(package: Element) -> Properties:
     values: dict[str, list[str]] = defaultdict(list)
-    for metadata in _all(package, "metadata"):
+    for metadata in descendants(package, "metadata"):
         for element in metadata.iter():
             name = attribute_of(element, "property") or local_name(element.tag)
             values[name].append(" ".join((element.text or "").split()))
     return Properties(
         title=next(iter(values["title"]), ""),
         author=", ".join(dict.fromkeys(filter(None, values["creator"]))),
-        created_at=next((time for text in values["date"] if (time := parse_time(text)) is not None), None),
-        updated_at=next((time for text in values["dcterms:modified"] if (time := parse_time(text)) is not None), None),
+        created_at=next((time for text in values["date"] if (time := parse_iso_time(text)) is not None), None),
+        updated_at=next(
+            (time for text in values["dcterms:modified"] if (time := parse_iso_time(text)) is not None), None
+        ),
         fields={
             "language": next(iter(values["language"]), ""),
             "publisher": next(iter(values["publisher"]), ""),
@@ -203,7 +201,3 @@ def _resolved(base: str, reference: str) -> tuple[str, str]:
     return posixpath.normpath(posixpath.join("/", posixpath.dirname(base), unquote(path))).lstrip("/"), unquote(
         fragment
     )
-
-
-def _all(element: Element, name: str) -> Iterator[Element]:
-    return (each for each in element.iter() if local_name(each.tag) == name)

@@ -10,9 +10,9 @@ from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from findling.sources.extraction.alignment import with_line_marks, without_line_marks
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.extraction.html_encoding import decode_html
+from findling.sources.extraction.html_lines import with_line_marks, without_line_marks
 from findling.sources.extraction.html_text import write_html
 from findling.sources.reading import UnreadableError
 
@@ -21,7 +21,9 @@ __all__ = ["decode_html", "extract"]
 
 def extract(source: Source) -> Extracted:
     """The text of an HTML page. Raises `UnreadableError` when it has none."""
-    text = _LINE_END.sub("\n", decode_html(source.data))
+    text = decode_html(source.data)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     last_line = text.count("\n") + 1
     markup = with_line_marks(text)
     builder = TextBuilder(source.limit)
@@ -30,7 +32,7 @@ def extract(source: Source) -> Extracted:
         return builder.extracted()
     page = LexborHTMLParser(markup)
     about = _metadata(page)
-    write_html(_main_markup(page, markup) or _markup(LexborHTMLParser(markup)), builder, last_line)
+    write_html(_main_markup(page) or _markup(LexborHTMLParser(markup)), builder, last_line)
     body = builder.extracted()
     title = about["title"] or next((heading.title for heading in body.headings if heading.level == 1), "")
     if not body.text:
@@ -46,10 +48,8 @@ def extract(source: Source) -> Extracted:
     )
 
 
-_LINE_END = re.compile("\r\n?")
 _MAIN = "main, article, [role=main]"
 _CHROME = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary]"
-_CHROME_HINTS = ("<nav", "<footer", "<aside", "role=", "<NAV", "<FOOTER", "<ASIDE", "ROLE=")
 
 # A parser looks through all open elements for each block that begins: 100,000 nested ones take half a minute. Browsers
 # stop at 512.
@@ -59,7 +59,9 @@ _NESTING_TAG = re.compile(r"<(/?)(?:div|[duo]l|font|span|blockquote|center|secti
 
 
 def _nests_too_deep(markup: str) -> bool:
-    """Whether more elements are open at once than any page needs; samples tell of most pages that they cannot be."""
+    """Whether more elements are open at once than any page needs; counts tell of most pages that they cannot be."""
+    if markup.count("<") <= _MAX_DEPTH:
+        return False
     unclosed = 0
     for start in range(0, len(markup), _WINDOW):
         end = start + _WINDOW
@@ -70,17 +72,17 @@ def _nests_too_deep(markup: str) -> bool:
     return False
 
 
-def _main_markup(page: LexborHTMLParser, markup: str) -> str:
+def _main_markup(page: LexborHTMLParser) -> str:
     """The markup of the page without navigation and what else surrounds its main part; empty when that is all."""
     body = page.body
-    if body is None or not any(hint in markup for hint in _CHROME_HINTS):  # a selector costs more than a small page
+    chrome = body.css(_CHROME) if body else []
+    if body is None or not chrome:
         return _markup(page)
-    chrome = body.css(_CHROME)
     has_main_part = any(node.text(skip_empty=True).strip() for node in body.css(_MAIN))
     for node in reversed(chrome):  # inner ones first: no node of one that is gone is touched
         if (has_main_part or node.tag == "nav") and not _is_within_main(node):
             node.decompose()
-    return _markup(page) if not chrome or body.text(skip_empty=True).strip() else ""
+    return _markup(page) if body.text(skip_empty=True).strip() else ""
 
 
 def _is_within_main(node: LexborNode) -> bool:

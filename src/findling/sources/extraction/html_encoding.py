@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
+from findling.sources.extraction.charsets import codec_of_charset
 from findling.sources.reading import UnreadableError, decode
 
 __all__ = ["decode_html"]
@@ -12,19 +13,6 @@ __all__ = ["decode_html"]
 _HEAD_SIZE = 8192
 _META = re.compile(rb"""<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(rb"""\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
-# What pages mean by these names is the larger code page, as every browser reads them.
-_WIDER_CODECS = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
-}
 # Python also knows codecs that are no character sets of pages, such as `unicode_escape` and `utf-7`.
 _CHARACTER_SETS = re.compile(r"cp\d|iso8859|iso2022|koi8|mac|gb|big5|euc_|shift_jis|johab|hz|tis|ptcp|kz1048|utf-8")
 _SEVEN_BIT_SETS = ("iso2022", "hz")
@@ -40,8 +28,6 @@ def decode_html(data: bytes) -> str:
             return decode(data)[0]
         except UnreadableError:
             data = data.replace(b"\0", b"")
-    if data.isascii() and not (b"\x1b" in data or b"~{" in data):  # which begin characters of seven-bit sets
-        return data.decode("ascii")
     declared = _declared_charset(data[:_HEAD_SIZE])
     for charset in (declared,) if declared.startswith(_SEVEN_BIT_SETS) else ("utf-8", declared):
         if charset and (text := _decode_mostly(data, charset)) is not None:
@@ -65,11 +51,8 @@ def _declared_charset(head: bytes) -> str:
     declaration = _META.search(head) or _XML_DECLARATION.match(head)
     if not declaration:
         return ""
-    try:
-        name = codecs.lookup(declaration[1].decode("ascii", "replace")).name
-    except LookupError:
-        return ""
-    return _WIDER_CODECS.get(name, name) if _CHARACTER_SETS.match(name) else ""
+    codec = codec_of_charset(declaration[1].decode("ascii", "replace"))
+    return codec if _CHARACTER_SETS.match(codec) else ""
 
 
 def _decode_mostly(data: bytes, charset: str) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import unescape
 
-from findling.sources.extraction.alignment import marked_line, without_line_marks
 from findling.sources.extraction.extracted import TextBuilder
+from findling.sources.extraction.html_lines import marked_line, without_line_marks
 from findling.sources.extraction.html_tables import Cell, Table
 
 __all__ = ["HtmlWriter"]

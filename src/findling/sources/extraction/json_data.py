@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from findling.sources.extraction.charsets import paired_surrogates
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.reading import UnreadableError, decode
 from findling.text.lines import with_plain_breaks
@@ -63,7 +64,6 @@ _NUMBER_START = frozenset("+-.0123456789")
 _ODD_KEY = re.compile(r"""[\s.\[\]"':]|^$""")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\n", "b": "", "f": "\n", "v": "\n", "0": "", "\n": ""}
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _holds_a_record_per_line(name: str, text: str) -> bool:
@@ -318,10 +318,7 @@ def _value(raw: str) -> str:
 
 
 def _unescaped(raw: str) -> str:
-    text = _ESCAPE.sub(_unescaped_character, raw)
-    if _SURROGATE.search(text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-    return text
+    return paired_surrogates(_ESCAPE.sub(_unescaped_character, raw))
 
 
 def _unescaped_character(match: re.Match[str]) -> str:

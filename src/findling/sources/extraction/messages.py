@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from findling.sources.extraction.embedding import embed
+from findling.sources.extraction.embedding import embed, embed_html
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.reading import UnreadableError
 
-__all__ = ["Attachment", "Body", "Message", "message_extracted", "write_html", "write_message"]
+__all__ = ["Attachment", "Body", "Message", "message_extracted", "write_message"]
 
 
 class Body(NamedTuple):
@@ -77,7 +77,7 @@ def write_message(builder: TextBuilder, message: Message, source: Source, label:
     _write_headers(builder, message)
     for body in message.bodies:
         if body.is_html:
-            write_html(builder, body.text, source, label, level)
+            embed_html(builder, body.text, source, label, level)
         else:
             builder.paragraph(body.text)
     for part in message.parts:
@@ -89,23 +89,6 @@ def write_message(builder: TextBuilder, message: Message, source: Source, label:
             write_message(builder, part, source, place, level + 1)
         else:
             _write_attachment(builder, part, source, place, level + 1)
-
-
-def write_html(builder: TextBuilder, html: str, source: Source, label: str = "", level: int = 0) -> None:
-    """Write the text of an HTML page that has been decoded already."""
-    from findling.sources.extraction.html import extract
-
-    marked = _BYTE_ORDER_MARK + html.encode("utf-8", "replace")  # outranks whatever the page says about its encoding
-    try:
-        page = extract(Source(marked, "body.html", source.limit, source.depth))
-    except UnreadableError as error:
-        if error.reason != "no-text":
-            builder.line(f"The HTML text was not read: {error}")
-        return
-    embed(builder, page, label, level)
-
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def _write_headers(builder: TextBuilder, message: Message) -> None:

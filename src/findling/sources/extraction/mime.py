@@ -8,16 +8,16 @@ import email
 import mimetypes
 import re
 from dataclasses import dataclass, field
-from datetime import UTC
 from email.errors import HeaderParseError
 from email.header import decode_header
 from email.message import Message as Part
-from email.utils import parsedate_to_datetime
 
+from findling.sources.extraction.charsets import codec_of_charset
 from findling.sources.extraction.messages import Attachment, Body, Message
+from findling.sources.extraction.times import parse_mail_time
 from findling.sources.reading import UnreadableError, decode
 
-__all__ = ["decode_text", "read_headers", "read_message", "timestamp"]
+__all__ = ["decode_text", "read_headers", "read_message"]
 
 
 def read_message(data: bytes) -> Message:
@@ -33,44 +33,18 @@ def read_headers(headers: str) -> Message:
     return _message(email.message_from_bytes(headers.encode("utf-8", "replace")), 0)
 
 
-def timestamp(date: str) -> float | None:
-    """Seconds since the epoch of the date in a mail's headers; `None` when it is no date."""
-    try:
-        moment = parsedate_to_datetime(date)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (IndexError, OverflowError, TypeError, ValueError):
-        return None
-
-
 def decode_text(data: bytes, charset: str) -> str:
     """The text in `data`, in the encoding it says, or in the likely one when that is unknown or wrong."""
-    charset = charset.strip("\"' ").lower()
-    if charset in _WESTERN:  # what many programs say for everything they write
-        charset = ""
-    if charset:
+    codec = codec_of_charset(charset)
+    if codec and codec != "cp1252":  # which many programs say, by one name or another, for everything they write
         try:
-            return data.decode(_WIDER.get(charset, charset))
+            return data.decode(codec)
         except (LookupError, ValueError):
             pass
     try:
         return decode(data)[0]
     except UnreadableError:
         return data.decode("cp1252", "replace")
-
-
-_WESTERN = {"ascii", "us-ascii", "iso-8859-1", "latin1", "latin-1", "windows-1252", "cp1252", "unknown-8bit", "8bit"}
-
-
-# What mail programs mean by these names are the larger encodings around them.
-_WIDER = {
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "big5": "cp950",
-    "shift_jis": "cp932",
-    "euc-kr": "cp949",
-    "ks_c_5601-1987": "cp949",
-    "iso-8859-9": "cp1254",
-}
 
 
 @dataclass
@@ -93,7 +67,7 @@ def _message(root: Part, depth: int) -> Message:
         cc=_header(root, "cc"),
         bcc=_header(root, "bcc"),
         date=date,
-        sent_at=timestamp(date),
+        sent_at=parse_mail_time(date),
         message_id=_header(root, "message-id"),
         url=url,
         bodies=tuple(found.bodies),

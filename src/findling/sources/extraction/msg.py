@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from olefile import OleFileIO  # type: ignore[import-untyped]
 
-from findling.sources.extraction.code_pages import codec_of, decode_bytes
+from findling.sources.extraction.charsets import codec_of_code_page, decode_bytes
 from findling.sources.extraction.extracted import Extracted, Source
 from findling.sources.extraction.messages import Attachment, Body, Message, message_extracted
 from findling.sources.extraction.mime import decode_text, read_headers
-from findling.sources.extraction.ole import filetime, list_storages, open_compound, read_stream
+from findling.sources.extraction.ole import list_storages, open_compound, read_stream
 from findling.sources.extraction.rtf_compressed import decompress_rtf
 from findling.sources.extraction.rtf_reader import read_rtf
+from findling.sources.extraction.times import windows_time
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]
@@ -116,7 +117,7 @@ def _bodies(storage: _Storage, internet_page: int, limit: int) -> list[Body]:
     if text := storage.text(_TEXT):
         return [Body(text)]
     if html := storage.stream(_HTML, 0x0102):
-        return [Body(decode_text(html, codec_of(internet_page) if internet_page else ""), is_html=True)]
+        return [Body(decode_text(html, codec_of_code_page(internet_page) if internet_page else ""), is_html=True)]
     if page := storage.text(_HTML):
         return [Body(page, is_html=True)]
     document = read_rtf(decompress_rtf(storage.stream(_RTF, 0x0102) or b""), limit)
@@ -148,4 +149,4 @@ def _integer(value: bytes | None) -> int:
 
 
 def _time(value: bytes | None) -> float | None:
-    return filetime(int.from_bytes(value, "little")) if value else None
+    return windows_time(int.from_bytes(value, "little")) if value else None

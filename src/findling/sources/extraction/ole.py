@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 from olefile import OleFileIO  # type: ignore[import-untyped]
 
-from findling.sources.extraction.code_pages import decode_bytes
+from findling.sources.extraction.charsets import decode_bytes
 from findling.sources.extraction.document_properties import Properties
+from findling.sources.extraction.times import windows_time
 from findling.sources.reading import UnreadableError
 
-__all__ = ["filetime", "list_storages", "open_compound", "read_stream", "read_summary"]
+__all__ = ["list_storages", "open_compound", "read_stream", "read_summary"]
 
 
 # olefile trusts most of the numbers it reads, so a broken file may raise any of these.
@@ -71,7 +72,7 @@ def read_summary(compound: OleFileIO) -> Properties:
 
     def time(number: int) -> float | None:
         value = values.get(number)
-        return filetime(value) if isinstance(value, int) else None
+        return windows_time(value) if isinstance(value, int) else None
 
     return Properties(
         title=text(_TITLE),
@@ -83,15 +84,6 @@ def read_summary(compound: OleFileIO) -> Properties:
 
 
 _CODE_PAGE, _TITLE, _SUBJECT, _AUTHOR, _KEYWORDS, _CREATED, _SAVED = 1, 2, 3, 4, 5, 12, 13
-
-
-def filetime(ticks: int) -> float | None:
-    """Seconds since the epoch of a Windows time (tenths of microseconds since 1601); `None` for a time nobody meant."""
-    seconds = ticks / 10_000_000 - 11_644_473_600
-    return seconds if 0 < seconds < _YEAR_2200 else None
-
-
-_YEAR_2200 = 7_258_118_400
 
 
 def _properties(stream: bytes) -> Iterator[tuple[int, int | bytes]]:

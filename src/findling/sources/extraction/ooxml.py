@@ -9,8 +9,10 @@ from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import attribute_of, has_member, local_name, read_side_xml
-from findling.sources.extraction.document_properties import Properties, parse_time
+from findling.sources.extraction.document_properties import Properties
+from findling.sources.extraction.times import parse_iso_time
+from findling.sources.extraction.xml_tree import attribute_of, local_name
+from findling.sources.extraction.zip_packages import has_member, read_side_xml
 
 __all__ = [
     "Relationship",
@@ -78,8 +80,8 @@ def properties_of(archive: zipfile.ZipFile) -> Properties:
     return Properties(
         title=values.get("title", ""),
         author=values.get("creator", ""),
-        created_at=parse_time(values.get("created", "")),
-        updated_at=parse_time(values.get("modified", "")),
+        created_at=parse_iso_time(values.get("created", "")),
+        updated_at=parse_iso_time(values.get("modified", "")),
         fields={name: values[name] for name in ("language", "subject", "keywords") if name in values},
     )
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import (
-    attribute_of,
-    local_name,
-    number_of,
-    open_zip,
-    parse_xml,
-    read_side_xml,
-    read_xml,
-)
-from findling.sources.extraction.document_properties import Properties, finished, parse_time
+from findling.sources.extraction.document_properties import Properties, finished
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.extraction.line_groups import LineGroups
+from findling.sources.extraction.times import parse_iso_time
+from findling.sources.extraction.xml_tree import (
+    attribute_of,
+    child_of,
+    descendants,
+    local_name,
+    mixed_content,
+    number_of,
+    parse_xml,
+)
+from findling.sources.extraction.zip_packages import open_zip, read_side_xml, read_xml
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]
@@ -29,12 +31,12 @@ __all__ = ["extract"]
 def extract(source: Source) -> Extracted:
     """The text of a document with its notes and comments, headers first and footers last. Raises `UnreadableError`."""
     parts = _open(source.data)
-    body = next(_all(parts.content, "body"), None)
+    body = next(descendants(parts.content, "body"), None)
     if body is None:
         raise UnreadableError("damaged", "holds no document")
     document = _Document(parts.archive, TextBuilder(source.limit), _parents_of_styles(parts))
-    document.page_label = "slide" if _child(body, "presentation") is not None else "p."
-    is_text = _child(body, "text") is not None
+    document.page_label = "slide" if child_of(body, "presentation") is not None else "p."
+    is_text = child_of(body, "text") is not None
     if is_text:
         _write_margins(document, parts.styles, "header")
     _write_blocks(document, body)
@@ -102,7 +104,7 @@ def _open(data: bytes) -> _Parts:
 def _refuse_encrypted(archive: zipfile.ZipFile) -> None:
     manifest = read_side_xml(archive, "META-INF/manifest.xml")
     for entry in () if manifest is None else manifest:
-        if _child(entry, "encryption-data") is not None and attribute_of(entry, "full-path") in _MAIN_PARTS:
+        if child_of(entry, "encryption-data") is not None and attribute_of(entry, "full-path") in _MAIN_PARTS:
             raise UnreadableError("encrypted", "needs a password")
 
 
@@ -193,7 +195,7 @@ def _begin_page(document: _Document, page: Element) -> list[Element]:
 
 
 def _write_annotation(document: _Document, annotation: Element) -> list[Element]:
-    creator = next((each.text or "" for each in _all(annotation, "creator")), "").strip()
+    creator = next((each.text or "" for each in descendants(annotation, "creator")), "").strip()
     text = "\n".join(_texts(annotation))
     document.builder.paragraph(f"{creator}: {text}" if creator and text else text)
     return []
@@ -211,7 +213,7 @@ def _open_object(document: _Document, element: Element) -> list[Element]:
 
 def _write_margins(document: _Document, styles: Element | None, kind: str) -> None:
     """Headers or footers: a document has several for its kinds of pages, most of them with the same text."""
-    masters = () if styles is None else _all(styles, "master-page")
+    masters = () if styles is None else descendants(styles, "master-page")
     margins = (child for master in masters for child in master if local_name(child.tag).startswith(kind))
     document.builder.paragraph("\n".join(dict.fromkeys(text for margin in margins for text in _texts(margin))))
 
@@ -220,7 +222,7 @@ def _content(element: Element, *, inside_cell: bool = False) -> _Content:
     """Read an element; the paragraphs of a cell are its text, other blocks stand for themselves."""
     parts: list[str] = []
     blocks: list[Element] = []
-    stack = _mixed(element)
+    stack = mixed_content(element)
     while stack:
         item = stack.pop()
         if isinstance(item, str):
@@ -235,19 +237,11 @@ def _content(element: Element, *, inside_cell: bool = False) -> _Content:
             blocks.append(item)
         elif name not in _LEFT_OUT:
             parts.extend("\n" if inside_cell and name in ("h", "p") else "")
-            stack.extend(_mixed(item))
+            stack.extend(mixed_content(item))
     return _Content("".join(parts), blocks)
 
 
 _SPACE = re.compile(r"[ \t\r\n]+")
-
-
-def _mixed(element: Element) -> list[Element | str]:
-    """The texts and elements in an element, last one first."""
-    items: list[Element | str] = []
-    for child in reversed(element):
-        items.extend((child.tail, child) if child.tail else (child,))
-    return [*items, element.text] if element.text else items
 
 
 def _texts(element: Element) -> list[str]:
@@ -255,22 +249,14 @@ def _texts(element: Element) -> list[str]:
     return [text for text in texts if text]
 
 
-def _all(element: Element, name: str) -> Iterator[Element]:
-    return (each for each in element.iter() if local_name(each.tag) == name)
-
-
-def _child(element: Element, name: str) -> Element | None:
-    return next((child for child in element if local_name(child.tag) == name), None)
-
-
 def _parents_of_styles(parts: _Parts) -> dict[str, str]:
     roots = (root for root in (parts.styles, parts.content) if root is not None)
-    styles = (style for root in roots for style in _all(root, "style"))
+    styles = (style for root in roots for style in descendants(root, "style"))
     return {attribute_of(style, "name"): attribute_of(style, "parent-style-name") for style in styles}
 
 
 def _properties(root: Element | None) -> Properties:
-    meta = None if root is None else next(_all(root, "meta"), None)
+    meta = None if root is None else next(descendants(root, "meta"), None)
     values: dict[str, str] = {}
     for element in () if meta is None else meta:
         name, text = local_name(element.tag), (element.text or "").strip()
@@ -278,8 +264,8 @@ def _properties(root: Element | None) -> Properties:
     return Properties(
         title=values.get("title", ""),
         author=values.get("initial-creator") or values.get("creator", ""),
-        created_at=parse_time(values.get("creation-date", "")),
-        updated_at=parse_time(values.get("date", "")),
+        created_at=parse_iso_time(values.get("creation-date", "")),
+        updated_at=parse_iso_time(values.get("date", "")),
         fields={
             "language": values.get("language", ""),
             "subject": values.get("subject", ""),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import attribute_of, local_name
-from findling.sources.extraction.document_properties import Properties, parse_time
+from findling.sources.extraction.document_properties import Properties
 from findling.sources.extraction.sheet_rows import Row, Value
+from findling.sources.extraction.times import parse_iso_time
+from findling.sources.extraction.xml_tree import attribute_of, local_name
 
 __all__ = ["document_properties", "sheets"]
 
@@ -30,8 +31,8 @@ def document_properties(root: Element) -> Properties:
     return Properties(
         title=values.get("title", ""),
         author=values.get("creator") or values.get("initial-creator", ""),
-        created_at=parse_time(values.get("creation-date", "")),
-        updated_at=parse_time(values.get("date", "")),
+        created_at=parse_iso_time(values.get("creation-date", "")),
+        updated_at=parse_iso_time(values.get("date", "")),
         fields={name: values[name] for name in ("language", "subject") if values.get(name)},
     )
 

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
+from findling.sources.extraction.document_properties import Properties, with_properties
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.extraction.pdf_lines import join_lines, split_lines, usual_width
+from findling.sources.extraction.times import seconds_of
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]
@@ -28,16 +30,17 @@ def extract(source: Source) -> Extracted:
         broken = _write_pages(builder, document)
         _list_attachments(builder, document)
         damage = f"{broken} of {len(document)} pages cannot be read" if broken else ""
-        extracted = builder.extracted(
-            title=_title(document),
+        properties = Properties(
+            title=_metadata(document, "Title"),
             author=_metadata(document, "Author"),
             created_at=_seconds(_metadata(document, "CreationDate")),
             updated_at=_seconds(_metadata(document, "ModDate")),
             fields={"language": _language(document), "damaged": damage},
         )
-    if not extracted.text:
-        raise UnreadableError("damaged", damage) if damage else UnreadableError("no-text", _NO_TEXT)
-    return extracted
+    try:
+        return with_properties(builder, properties)
+    except UnreadableError:
+        raise UnreadableError("damaged", damage) if damage else UnreadableError("no-text", _NO_TEXT) from None
 
 
 _NO_TEXT = "scanned pages? no text layer"
@@ -216,20 +219,6 @@ def _language(document: Any) -> str:
     return _string(pdfium_c.FPDFCatalog_GetLanguage, document).strip()
 
 
-def _title(document: Any) -> str:
-    title = _metadata(document, "Title")
-    return "" if _PLACEHOLDER.fullmatch(title) else title
-
-
-# Programs put their own name or that of the file where nobody gave a title.
-_PLACEHOLDER = re.compile(
-    r"untitled.*|unbenannt.*|microsoft (?:word|powerpoint|excel) - .*|powerpoint[- ]pr[eä]sentation"
-    r"|(?:document|slide) ?\d+"
-    r"|\S+\.(?:docx?|dvi|html?|indd|odp|ods|odt|pdf|pptx?|ps|qxd|qxp|rtf|tex|txt|xlsx?)",
-    re.IGNORECASE,
-)
-
-
 def _string(read: Callable[..., int], *of: Any) -> str:
     """A string that pdfium hands out in UTF-16, after telling how many bytes it takes."""
     size = read(*of, None, 0)
@@ -260,6 +249,6 @@ def _seconds(date: str) -> float | None:
     offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
     try:
         zone = timezone(-offset if sign == "-" else offset) if offset else UTC
-        return datetime(year, month, day, hour, minute, second, tzinfo=zone).timestamp()
+        return seconds_of(datetime(year, month, day, hour, minute, second, tzinfo=zone))
     except (ValueError, OverflowError):  # the 31st of February, a zone of 99 hours
         return None

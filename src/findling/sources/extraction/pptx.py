@@ -8,14 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import (
-    attribute_of,
-    has_member,
-    local_name,
-    open_zip,
-    read_side_xml,
-    read_xml,
-)
 from findling.sources.extraction.document_properties import finished
 from findling.sources.extraction.drawingml import chart_lines, diagram_lines, frame_lines, table_lines
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
@@ -28,6 +20,8 @@ from findling.sources.extraction.ooxml import (
     relationship_id,
     relationships_of,
 )
+from findling.sources.extraction.xml_tree import attribute_of, descendants, local_name
+from findling.sources.extraction.zip_packages import has_member, open_zip, read_side_xml, read_xml
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]
@@ -70,7 +64,7 @@ def _slide_parts(archive: zipfile.ZipFile, part: str) -> list[str]:
     """The slides in the order of the presentation, or in that of their names when it cannot be read."""
     root = read_side_xml(archive, part)
     relationships = relationships_of(archive, part)
-    ids = [] if root is None else [relationship_id(each) for each in _all(root, "sldId")]
+    ids = [] if root is None else [relationship_id(each) for each in descendants(root, "sldId")]
     slides = [relationships[each].target for each in ids if each in relationships]
     if any(has_member(archive, slide) for slide in slides):
         return slides
@@ -120,7 +114,7 @@ def _write_slide(
 def _write_shape(presentation: _Presentation, shape: Element, relationships: Mapping[str, Relationship]) -> None:
     name, kind = local_name(shape.tag), _placeholder(shape)
     if name == "pic":
-        presentation.builder.paragraph("\n".join(map(described, _all(shape, "cNvPr"))))
+        presentation.builder.paragraph("\n".join(map(described, descendants(shape, "cNvPr"))))
     elif name == "tbl":
         presentation.builder.paragraph("\n".join(" ".join(line.split()) for line in table_lines(shape)))
     elif name in ("chart", "relIds"):
@@ -206,10 +200,6 @@ def _placeholder(shape: Element) -> str | None:
         if local_name(element.tag) == "ph":
             return attribute_of(element, "type") or "obj"
     return None
-
-
-def _all(element: Element, name: str) -> Iterator[Element]:
-    return (each for each in element.iter() if local_name(each.tag) == name)
 
 
 def _shape_lines(shape: Element) -> list[str]:

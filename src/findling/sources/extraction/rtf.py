@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from findling.sources.extraction.document_properties import Properties, finished
+from findling.sources.extraction.embedding import embed_html
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
-from findling.sources.extraction.messages import write_html
 from findling.sources.extraction.rtf_reader import Paragraph, RtfDocument, read_rtf
+from findling.sources.extraction.times import seconds_of
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]
@@ -21,7 +22,7 @@ def extract(source: Source) -> Extracted:
     document = read_rtf(data, source.limit + 1)
     builder = TextBuilder(source.limit)
     if document.html:
-        write_html(builder, document.html, source)
+        embed_html(builder, document.html, source)
     for paragraph in document.paragraphs:
         _write(builder, paragraph)
     # Pages of different kinds often bear the same header; every text is wanted once.
@@ -54,15 +55,15 @@ def _time(units: dict[str, int] | None) -> float | None:
     if not units or not units.get("yr"):
         return None
     try:
-        moment = datetime(
-            units["yr"],
-            units.get("mo", 1),
-            units.get("dy", 1),
-            units.get("hr", 0),
-            units.get("min", 0),
-            units.get("sec", 0),
-            tzinfo=UTC,
+        return seconds_of(
+            datetime(
+                units["yr"],
+                units.get("mo", 1),
+                units.get("dy", 1),
+                units.get("hr", 0),
+                units.get("min", 0),
+                units.get("sec", 0),
+            )
         )
     except (OverflowError, ValueError):
         return None
-    return moment.timestamp()

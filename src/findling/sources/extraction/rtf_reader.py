@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from findling.sources.extraction.code_pages import decode_bytes
+from findling.sources.extraction.charsets import decode_bytes, paired_surrogates
 from findling.sources.extraction.rtf_words import (
     ASIDES,
     CODE_PAGES_OF_CHARSETS,
@@ -85,7 +85,7 @@ class _Flow:
         self.paragraphs: list[Paragraph] = []
 
     def take(self) -> str:
-        text = _paired("".join(self.parts))
+        text = paired_surrogates("".join(self.parts))
         self.parts.clear()
         return text
 
@@ -334,13 +334,3 @@ def _level(outline_level: int) -> int:
 
 def _literal(symbol: bytes) -> str:
     return symbol.decode("ascii") if symbol in b"\\{}" else ""
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _paired(text: str) -> str:
-    """Characters beyond 16 bits come in two halves; a half alone is none."""
-    if not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")

@@ -6,12 +6,12 @@ import re
 import zipfile
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import attribute_of, local_name, read_side_xml
 from findling.sources.extraction.drawingml import chart_lines, frame_lines
 from findling.sources.extraction.extracted import TextBuilder
 from findling.sources.extraction.ooxml import relationships_of
-from findling.sources.extraction.sheet_rows import cell_label
-from findling.sources.extraction.workbook_parts import column_index
+from findling.sources.extraction.sheet_rows import cell_label, column_index
+from findling.sources.extraction.xml_tree import attribute_of, descendants
+from findling.sources.extraction.zip_packages import read_side_xml
 
 __all__ = ["write_notes"]
 
@@ -22,7 +22,7 @@ def write_notes(builder: TextBuilder, archive: zipfile.ZipFile, sheet: str, part
         if kind == "comments" and (comments := read_side_xml(archive, target)) is not None:
             _write_comments(builder, sheet, comments)
         elif kind == "drawing" and (drawing := read_side_xml(archive, target)) is not None:
-            lines = [line for body in _all(drawing, "txBody") for line in frame_lines(body)]
+            lines = [line for body in descendants(drawing, "txBody") for line in frame_lines(body)]
             _write_lines(builder, sheet, lines)
             _write_charts(builder, archive, sheet, target)
 
@@ -31,12 +31,12 @@ _CELL = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
 
 
 def _write_comments(builder: TextBuilder, sheet: str, comments: Element) -> None:
-    for comment in _all(comments, "comment"):
-        text = "".join(run.text or "" for run in _all(comment, "t")).strip()
+    for comment in descendants(comments, "comment"):
+        text = "".join(run.text or "" for run in descendants(comment, "t")).strip()
         cell = _CELL.fullmatch(attribute_of(comment, "ref"))
         if text and not builder.full:
             builder.section(sheet)
-            builder.place(cell_label(sheet, int(cell[2]) - 1, column_index(cell[1].encode())) if cell else sheet)
+            builder.place(cell_label(sheet, int(cell[2]) - 1, column_index(cell[1])) if cell else sheet)
             builder.line(text)
 
 
@@ -52,7 +52,3 @@ def _write_lines(builder: TextBuilder, sheet: str, lines: list[str]) -> None:
         builder.place(sheet)
         for line in lines:
             builder.line(line)
-
-
-def _all(element: Element, name: str) -> list[Element]:
-    return [each for each in element.iter() if local_name(each.tag) == name]

@@ -10,7 +10,7 @@ from typing import Any
 
 from findling.sources.extraction.extracted import TextBuilder
 
-__all__ = ["Row", "Value", "cell_label", "write_sheet"]
+__all__ = ["Row", "Value", "cell_label", "column_index", "column_letters", "write_sheet"]
 
 Value = str | bool | int | float | date | time | timedelta
 Row = tuple[int, Iterable[tuple[int, Value]]]
@@ -45,7 +45,26 @@ def write_sheet(builder: TextBuilder, name: str, rows: Iterable[Row]) -> None:
 
 def cell_label(sheet: str, row: int, column: int) -> str:
     """`Sheet1!A7`, or `'My Sheet'!A7` as spreadsheet programs quote it."""
-    return f"{_quoted(sheet)}!{_column_letters(column)}{row + 1}"
+    return f"{_quoted(sheet)}!{column_letters(column)}{row + 1}"
+
+
+def column_index(letters: str) -> int:
+    """The column that letters name, counted from 0: `A` is 0, `XFD` 16383."""
+    index = 0
+    for letter in letters:
+        index = index * 26 + ord(letter) - 64
+    return index - 1
+
+
+@lru_cache(maxsize=256)
+def column_letters(column: int) -> str:
+    """What spreadsheet programs call a column, counted from 0."""
+    letters = ""
+    column += 1
+    while column:
+        column, letter = divmod(column - 1, 26)
+        letters = chr(65 + letter) + letters
+    return letters
 
 
 @lru_cache(maxsize=16)
@@ -55,16 +74,6 @@ def _quoted(sheet: str) -> str:
 
 # A name that begins with a digit or looks like a cell itself is quoted too.
 _PLAIN_NAME = re.compile(r"(?![A-Za-z]{1,3}\d+$)[^\W\d][\w.]*")
-
-
-@lru_cache(maxsize=256)
-def _column_letters(column: int) -> str:
-    letters = ""
-    column += 1
-    while column:
-        column, letter = divmod(column - 1, 26)
-        letters = chr(65 + letter) + letters
-    return letters
 
 
 def _labels(cells: Iterable[tuple[int, Value]], texts: Sequence[tuple[int, str]]) -> Mapping[int, str]:

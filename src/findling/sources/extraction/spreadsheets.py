@@ -13,14 +13,22 @@ from xml.etree.ElementTree import Element
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from findling.sources.extraction import opendocument_sheets
-from findling.sources.extraction.archives import has_member, open_zip, parse_xml, read_member, read_side_xml, read_xml
-from findling.sources.extraction.document_properties import Properties
+from findling.sources.extraction.document_properties import Properties, with_properties
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.extraction.ole import open_compound, read_stream, read_summary
 from findling.sources.extraction.ooxml import properties_of
 from findling.sources.extraction.sheet_notes import write_notes
 from findling.sources.extraction.sheet_rows import Row, Value, write_sheet
 from findling.sources.extraction.workbook_parts import PackedRow, dense_workbook, sheet_parts
+from findling.sources.extraction.xml_tree import parse_xml
+from findling.sources.extraction.zip_packages import (
+    OLE_MAGIC,
+    has_member,
+    open_zip,
+    read_member,
+    read_side_xml,
+    read_xml,
+)
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]
@@ -29,7 +37,7 @@ __all__ = ["extract"]
 def extract(source: Source) -> Extracted:
     """The rows of a spreadsheet, whichever of the formats its bytes are. Raises `UnreadableError`."""
     builder = TextBuilder(source.limit)
-    if source.data.startswith(_OLE_MAGIC):
+    if source.data.startswith(OLE_MAGIC):
         properties = _write_excel97(builder, source.data)
     elif source.data.startswith(b"PK"):
         with open_zip(source.data) as archive:
@@ -39,19 +47,9 @@ def extract(source: Source) -> Extracted:
         properties = _write_flat(builder, source.data)
     else:
         raise UnreadableError("damaged", "not a spreadsheet")
-    extracted = builder.extracted(
-        title=properties.title,
-        author=properties.author,
-        created_at=properties.created_at,
-        updated_at=properties.updated_at,
-        fields=properties.fields,
-    )
-    if not extracted.text:
-        raise UnreadableError("no-text", "no cell holds anything")
-    return extracted
+    return with_properties(builder, properties)
 
 
-_OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
 
 

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from findling.sources.extraction.code_pages import decode_bytes
+from findling.sources.extraction.charsets import decode_bytes
 from findling.sources.reading import UnreadableError
 
 __all__ = ["Piece", "WordFile", "read_pieces", "read_word_file"]

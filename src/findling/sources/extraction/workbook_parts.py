@@ -14,11 +14,13 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from findling.sources.extraction.archives import MAX_MEMBER_BYTES, attribute_of, local_name, read_member, read_xml
 from findling.sources.extraction.ooxml import main_part, relationship_id, relationships_of
+from findling.sources.extraction.sheet_rows import column_index, column_letters
+from findling.sources.extraction.xml_tree import attribute_of, local_name
+from findling.sources.extraction.zip_packages import MAX_MEMBER_BYTES, read_member, read_xml
 from findling.sources.reading import UnreadableError
 
-__all__ = ["PackedRow", "column_index", "dense_workbook", "sheet_parts"]
+__all__ = ["PackedRow", "dense_workbook", "sheet_parts"]
 
 
 class PackedRow(NamedTuple):
@@ -56,14 +58,6 @@ def dense_workbook(
     if packed or any(is_cut for _, is_cut in read.values()):
         return _rebuilt(archive, sheets), packed
     return data, {}
-
-
-def column_index(letters: bytes) -> int:
-    """The column that letters name, counted from 0: `A` is 0, `XFD` 16383."""
-    index = 0
-    for letter in letters:
-        index = index * 26 + letter - 64
-    return index - 1
 
 
 def _refuse_bombs(archive: zipfile.ZipFile, sheets: Collection[str]) -> None:
@@ -118,7 +112,7 @@ def _is_sparse(xml: bytes) -> bool:
     cells = _CELL.findall(xml)
     if not cells:
         return False
-    columns = [column_index(letters) for letters in {letters for letters, _ in cells}]
+    columns = [column_index(letters.decode()) for letters in {letters for letters, _ in cells}]
     rows = [int(number) for number in {number for _, number in cells}]
     return (max(columns) - min(columns) + 1) * (max(rows) - min(rows) + 1) > _MAX_GRID
 
@@ -146,20 +140,11 @@ def _pack(xml: bytes) -> tuple[bytes, list[PackedRow]]:
         if len(rows[-1].columns) == width:
             rows.append(PackedRow(rows[-1].row, []))
             break_ = b'</%srow><%srow r="%d">' % (prefix, prefix, len(rows))
-        rows[-1].columns.append(column_index(match["column"]))
-        reference = _letters(len(rows[-1].columns) - 1) + b"%d" % len(rows)
+        rows[-1].columns.append(column_index(match["column"].decode()))
+        reference = f"{column_letters(len(rows[-1].columns) - 1)}{len(rows)}".encode()
         return b'%s<%sc %sr="%s"%s>' % (break_, prefix, match["before"], reference, match["after"])
 
     return _ROW_OR_CELL.sub(moved, xml), rows
-
-
-def _letters(column: int) -> bytes:
-    letters = b""
-    column += 1
-    while column:
-        column, letter = divmod(column - 1, 26)
-        letters = bytes([65 + letter]) + letters
-    return letters
 
 
 _NEEDED = frozenset({"sharedStrings", "styles"})

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.archives import local_name
 from findling.sources.extraction.extracted import TextBuilder
 from findling.sources.extraction.line_groups import LineGroups
+from findling.sources.extraction.xml_tree import local_name, mixed_content
 
 __all__ = ["HEADINGS", "write_xhtml"]
 
@@ -78,9 +78,9 @@ class _Writer:
             self._begins_item = self._begins_item or name == "li"
             if name == "table":
                 self._lines.begin()
-            return [_End(name), *_mixed(element)]
+            return [_End(name), *mixed_content(element)]
         else:
-            return list(_mixed(element))
+            return list(mixed_content(element))
         return []
 
     def _write_heading(self, element: Element, level: int) -> None:
@@ -123,13 +123,5 @@ def _text(element: Element) -> str:
             if name in _BLOCKS or name == "br":
                 parts.append(" ")
             parts.append(item.get("alt", "") if name == "img" else "")
-            stack.extend(_mixed(item))
+            stack.extend(mixed_content(item))
     return " ".join("".join(parts).split())
-
-
-def _mixed(element: Element) -> list[Element | str]:
-    """The texts and elements in an element, last one first."""
-    items: list[Element | str] = []
-    for child in reversed(element):
-        items.extend((child.tail, child) if child.tail else (child,))
-    return [*items, element.text] if element.text else items

@@ -7,18 +7,11 @@ import struct
 import zipfile
 
 import pytest
+from findling.sources.extraction import zip_packages
+from findling.sources.extraction.xml_tree import attribute_of, number_of, parse_xml
+from findling.sources.extraction.zip_packages import has_member, open_zip, read_member, read_side_xml, read_xml
 
-from findling.sources.extraction import archives
-from findling.sources.extraction.archives import (
-    attribute_of,
-    has_member,
-    number_of,
-    open_zip,
-    parse_xml,
-    read_member,
-    read_side_xml,
-    read_xml,
-)
+from findling.sources.extraction import zip_packages
 from findling.sources.reading import UnreadableError
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -94,13 +87,13 @@ def test_a_method_that_unpacks_without_bound_is_not_tried() -> None:
 
 
 def test_a_member_larger_than_the_bound_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MAX_MEMBER_BYTES", 1 << 20)
+    monkeypatch.setattr(zip_packages, "MAX_MEMBER_BYTES", 1 << 20)
     with pytest.raises(UnreadableError, match="damaged: unpacks to more than 1 MB"):
         read_member(open_zip(zipped({"bomb.xml": bytes((1 << 20) + 1)})), "bomb.xml")
 
 
 def test_all_members_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 2 << 20)
+    monkeypatch.setattr(zip_packages, "MAX_UNPACKED_BYTES", 2 << 20)
     archive = open_zip(zipped({f"{number}.xml": bytes(1 << 20) for number in range(3)}))
     assert read_member(archive, "0.xml")
     assert read_member(archive, "1.xml")

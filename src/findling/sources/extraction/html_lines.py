@@ -18,7 +18,7 @@ _BLOCK_NAMES = (
 # A name with anything but white space, `/` or `>` after it may be the end of a comment (`<!--<p-->`), which a mark
 # would break; inside a quoted value or a comment a mark does no harm. Both cases are spelled out because a pattern
 # that ignores case takes twice the time.
-_BLOCK_TAG = re.compile(rf"<(?:{_BLOCK_NAMES}|{_BLOCK_NAMES.upper()})(?=[\s/>])")
+_FIRST_BLOCK_TAG = re.compile(rf"(<(?:{_BLOCK_NAMES}|{_BLOCK_NAMES.upper()})(?=[\s/>]))[^\n]*")
 _MARK = re.compile(' \x01="?([0-9]+)')
 _UNPARSED_MARK = re.compile(" \x01=[0-9]+ ")
 _FIRST_LINE_END_OF_PRE = re.compile(r"<(?:pre|PRE)\b[^<>]*>(?=\n)")
@@ -26,13 +26,15 @@ _FIRST_LINE_END_OF_PRE = re.compile(r"<(?:pre|PRE)\b[^<>]*>(?=\n)")
 
 def with_line_marks(markup: str) -> str:
     """The markup, whose lines end with a line feed, with the first block tag of each line marked."""
-    lines = markup.replace("\x01", "").split("\n")
-    find_tag = _BLOCK_TAG.search
-    for index, line in enumerate(lines):
-        if "<" in line and (tag := find_tag(line)):
-            end = tag.end()
-            lines[index] = f"{line[:end]} \x01={index + 1} {line[end:]}"
-    marked = "\n".join(lines)
+    markup = markup.replace("\x01", "")
+    parts: list[str] = []
+    line, end = 1, 0
+    for match in _FIRST_BLOCK_TAG.finditer(markup):
+        start, end = end, match.end(1)
+        line += markup.count("\n", start, end)
+        parts += markup[start:end], f" \x01={line} "
+    parts.append(markup[end:])
+    marked = "".join(parts)
     # The parser drops a line break right after `<pre>`; a second one keeps the count of lines.
     return _FIRST_LINE_END_OF_PRE.sub("\\g<0>\n", marked)
 

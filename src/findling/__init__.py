@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from findling.domain.errors import FindlingError
+    from findling.domain.ports import IndexProgress
     from findling.domain.queries import Filters, SearchRequest
     from findling.domain.reports import IndexReport
     from findling.domain.resources import Resource
@@ -28,6 +29,7 @@ __all__ = [
     "Filters",
     "FindlingError",
     "Hit",
+    "IndexProgress",
     "IndexReport",
     "Resource",
     "SearchAnswer",
@@ -43,6 +45,7 @@ _HOMES = {
     "Filters": "findling.domain.queries",
     "FindlingError": "findling.domain.errors",
     "Hit": "findling.domain.results",
+    "IndexProgress": "findling.domain.ports",
     "IndexReport": "findling.domain.reports",
     "Resource": "findling.domain.resources",
     "SearchAnswer": "findling.domain.results",

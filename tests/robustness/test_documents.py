@@ -209,3 +209,25 @@ def is_running(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def test_code_whose_syntax_tree_cannot_be_made_is_cut_by_patterns(tmp_path: Path) -> None:
+    """A worker that dies over a batch of code does its files again without trees: none of them is lost."""
+    root = tmp_path / "tree"
+    root.mkdir()
+    for number in range(150):
+        body = "".join(f"int f{number}_{n}(int a) {{ return a + {n}; }}\n" for n in range(400))
+        (root / f"{number:03}.c").write_text(f"/* mark{number} */\n{body}")
+    killed: list[int] = []
+
+    def kill_once(event: findling.IndexProgress) -> None:
+        if event.done and not killed:
+            with contextlib.suppress(OSError):
+                os.kill(children()[0], signal.SIGKILL)
+                killed.append(event.done)
+
+    with open_engine(root, tmp_path / "home", **{"index.workers": 1}) as engine:
+        report = engine.index(on_progress=kill_once)
+        assert killed
+        assert (report.added, engine.failed()) == (150, [])
+        assert engine.search("f149_399").hits

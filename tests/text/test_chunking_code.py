@@ -367,7 +367,7 @@ C = """
 
 
 def test_c() -> None:
-    assert headings(C, "c", 130) == [("struct point",), ("static int add",), ("int main",)]
+    assert headings(C, "c", 130) == [("struct point",), ("add",), ("int main",)]
     assert parts(C, "c", 130)[1][1].startswith("/* Adds\n   two numbers. */\nstatic int\nadd(int a,")
 
 

@@ -21,6 +21,7 @@ from findling.pipelines.preparing import Job, Prepared, Task, file_rid, prepare
 from findling.pipelines.surveying import Survey
 from findling.sources.extraction.table import FORMATS
 from findling.sources.file_types import file_type
+from findling.text.chunking import parses
 
 __all__ = ["update"]
 
@@ -186,7 +187,7 @@ def _prepare(job: Job, tasks: list[Task], options: IndexOptions) -> Iterator[Pre
     langs = [file_type(task.path.rpartition("/")[2]).lang for task in tasks]
     untrusted = [lang in FORMATS and FORMATS[lang].untrusted for lang in langs]
     is_little = options.workers == 1 or sum(task.size for task in tasks) <= _SMALL_BYTES
-    if is_little and not any(untrusted):
+    if is_little and not any(untrusted) and not any(parses(options.plan, lang) for lang in set(langs)):
         yield from (prepare(job, task) for task in tasks)
         return
     from findling.pipelines.worker_process import Order

@@ -1,7 +1,7 @@
 """What runs in a worker process: batches of files in, prepared documents out, within limits of memory and time.
 
 A frame is its length in eight bytes and a pickle. The first frame is the order, which is answered by `READY`; every
-other one is a batch of tasks and answered by what became of them. The end of the input ends the process.
+other one is a batch and answered by what became of its files. The end of the input ends the process.
 """
 
 from __future__ import annotations
@@ -15,9 +15,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from findling.pipelines.preparing import Job, prepare
+from findling.pipelines.preparing import Job, Task, prepare
 
-__all__ = ["EXIT_CRASHED", "EXIT_OUT_OF_MEMORY", "EXIT_TOO_SLOW", "READY", "Order", "main", "read_frame", "write_frame"]
+__all__ = [
+    "EXIT_CRASHED",
+    "EXIT_OUT_OF_MEMORY",
+    "EXIT_TOO_SLOW",
+    "READY",
+    "Batch",
+    "Order",
+    "main",
+    "read_frame",
+    "write_frame",
+]
 
 READY = "ready"
 EXIT_TOO_SLOW = 1
@@ -26,6 +36,13 @@ EXIT_TOO_SLOW = 1
 EXIT_OUT_OF_MEMORY, EXIT_CRASHED = 3, 4
 
 _LENGTH = struct.Struct(">Q")
+
+
+class Batch(NamedTuple):
+    """Files to prepare; `carefully` when a worker has died over one of them: without syntax trees, for one."""
+
+    tasks: list[Task]
+    carefully: bool = False
 
 
 class Order(NamedTuple):
@@ -54,6 +71,9 @@ def main() -> None:
         os._exit(EXIT_OUT_OF_MEMORY)
     except BrokenPipeError:  # the parent is gone
         os._exit(0)
+    except BaseException:
+        # Whatever it is, it must not look like the end that the watchdog makes.
+        os._exit(EXIT_CRASHED)
 
 
 def read_frame(stream: IO[bytes]) -> bytes | None:
@@ -77,10 +97,13 @@ def write_frame(stream: IO[bytes], value: Any) -> None:
 def _serve(order: Order, inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
     _limit_memory(order.memory)
     while (frame := read_frame(inbox)) is not None:
-        tasks = pickle.loads(frame)
+        batch: Batch = pickle.loads(frame)
+        job = order.job
+        if batch.carefully:
+            job = job._replace(plan=job.plan._replace(code="patterns"))
         # A thread of C code, without the interpreter: it ends even a parser that never returns.
         faulthandler.dump_traceback_later(order.seconds, exit=True, file=nowhere)
-        prepared = [prepare(order.job, task) for task in tasks]
+        prepared = [prepare(job, task) for task in batch.tasks]
         faulthandler.cancel_dump_traceback_later()
         write_frame(outbox, prepared)
 

@@ -23,10 +23,13 @@ from findling.pipelines.preparing import Prepared, Task, refuse
 from findling.pipelines.worker_process import (
     EXIT_OUT_OF_MEMORY,
     EXIT_TOO_SLOW,
+    Batch,
     Order,
     read_frame,
     write_frame,
 )
+from findling.sources.file_types import file_type
+from findling.text.chunking import parses
 
 __all__ = ["available_cores", "prepare_in_workers"]
 
@@ -128,26 +131,31 @@ class _Crew:
 
     def _prepare(self, worker: _Worker | None, number: int) -> _Worker | None:
         answers: list[_Answer] = []
-        waiting = [self._batches[number]]
+        waiting = [Batch(self._batches[number])]
         while waiting:
-            tasks = waiting.pop(0)
+            batch = waiting.pop(0)
             worker = worker or self._hire()
-            answer = worker.ask(tasks)
+            answer = worker.ask(batch)
             if answer is not None:
                 answers.append(answer)
                 continue
             reason, detail = self._dismiss(worker)
             worker = None
-            if len(tasks) > 1:
-                # Each alone, so that the blame falls on one.
-                waiting = [[task] for task in tasks]
+            if batch.carefully or not self._may_do_better(batch):
+                answers.append([refuse(task, reason, detail) for task in batch.tasks])
             else:
-                answers.append([refuse(tasks[0], reason, detail)])
+                # Each alone, so that the blame falls on one.
+                waiting = [Batch([task], carefully=True) for task in batch.tasks]
         with self._changed:
             self._answers[number] = answers
             self._held_back += sum(map(len, answers))
             self._changed.notify_all()
         return worker
+
+    def _may_do_better(self, batch: Batch) -> bool:
+        """Whether another try makes sense: of many files, or of one whose syntax tree can be done without."""
+        langs = [file_type(task.path.rpartition("/")[2]).lang for task in batch.tasks]
+        return len(langs) > 1 or parses(self._order.job.plan, langs[0])
 
     def _hire(self) -> _Worker:
         for _ in range(_ATTEMPTS):
@@ -192,9 +200,9 @@ class _Worker:
         """Give the order and wait until the process is there; whether it is."""
         return self._exchange(self._order) is not None
 
-    def ask(self, tasks: list[Task]) -> bytes | None:
+    def ask(self, batch: Batch) -> bytes | None:
         """The pickled answer; `None` when the process has died over it."""
-        return self._exchange(tasks)
+        return self._exchange(batch)
 
     def end(self) -> tuple[str, str]:
         """End the process if it has not ended; the reason and detail of its own end."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from findling.domain.errors import CorruptError
 from findling.service.opened import OpenedWorkspace
 from findling.stores.keyword import TantivyLeg
 from findling.stores.sqlite import SqliteStore
+from findling.text.syntax_queries import SYNTAXES
 
 __all__ = ["Finding", "check_workspace"]
 
@@ -43,6 +45,7 @@ def check_workspace(files: OpenedWorkspace) -> Iterator[Finding]:
     short = f"only {free >> 20} MB free at {home}" if free < _LITTLE_SPACE else ""
     yield Finding("disk space", f"{free >> 30} GB free", short, "free some space")
     yield Finding("sqlite", sqlite3.sqlite_version, "", "")
+    yield _check_grammars()
 
 
 def _check_leg(store: SqliteStore, leg: TantivyLeg) -> Iterator[Finding]:
@@ -54,6 +57,13 @@ def _check_leg(store: SqliteStore, leg: TantivyLeg) -> Iterator[Finding]:
         missing, extra = len(in_truth - in_leg), len(in_leg - in_truth)
         problem = f"{missing} chunks missing, {extra} too many" if missing or extra else ""
         yield Finding("keyword leg content", f"{len(in_leg)} chunks, the same as the truth", problem, "findling repair")
+
+
+def _check_grammars() -> Finding:
+    modules = {syntax.module for syntax in SYNTAXES.values()}
+    found = sum(find_spec(module) is not None for module in modules)
+    rest = "" if found == len(modules) else "; more with pip install 'findling[code]', patterns serve the others"
+    return Finding("grammars", f"{found} of {len(modules)} for syntax trees{rest}", "", "")
 
 
 def _check_modes(home: Path) -> Finding:

@@ -119,7 +119,8 @@ class Engine:
         from findling.pipelines.documents import make_document
         from findling.sources.extraction.extracted import Extracted
 
-        plan = chunk_plan(self._settings)
+        # Not in this process: a grammar may crash on what it is given.
+        plan = chunk_plan(self._settings)._replace(code="patterns")
         documents = (
             make_document(resource, Extracted(text=text, lang=resource.lang or "text"), plan=plan)
             for resource, text in items

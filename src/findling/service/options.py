@@ -40,7 +40,7 @@ def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude:
 
 def chunk_plan(settings: Settings) -> ChunkPlan:
     """The preset, changed by what else is set. Raises InvalidValueError for numbers that do not go together."""
-    plan = PRESETS[settings["chunk.preset"]]
+    plan = PRESETS[settings["chunk.preset"]]._replace(code=settings["chunk.code"])
     if settings["chunk.strategy"] != "preset":
         plan = plan._replace(strategy=settings["chunk.strategy"])
     if settings["chunk.unit"] != "preset":

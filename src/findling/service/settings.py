@@ -98,6 +98,13 @@ SETTINGS: tuple[Setting, ...] = (
         "What size and overlap count; preset: as the preset says.",
         ("preset", "characters", "tokens", "words"),
     ),
+    Setting(
+        "chunk.code",
+        "text",
+        "auto",
+        "How definitions in code are found; auto: by syntax trees where patterns go wrong.",
+        ("auto", "patterns", "syntax"),
+    ),
     Setting("search.limit", "count", 10, "How many hits an answer holds at most.", minimum=1),
     Setting("search.refresh", "text", "auto", "Whether a search first takes in changed files.", ("auto", "never")),
     Setting("search.context", "count", 0, "Lines shown before and after each matching line."),

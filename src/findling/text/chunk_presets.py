@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from findling.text.chunk_plan import ChunkPlan
 
-__all__ = ["PRESETS", "STRATEGIES", "UNITS", "check_plan"]
+__all__ = ["CODE_WAYS", "PRESETS", "STRATEGIES", "UNITS", "check_plan"]
 
 STRATEGIES = ("semantic", "fixed", "overlapping")
 UNITS = ("characters", "tokens", "words")
+CODE_WAYS = ("auto", "patterns", "syntax")
 
 PRESETS: dict[str, ChunkPlan] = {
     "default": ChunkPlan("semantic", 480, 0, "tokens"),
@@ -23,6 +24,8 @@ def check_plan(plan: ChunkPlan) -> None:
         raise ValueError(f"chunk strategy must be one of {', '.join(STRATEGIES)}, not {plan.strategy!r}")
     if plan.unit not in UNITS:
         raise ValueError(f"chunk unit must be one of {', '.join(UNITS)}, not {plan.unit!r}")
+    if plan.code not in CODE_WAYS:
+        raise ValueError(f"code must be cut by one of {', '.join(CODE_WAYS)}, not {plan.code!r}")
     if plan.size < 1:
         raise ValueError(f"chunk size must be positive, not {plan.size}")
     if not 0 <= plan.overlap < plan.size:

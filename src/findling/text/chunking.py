@@ -13,9 +13,10 @@ from findling.text.lines import with_plain_breaks
 from findling.text.markup_chunks import chunk_sections
 from findling.text.measures import characters_of, measure_of
 from findling.text.outlines import OUTLINES, Outline
+from findling.text.syntax import SYNTAX_LANGS
 from findling.text.table_headers import with_table_headers
 
-__all__ = ["chunk_outline", "chunk_text"]
+__all__ = ["chunk_outline", "chunk_text", "parses"]
 
 
 def chunk_text(text: str, lang: str, plan: ChunkPlan = PRESETS["default"]) -> list[Piece]:
@@ -29,7 +30,7 @@ def chunk_text(text: str, lang: str, plan: ChunkPlan = PRESETS["default"]) -> li
     check_plan(plan)
     plain = _with_plain_breaks(text)
     if plan.strategy == "semantic" and lang in CODE_LANGS:
-        return chunk_code(plain, lang, characters_of(plan))
+        return chunk_code(plain, lang, characters_of(plan), syntax=parses(plan, lang))
     if plan.strategy == "semantic" and lang == "chat":
         return chunk_chat(plain, measure_of(plain, plan))
     outline = _OUTLINES[lang](plain) if lang in _OUTLINES else _NO_OUTLINE
@@ -45,6 +46,20 @@ def chunk_outline(text: str, outline: Outline, plan: ChunkPlan = PRESETS["defaul
     plain = _with_plain_breaks(text)
     return with_table_headers(plain, _along(plain, outline, plan), ruled=False)
 
+
+def parses(plan: ChunkPlan, lang: str) -> bool:
+    """Whether texts of this language are cut by their syntax tree."""
+    if plan.strategy != "semantic" or plan.code == "patterns":
+        return False
+    return lang in (SYNTAX_LANGS if plan.code == "syntax" else _WITHOUT_KEYWORD)
+
+
+_WITHOUT_KEYWORD = SYNTAX_LANGS & {
+    *("c", "cpp", "csharp", "cuda", "dart", "haskell", "java", "javascript", "objectivec", "powershell", "typescript")
+}
+"""Languages in which a function is told from a call by more than its first word. Patterns cut 23 to 54 in 100 pieces of
+C and C++ elsewhere than a tree does, often inside a signature; where `def`, `fn` or `func` lead, they differ in
+trifles, and a tree costs ten times as much."""
 
 _OUTLINES = OUTLINES | DATA_OUTLINES
 _NO_OUTLINE = Outline([], [])

@@ -15,7 +15,7 @@ from findling.text.windows import trim, windows
 __all__ = ["CODE_LANGS", "chunk_code"]
 
 
-def chunk_code(text: str, lang: str, size: int, syntax: bool = True) -> list[Piece]:
+def chunk_code(text: str, lang: str, size: int, syntax: bool = False) -> list[Piece]:
     """Pieces that end where definitions begin; the heading path holds the enclosing scopes and what a piece defines.
 
     With `syntax` the definitions of a text that has to be cut come from its syntax tree, where that is to be had.

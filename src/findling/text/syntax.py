@@ -57,7 +57,7 @@ def definitions(text: str, lang: str) -> list[Definition] | None:
 
 _SECONDS = 0.25
 _SECONDS_PER_BYTE = 1e-6
-"""CPU time for a parse, several times what the slowest language needs."""
+"""CPU time for a parse; sound code of the slowest language takes half. It binds only a parser that goes on reading."""
 
 _READ_SIZE = 512
 """Bytes handed to the parser at once; the clock is looked at as often."""
@@ -69,7 +69,7 @@ _MAX_ERROR_STEPS = 2000
 """Nodes looked at, and children of one, in search of errors: a query takes quadratic time on more."""
 
 _MAX_NODE_DEPTH = 12
-"""A method of an inner class lies seven nodes deep; this takes 99 % of all definitions in half the time."""
+"""Keeps 98 to 100 % of the definitions; the query takes 4 to 40 % less time, by language."""
 
 _LONG_LINE = re.compile(r"[^\n]{2001}")
 _MAX_UNBALANCED = 500

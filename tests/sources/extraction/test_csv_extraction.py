@@ -62,7 +62,14 @@ def test_ragged_rows() -> None:
     assert lines("a,b\n1\n1,2,3,4\n") == ["a | b", "a: 1", "a: 1 | b: 2 | 3 | 4"]
 
 
-@pytest.mark.parametrize("first", ["1,2", "x,x", "2024-01-05,noon", f"{'long ' * 50},b"])
+def test_years_may_name_columns() -> None:
+    assert lines("Country,2019,2020\nMalta,1,2\n")[-1] == "Country: Malta | 2019: 1 | 2020: 2"
+    assert lines("Country,2020,2019\nMalta,1,2\n")[-1] == "Country: Malta | 2020: 1 | 2019: 2"
+
+
+@pytest.mark.parametrize(
+    "first", ["1,2", "x,x", "2024-01-05,noon", f"{'long ' * 50},b", "Ada,1815", "Ada,1990,2001,1995", "2019,2020"]
+)
 def test_rows_without_a_header(first: str) -> None:
     assert lines(f"{first}\np,q\n")[-1] == "p | q"
 

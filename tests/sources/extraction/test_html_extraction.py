@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.html import decode_html, extract
+from findling.sources.extraction.html import extract
+from findling.sources.extraction.html_encoding import decode_html
 from findling.sources.reading import UnreadableError
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
 
+from findling.sources.extraction.column_names import are_column_names
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.reading import UnreadableError, decode
 
@@ -42,10 +43,8 @@ _DELIMITER_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
 _SAMPLE_LINES = 200
 _MAX_NUL_SHARE = 0.01
 _TOP_ROWS = 10
-_MAX_LABEL = 200
 _QUOTED = re.compile(r'"[^"]*+"')
 _DECLARATION = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*$', re.IGNORECASE)
-_NO_LABEL = re.compile(r"[-+(]?[\d.,]+(?:e[-+]?\d+)?[%)]?|\d+[-/.:]\d+.*|true|false|null|n/?a|none", re.IGNORECASE)
 
 
 def _decoded(data: bytes) -> str:
@@ -119,15 +118,8 @@ def _write_top(builder: TextBuilder, rows: Iterator[_Row]) -> list[str]:
         builder.place("", line)
         builder.line(" | ".join(cells))
         if len(cells) > 1:
-            return [f"{cell.strip()}: " if cell.strip() else "" for cell in row] if _are_labels(cells) else []
+            return [f"{cell.strip()}: " if cell.strip() else "" for cell in row] if are_column_names(cells) else []
     return []
-
-
-def _are_labels(cells: list[str]) -> bool:
-    """Whether the first row of a table names its columns: different short texts, no numbers or dates."""
-    names = [cell.strip() for cell in cells]
-    is_named = all(len(name) <= _MAX_LABEL and not _NO_LABEL.fullmatch(name) for name in names)
-    return is_named and len(set(names)) == len(names)
 
 
 def _labelled(labels: list[str], row: list[str]) -> str:

@@ -17,7 +17,7 @@ from findling.sources.extraction.docx_styles import (
     read_styles,
     style_of_id,
 )
-from findling.sources.extraction.drawingml import chart_lines, diagram_lines
+from findling.sources.extraction.drawingml import DRAWING_REFERENCES, referenced_lines
 from findling.sources.extraction.embedding import embed
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.extraction.formats import extract as extract_any
@@ -65,7 +65,7 @@ _PAGE_BREAK = "lastRenderedPageBreak"
 _MAX_HEADING_LENGTH = 250  # whole paragraphs are sometimes set in the style of a heading
 _REMARKS = {"footnoteReference": "footnote", "endnoteReference": "endnote", "commentReference": "comment"}
 _MARKS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-_BLOCKS = frozenset({"p", "tbl", "txbxContent", "docPr", "chart", "relIds", *_REMARKS})
+_BLOCKS = frozenset({"p", "tbl", "txbxContent", "docPr", *DRAWING_REFERENCES, *_REMARKS})
 # Properties hold tab stops and the like; the rest was deleted, or moved elsewhere, or is the reading of other text.
 _LEFT_OUT = frozenset({"pPr", "rPr", "sdtPr", "tblPr", "trPr", "tcPr", "sectPr", "del", "moveFrom", "rt"})
 
@@ -111,8 +111,9 @@ def _write_blocks(document: _Document, elements: Iterable[Element]) -> None:
             author = attribute_of(element, "author")
             text = "\n".join(_paragraph_texts(element))
             document.builder.paragraph(f"{author}: {text}" if author and text else text)
-        elif name in ("chart", "relIds"):
-            _write_drawing(document, element, name)
+        elif name in DRAWING_REFERENCES:
+            lines = referenced_lines(element, document.archive, document.relationships)
+            document.builder.paragraph("\n".join(lines))
         elif name == "docPr":
             document.builder.paragraph(described(element))
         elif name == "altChunk":
@@ -224,14 +225,6 @@ def _turn_pages(document: _Document, count: int) -> None:
     if document.page and count:
         document.page += count
         document.builder.place(f"p. {document.page}")
-
-
-def _write_drawing(document: _Document, element: Element, name: str) -> None:
-    is_chart = name == "chart"
-    relationship = document.relationships.get(relationship_id(element, "id" if is_chart else "dm"))
-    root = None if relationship is None else read_side_xml(document.archive, relationship.target)
-    if root is not None:
-        document.builder.paragraph("\n".join(chart_lines(root) if is_chart else diagram_lines(root)))
 
 
 def _write_chunk(document: _Document, element: Element) -> None:

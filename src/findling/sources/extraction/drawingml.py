@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Mapping
 from itertools import zip_longest
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.ooxml import chosen_alternative
+from findling.sources.extraction.ooxml import Relationship, chosen_alternative, relationship_id
 from findling.sources.extraction.xml_tree import descendants, local_name, number_of
+from findling.sources.extraction.zip_packages import read_side_xml
 
-__all__ = ["chart_lines", "diagram_lines", "frame_lines", "table_lines"]
+__all__ = ["DRAWING_REFERENCES", "chart_lines", "frame_lines", "referenced_lines", "table_lines"]
+
+DRAWING_REFERENCES = {"chart": "id", "relIds": "dm"}
+"""Elements that stand for a chart or a diagram in another part, and the attributes that refer to it."""
 
 
 def frame_lines(frame: Element) -> list[str]:
@@ -27,9 +33,16 @@ def table_lines(table: Element) -> list[str]:
     return [" | ".join(cells) for cells in rows if any(cells)]
 
 
-def diagram_lines(root: Element) -> list[str]:
-    """The texts of a SmartArt diagram's data part, in the order in which they were made."""
-    return [line for frame in descendants(root, "t") if len(frame) for line in frame_lines(frame)]
+def referenced_lines(
+    element: Element, archive: zipfile.ZipFile, relationships: Mapping[str, Relationship]
+) -> list[str]:
+    """The text of the chart or diagram that an element of `DRAWING_REFERENCES` stands for, if it can be read."""
+    name = local_name(element.tag)
+    relationship = relationships.get(relationship_id(element, DRAWING_REFERENCES[name]))
+    root = None if relationship is None else read_side_xml(archive, relationship.target)
+    if root is None:
+        return []
+    return chart_lines(root) if name == "chart" else _diagram_lines(root)
 
 
 def chart_lines(root: Element) -> list[str]:
@@ -42,6 +55,11 @@ def chart_lines(root: Element) -> list[str]:
     columns = [categories, *(_cached_values(each, "val", "yVal") for each in series)]
     rows = [["", *names], *(list(row) for row in zip_longest(*columns, fillvalue=""))]
     return titles + [" | ".join(row).removeprefix(" | ") for row in rows if any(row)]
+
+
+def _diagram_lines(root: Element) -> list[str]:
+    """The texts of a SmartArt diagram's data part, in the order in which they were made."""
+    return [line for frame in descendants(root, "t") if len(frame) for line in frame_lines(frame)]
 
 
 _MARKS = {"br": "\n", "tab": "\t"}

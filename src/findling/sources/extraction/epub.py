@@ -181,7 +181,7 @@ def _properties(package: Element) -> Properties:
     return Properties(
         title=next(iter(values["title"]), ""),
         author=", ".join(dict.fromkeys(filter(None, values["creator"]))),
-        created_at=next((time for text in values["date"] if (time := parse_iso_time(text)) is not None), None),
+        created_at=_first_time(values["date"]),
         updated_at=next(
             (time for text in values["dcterms:modified"] if (time := parse_iso_time(text)) is not None), None
         ),
@@ -193,11 +193,13 @@ def _properties(package: Element) -> Properties:
     )
 
 
+def _first_time(texts: list[str]) -> float | None:
+    return next((time for text in texts if (time := parse_iso_time(text)) is not None), None)
+
+
 def _resolved(base: str, reference: str) -> tuple[str, str]:
     """The member that a link in another one leads to, and the id in it."""
-    path, _, fragment = reference.partition("#")
+    path, _, fragment = (unquote(part) for part in reference.partition("#"))
     if not path:
-        return base, unquote(fragment)
-    return posixpath.normpath(posixpath.join("/", posixpath.dirname(base), unquote(path))).lstrip("/"), unquote(
-        fragment
-    )
+        return base, fragment
+    return posixpath.normpath(posixpath.join("/", posixpath.dirname(base), path)).lstrip("/"), fragment

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from findling.sources.extraction.document_properties import Properties, finished
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.extraction.html_encoding import decode_html
 from findling.sources.extraction.html_lines import with_line_marks, without_line_marks
 from findling.sources.extraction.html_text import write_html
+from findling.sources.extraction.times import parse_iso_time, parse_mail_time
 from findling.sources.reading import UnreadableError
 
-__all__ = ["decode_html", "extract"]
+__all__ = ["extract"]
 
 
 def extract(source: Source) -> Extracted:
@@ -29,23 +29,15 @@ def extract(source: Source) -> Extracted:
     builder = TextBuilder(source.limit)
     if _nests_too_deep(markup):
         write_html(markup, builder, last_line)
-        return builder.extracted()
+        return finished(builder, Properties())
     page = LexborHTMLParser(markup)
-    about = _metadata(page)
+    properties = _properties(page)
     write_html(_main_markup(page) or _markup(LexborHTMLParser(markup)), builder, last_line)
-    body = builder.extracted()
-    title = about["title"] or next((heading.title for heading in body.headings if heading.level == 1), "")
-    if not body.text:
-        builder.heading(title)
-    if not body.text and not title.strip():
-        raise UnreadableError("no-text", "the page shows no text")
-    return builder.extracted(
-        title=title,
-        author=about.get("author", ""),
-        created_at=_time(about, "article:published_time", "date", "dc.date", "dcterms.created"),
-        updated_at=_time(about, "article:modified_time", "last-modified", "dcterms.modified"),
-        fields={name: about.get(name, "") for name in ("language", "description", "keywords")},
-    )
+    try:
+        return finished(builder, properties)
+    except UnreadableError:
+        builder.heading(properties.title)  # better than nothing
+        return finished(builder, properties)
 
 
 _MAIN = "main, article, [role=main]"
@@ -106,27 +98,29 @@ def _markup(page: LexborHTMLParser) -> str:
     return (page.body.html if page.body else "") or ""
 
 
-def _metadata(page: LexborHTMLParser) -> dict[str, str]:
-    """What the head of the page says, by the names of its meta tags in lower case; the first word counts."""
+def _properties(page: LexborHTMLParser) -> Properties:
+    """What the head of the page says; of meta tags with the same name, the first one counts."""
     about: dict[str, str] = {}
     for node in page.tags("meta"):
         attributes = node.attributes
         name = (attributes.get("name") or attributes.get("property") or attributes.get("http-equiv") or "").lower()
         about.setdefault(name, without_line_marks(attributes.get("content") or ""))
     title = next((text for node in page.tags("title") if (text := node.text().strip())), "")
-    about["title"] = without_line_marks(title) or about.get("og:title", "")
-    language = page.root.attributes if page.root else {}
-    about["language"] = language.get("lang") or language.get("xml:lang") or ""
-    return about
+    attributes = page.root.attributes if page.root else {}
+    return Properties(
+        title=without_line_marks(title) or about.get("og:title", ""),
+        author=about.get("author", ""),
+        created_at=_time(about, "article:published_time", "date", "dc.date", "dcterms.created"),
+        updated_at=_time(about, "article:modified_time", "last-modified", "dcterms.modified"),
+        fields={
+            "language": attributes.get("lang") or attributes.get("xml:lang") or "",
+            "description": about.get("description", ""),
+            "keywords": about.get("keywords", ""),
+        },
+    )
 
 
 def _time(about: Mapping[str, str], *names: str) -> float | None:
-    """The first of the named times that can be read, in seconds since the epoch."""
-    for value in filter(None, (about.get(name, "").strip() for name in names)):
-        for read in (datetime.fromisoformat, parsedate_to_datetime):
-            try:
-                time = read(value)
-                return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-            except (ValueError, OverflowError):
-                continue
-    return None
+    """The first of the named times that can be read."""
+    values = (about.get(name, "") for name in names)
+    return next((time for value in values if value and (time := parse_iso_time(value) or parse_mail_time(value))), None)

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["marked_line", "with_line_marks", "without_line_marks"]
+__all__ = ["LINE_MARK", "marked_line", "with_line_marks", "without_line_marks"]
+
+LINE_MARK = " \x01="
+"""How the attributes of a marked tag begin."""
 
 _BLOCK_NAMES = (
     "p|div|h[1-6]|li|t[rdh]|d[td]|pre|br|hr|[uod]l|table|section|article|main|header|footer|aside|nav|summary|details"
@@ -32,7 +35,7 @@ def with_line_marks(markup: str) -> str:
     for match in _FIRST_BLOCK_TAG.finditer(markup):
         start, end = end, match.end(1)
         line += markup.count("\n", start, end)
-        parts += markup[start:end], f" \x01={line} "
+        parts += markup[start:end], f"{LINE_MARK}{line} "
     parts.append(markup[end:])
     marked = "".join(parts)
     # The parser drops a line break right after `<pre>`; a second one keeps the count of lines.
@@ -40,7 +43,7 @@ def with_line_marks(markup: str) -> str:
 
 
 def marked_line(attributes: str) -> int:
-    """The line that the attributes of a tag are marked with, 0 if they are not."""
+    """The line that attributes which begin with a mark are marked with."""
     mark = _MARK.match(attributes)
     return int(mark[1]) if mark else 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import unescape
 
 from findling.sources.extraction.extracted import TextBuilder
-from findling.sources.extraction.html_lines import marked_line, without_line_marks
+from findling.sources.extraction.html_lines import LINE_MARK, marked_line, without_line_marks
 from findling.sources.extraction.html_tables import Cell, Table
 
 __all__ = ["HtmlWriter"]
@@ -49,8 +49,7 @@ class HtmlWriter:
         else:
             if self.run:
                 self._flush()
-            if attributes:
-                self._move_to(attributes)
+            self._move_to(attributes)
 
     def break_line(self, name: str, attributes: str) -> None:
         begins_paragraph = "".join(self.run[-2:]).rstrip(" \n").endswith(_BREAK)
@@ -154,8 +153,8 @@ class HtmlWriter:
         return self._tables[-1].cell if self._tables else None
 
     def _move_to(self, attributes: str) -> None:
-        if line := marked_line(attributes):
-            self._line = line
+        if attributes.startswith(LINE_MARK):  # few are: the first one of each line
+            self._line = marked_line(attributes)
 
     def _place(self, line: int) -> None:
         line = min(line, self._last_line)  # a parser that moves text out of a broken table moves line ends, too
@@ -232,7 +231,7 @@ class HtmlWriter:
     def _flush_preformatted(self) -> None:
         raw = "".join(self.run)
         self.run.clear()
-        line, self._line = self._line, self._line + raw.count("\n")
+        line = self._line
         text = without_line_marks(unescape(raw)).replace(_BREAK, "\n").replace("\xa0", " ")
         for part in _parts_of_block(text):
             if not part.isspace():
@@ -240,6 +239,7 @@ class HtmlWriter:
                 self._builder.block(part)
                 self._wrote_lines = False
             line += part.count("\n")
+        self._line = line
 
     def _end_row(self) -> None:
         self._flush()

@@ -78,7 +78,7 @@ class _Frame:
     `items` are the scalars of an array that are not written yet: index, offset, text, count of numbers in it.
     """
 
-    __slots__ = ("bracket", "empty", "floats", "index", "items", "key", "numbers", "path")
+    __slots__ = ("bracket", "empty", "index", "items", "key", "numbers", "path")
 
     def __init__(self, bracket: str, path: str) -> None:
         self.bracket = bracket
@@ -88,7 +88,6 @@ class _Frame:
         self.index = 0
         self.items: list[tuple[int, int, str, int]] = []
         self.numbers = 0
-        self.floats = False
 
 
 class _Reader:

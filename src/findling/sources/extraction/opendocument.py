@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.document_properties import Properties, finished
+from findling.sources.extraction.document_properties import finished
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.extraction.line_groups import LineGroups
-from findling.sources.extraction.times import parse_iso_time
+from findling.sources.extraction.opendocument_package import meta_properties, refuse_encrypted
 from findling.sources.extraction.xml_tree import (
     attribute_of,
     child_of,
@@ -42,7 +42,7 @@ def extract(source: Source) -> Extracted:
     _write_blocks(document, body)
     if is_text:
         _write_margins(document, parts.styles, "footer")
-    return finished(document.builder, _properties(parts.meta))
+    return finished(document.builder, meta_properties(parts.meta))
 
 
 class _Parts(NamedTuple):
@@ -94,21 +94,11 @@ def _open(data: bytes) -> _Parts:
         root = parse_xml(data)
         return _Parts(root, root, root)
     archive = open_zip(data)
-    _refuse_encrypted(archive)
+    refuse_encrypted(archive)
     content = read_xml(archive, "content.xml")
     if content is None:
         raise UnreadableError("damaged", "holds no content.xml")
     return _Parts(content, read_side_xml(archive, "styles.xml"), read_side_xml(archive, "meta.xml"), archive)
-
-
-def _refuse_encrypted(archive: zipfile.ZipFile) -> None:
-    manifest = read_side_xml(archive, "META-INF/manifest.xml")
-    for entry in () if manifest is None else manifest:
-        if child_of(entry, "encryption-data") is not None and attribute_of(entry, "full-path") in _MAIN_PARTS:
-            raise UnreadableError("encrypted", "needs a password")
-
-
-_MAIN_PARTS = frozenset({"content.xml", "encrypted-package"})
 
 
 def _write_blocks(document: _Document, root: Element) -> None:
@@ -253,22 +243,3 @@ def _parents_of_styles(parts: _Parts) -> dict[str, str]:
     roots = (root for root in (parts.styles, parts.content) if root is not None)
     styles = (style for root in roots for style in descendants(root, "style"))
     return {attribute_of(style, "name"): attribute_of(style, "parent-style-name") for style in styles}
-
-
-def _properties(root: Element | None) -> Properties:
-    meta = None if root is None else next(descendants(root, "meta"), None)
-    values: dict[str, str] = {}
-    for element in () if meta is None else meta:
-        name, text = local_name(element.tag), (element.text or "").strip()
-        values[name] = f"{values[name]}, {text}" if values.get(name) and name == "keyword" else text
-    return Properties(
-        title=values.get("title", ""),
-        author=values.get("initial-creator") or values.get("creator", ""),
-        created_at=parse_iso_time(values.get("creation-date", "")),
-        updated_at=parse_iso_time(values.get("date", "")),
-        fields={
-            "language": values.get("language", ""),
-            "subject": values.get("subject", ""),
-            "keywords": values.get("keyword", ""),
-        },
-    )

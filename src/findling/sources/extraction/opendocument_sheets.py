@@ -5,36 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
-from findling.sources.extraction.document_properties import Properties
 from findling.sources.extraction.sheet_rows import Row, Value
-from findling.sources.extraction.times import parse_iso_time
 from findling.sources.extraction.xml_tree import attribute_of, local_name
 
-__all__ = ["document_properties", "sheets"]
+__all__ = ["opendocument_sheets"]
 
 
-def sheets(root: Element) -> Iterator[tuple[str, Iterator[Row]]]:
+def opendocument_sheets(root: Element) -> Iterator[tuple[str, Iterator[Row]]]:
     """The names and rows of all sheets, in their order."""
     for element in root.iter():
         if local_name(element.tag) == "table":
             yield attribute_of(element, "name"), _rows(element)
-
-
-def document_properties(root: Element) -> Properties:
-    """What the document says about itself, in `meta.xml` or in a flat file."""
-    values = {
-        local_name(element.tag): element.text or ""
-        for meta in root.iter()
-        if local_name(meta.tag) == "meta"
-        for element in meta
-    }
-    return Properties(
-        title=values.get("title", ""),
-        author=values.get("creator") or values.get("initial-creator", ""),
-        created_at=parse_iso_time(values.get("creation-date", "")),
-        updated_at=parse_iso_time(values.get("date", "")),
-        fields={name: values[name] for name in ("language", "subject") if values.get(name)},
-    )
 
 
 _MAX_COPIES = 100

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
 from findling.sources.extraction.document_properties import finished
-from findling.sources.extraction.drawingml import chart_lines, diagram_lines, frame_lines, table_lines
+from findling.sources.extraction.drawingml import DRAWING_REFERENCES, frame_lines, referenced_lines, table_lines
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.extraction.ooxml import (
     Relationship,
@@ -117,11 +117,9 @@ def _write_shape(presentation: _Presentation, shape: Element, relationships: Map
         presentation.builder.paragraph("\n".join(map(described, descendants(shape, "cNvPr"))))
     elif name == "tbl":
         presentation.builder.paragraph("\n".join(" ".join(line.split()) for line in table_lines(shape)))
-    elif name in ("chart", "relIds"):
-        relationship = relationships.get(relationship_id(shape, "id" if name == "chart" else "dm"))
-        root = None if relationship is None else read_side_xml(presentation.archive, relationship.target)
-        if root is not None:
-            presentation.builder.paragraph("\n".join((chart_lines if name == "chart" else diagram_lines)(root)))
+    elif name in DRAWING_REFERENCES:
+        lines = referenced_lines(shape, presentation.archive, relationships)
+        presentation.builder.paragraph("\n".join(lines))
     elif kind not in _LEFT_OUT:
         text = "\n".join(_shape_lines(shape))
         if kind not in _MARGINS or text not in presentation.margins:
@@ -189,7 +187,7 @@ def _shapes(root: Element) -> Iterator[Element]:
             stack.extend(reversed(element))
 
 
-_SHAPES = frozenset({"sp", "cxnSp", "pic", "tbl", "chart", "relIds"})
+_SHAPES = frozenset({"sp", "cxnSp", "pic", "tbl", *DRAWING_REFERENCES})
 
 
 def _placeholder(shape: Element) -> str | None:

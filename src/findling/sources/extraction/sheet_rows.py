@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
 
+from findling.sources.extraction.column_names import are_column_names
 from findling.sources.extraction.extracted import TextBuilder
 
 __all__ = ["Row", "Value", "cell_label", "column_index", "column_letters", "write_sheet"]
@@ -20,15 +21,14 @@ Row = tuple[int, Iterable[tuple[int, Value]]]
 def write_sheet(builder: TextBuilder, name: str, rows: Iterable[Row]) -> None:
     """Write the rows that hold something as lines, each with the place of its first cell, under the sheet's name.
 
-    A row of texts, all different, is a header if nothing but titles stands above it.
+    A row that names the columns is a header if nothing but titles stands above it.
     """
     labels: Mapping[int, str] | None = None
     is_empty = True
     for number, cells in rows:
         if builder.full:
             break
-        values = cells if labels is not None else list(cells)
-        texts = [(column, text) for column, value in values if (text := _TEXT_OF[type(value)](value))]
+        texts = [(column, text) for column, value in cells if (text := _TEXT_OF[type(value)](value))]
         if not texts:
             continue
         if is_empty:
@@ -40,7 +40,8 @@ def write_sheet(builder: TextBuilder, name: str, rows: Iterable[Row]) -> None:
         else:
             builder.line(" | ".join([text for _, text in texts]))
         if labels is None and len(texts) > 1:
-            labels = _labels(values, texts)
+            is_header = are_column_names([text for _, text in texts])
+            labels = {column: text.rstrip(": ") + ": " for column, text in texts} if is_header else {}
 
 
 def cell_label(sheet: str, row: int, column: int) -> str:
@@ -74,13 +75,6 @@ def _quoted(sheet: str) -> str:
 
 # A name that begins with a digit or looks like a cell itself is quoted too.
 _PLAIN_NAME = re.compile(r"(?![A-Za-z]{1,3}\d+$)[^\W\d][\w.]*")
-
-
-def _labels(cells: Iterable[tuple[int, Value]], texts: Sequence[tuple[int, str]]) -> Mapping[int, str]:
-    """What a header puts before the values of each column; nothing when the row is not a header."""
-    if all(isinstance(value, str) for _, value in cells) and len({text for _, text in texts}) == len(texts):
-        return {column: text.rstrip(": ") + ": " for column, text in texts}
-    return {}
 
 
 def _number_text(number: float) -> str:

@@ -12,11 +12,12 @@ from xml.etree.ElementTree import Element
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
-from findling.sources.extraction import opendocument_sheets
 from findling.sources.extraction.document_properties import Properties, with_properties
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
 from findling.sources.extraction.ole import open_compound, read_stream, read_summary
 from findling.sources.extraction.ooxml import properties_of
+from findling.sources.extraction.opendocument_package import meta_properties, refuse_encrypted
+from findling.sources.extraction.opendocument_sheets import opendocument_sheets
 from findling.sources.extraction.sheet_notes import write_notes
 from findling.sources.extraction.sheet_rows import Row, Value, write_sheet
 from findling.sources.extraction.workbook_parts import PackedRow, dense_workbook, sheet_parts
@@ -25,7 +26,6 @@ from findling.sources.extraction.zip_packages import (
     OLE_MAGIC,
     has_member,
     open_zip,
-    read_member,
     read_side_xml,
     read_xml,
 )
@@ -87,16 +87,14 @@ def _write_excel(builder: TextBuilder, data: bytes, archive: zipfile.ZipFile) ->
 
 
 def _write_opendocument(builder: TextBuilder, data: bytes, archive: zipfile.ZipFile) -> Properties:
-    if b"encryption-data" in (read_member(archive, "META-INF/manifest.xml") or b""):
-        raise UnreadableError("encrypted", "needs a password")
+    refuse_encrypted(archive)
     try:
         _write_workbook(builder, _open_workbook(data), {})
     except UnreadableError:  # calamine refuses sheets whose cells lie far apart
         content = read_xml(archive, "content.xml")
         if content is not None:
             _write_elements(builder, content)
-    meta = read_side_xml(archive, "meta.xml")
-    return Properties() if meta is None else opendocument_sheets.document_properties(meta)
+    return meta_properties(read_side_xml(archive, "meta.xml"))
 
 
 def _write_flat(builder: TextBuilder, data: bytes) -> Properties:
@@ -104,11 +102,11 @@ def _write_flat(builder: TextBuilder, data: bytes) -> Properties:
     if not root.tag.endswith("}document"):
         raise UnreadableError("unsupported", "XML, but not of an OpenDocument spreadsheet")
     _write_elements(builder, root)
-    return opendocument_sheets.document_properties(root)
+    return meta_properties(root)
 
 
 def _write_elements(builder: TextBuilder, root: Element) -> None:
-    for name, rows in opendocument_sheets.sheets(root):
+    for name, rows in opendocument_sheets(root):
         write_sheet(builder, name, rows)
 
 

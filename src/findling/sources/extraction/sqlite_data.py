@@ -36,7 +36,6 @@ def extract(source: Source) -> Extracted:
 _ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
 _MAGIC = b"SQLite format 3\0"
 _MAX_ROWS = 10_000
-_MAX_LABEL = 80
 _MAX_COUNTED = 10_000_000
 _STEPS_PER_CHECK = 1_000_000
 _MAX_CHECKS = 500  # half a billion steps of the database engine, some ten seconds

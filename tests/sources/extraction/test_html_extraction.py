@@ -204,6 +204,7 @@ def test_bytes_that_are_no_text_are_damaged() -> None:
     "markup",
     [
         "<div>" * 100_000 + "deep" + "</div>" * 100_000,
+        "<nav>" * 20_000 + "deep",
         "".join(f"<FONT size={number}><P>" for number in range(3000)) + "deep",
         "<dl><dd>" * 50_000 + "deep",
         "<table><tr><td>" * 5_000 + "deep",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -47,19 +47,23 @@ _CHROME = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=comp
 # stop at 512.
 _MAX_DEPTH = 1000
 _WINDOW = 1 << 16
-_NESTING_TAG = re.compile(r"<(/?)(?:div|[duo]l|font|span|blockquote|center|section|[abiu]|em|strong)\b", re.IGNORECASE)
+_NESTING_TAG = re.compile(
+    r"<(/?)(?:div|[duo]l|font|span|blockquote|center|[abiu]|em|strong|address|article|aside|details|dialog|dir|fieldset"
+    r"|figcaption|figure|footer|header|hgroup|listing|main|menu|nav|search|section|summary)\b",
+    re.IGNORECASE,
+)
 
 
 def _nests_too_deep(markup: str) -> bool:
     """Whether more elements are open at once than any page needs; counts tell of most pages that they cannot be."""
-    if markup.count("<") <= _MAX_DEPTH:
-        return False
-    unclosed = 0
-    for start in range(0, len(markup), _WINDOW):
-        end = start + _WINDOW
-        unclosed += markup.count("<", start, end) - 2 * markup.count("</", start, end)
-        if unclosed > _MAX_DEPTH:
-            depths = accumulate(-1 if closing else 1 for closing in _NESTING_TAG.findall(markup))
+    tags = closing = counted = 0
+    for end in range(_WINDOW, len(markup) + _WINDOW, _WINDOW):
+        tags += markup.count("<", end - _WINDOW, end)
+        if tags - 2 * closing > _MAX_DEPTH:
+            closing += markup.count("</", counted, end)
+            counted = end
+        if tags - 2 * closing > _MAX_DEPTH:
+            depths = accumulate(-1 if slash else 1 for slash in _NESTING_TAG.findall(markup))
             return max(depths, default=0) > _MAX_DEPTH
     return False
 
@@ -70,20 +74,22 @@ def _main_markup(page: LexborHTMLParser) -> str:
     chrome = body.css(_CHROME) if body else []
     if body is None or not chrome:
         return _markup(page)
-    has_main_part = any(node.text(skip_empty=True).strip() for node in body.css(_MAIN))
+    main_parts = body.css(_MAIN)
+    has_main_part = any(node.text(skip_empty=True).strip() for node in main_parts)
+    in_main_part = _inside(main_parts)
     for node in reversed(chrome):  # inner ones first: no node of one that is gone is touched
-        if (has_main_part or node.tag == "nav") and not _is_within_main(node):
+        if (has_main_part or node.tag == "nav") and node.mem_id not in in_main_part:
             node.decompose()
     return _markup(page) if body.text(skip_empty=True).strip() else ""
 
 
-def _is_within_main(node: LexborNode) -> bool:
-    parent = node.parent
-    while parent is not None:
-        if parent.tag in ("main", "article") or parent.attributes.get("role") == "main":
-            return True
-        parent = parent.parent
-    return False
+def _inside(main_parts: Iterable[LexborNode]) -> set[int]:
+    """The ids of what lies in the main parts, each of which is looked at once, however they nest."""
+    inside: set[int] = set()
+    for part in main_parts:
+        if part.mem_id not in inside:
+            inside.update(node.mem_id for node in part.css(f"{_MAIN}, {_CHROME}"))
+    return inside
 
 
 def _markup(page: LexborHTMLParser) -> str:

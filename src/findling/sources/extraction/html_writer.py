@@ -49,7 +49,8 @@ class HtmlWriter:
         else:
             if self.run:
                 self._flush()
-            self._move_to(attributes)
+            if attributes:  # a call less for most tags
+                self._move_to(attributes)
 
     def break_line(self, name: str, attributes: str) -> None:
         begins_paragraph = "".join(self.run[-2:]).rstrip(" \n").endswith(_BREAK)

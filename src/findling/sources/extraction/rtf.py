@@ -51,19 +51,14 @@ def _properties(document: RtfDocument) -> Properties:
     )
 
 
+_FIRST_MOMENT = {"yr": 1, "mo": 1, "dy": 1, "hr": 0, "min": 0, "sec": 0}
+
+
 def _time(units: dict[str, int] | None) -> float | None:
     if not units or not units.get("yr"):
         return None
+    year, month, day, hour, minute, second = (units.get(unit, least) for unit, least in _FIRST_MOMENT.items())
     try:
-        return seconds_of(
-            datetime(
-                units["yr"],
-                units.get("mo", 1),
-                units.get("dy", 1),
-                units.get("hr", 0),
-                units.get("min", 0),
-                units.get("sec", 0),
-            )
-        )
+        return seconds_of(datetime(year, month, day, hour, minute, second))
     except (OverflowError, ValueError):
         return None

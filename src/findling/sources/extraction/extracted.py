@@ -17,6 +17,10 @@ TEXT_LIMIT = 4 << 20
 """Characters of text that one document gives at most, unless the caller says otherwise."""
 
 
+_LONGEST_TITLE = 120
+"""Characters of a heading that stand above every chunk of its section; the text itself keeps all of them."""
+
+
 class Source(NamedTuple):
     """A document to read: its bytes, its file name, how much text is wanted, how deep it lies in other documents."""
 
@@ -75,7 +79,7 @@ class TextBuilder:
         title = _one_line(title)
         if title and not self.full:
             self.end_paragraph()
-            self._headings.append(Heading(self._length, level, title))
+            self._headings.append(Heading(self._length, level, _shortened(title)))
             self._write(title + "\n\n")
 
     def section(self, title: str, level: int = 1) -> None:
@@ -83,7 +87,7 @@ class TextBuilder:
         title = _one_line(title)
         if title and not self.full:
             self.end_paragraph()
-            self._headings.append(Heading(self._length, level, title))
+            self._headings.append(Heading(self._length, level, _shortened(title)))
 
     def paragraph(self, text: str) -> None:
         """Write a paragraph, with an empty line after it; line breaks in it stay."""
@@ -159,11 +163,21 @@ _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\ufeff\u00ad\u2028\u2029\ud800-\udfff]")
 
 
+_ODD_BYTES = bytes(set(range(32)) - set(b"\t\n")) + b"\x7f"
+
+
 def _clean(text: str) -> str:
     # Nearly every text is clean, and one look costs less than two rounds of substitution.
-    if (text.isascii() and text.isprintable()) or not _ODD.search(text):
+    if text.isascii():
+        if text.isprintable() or len(text.encode().translate(None, _ODD_BYTES)) == len(text):
+            return text
+    elif not _ODD.search(text):
         return text
     return _NO_TEXT.sub("", _BREAKS.sub("\n", text))
+
+
+def _shortened(title: str) -> str:
+    return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
 
 
 def _one_line(text: str) -> str:

@@ -45,6 +45,8 @@ def _format_of(source: Source) -> str:
     type_ = classify(source.name)
     named = "" if isinstance(type_, Exclusion) else type_.lang
     found = _sniff(source.data)
+    if not found and named == "pdf" and b"%PDF-" in source.data[:_HEAD]:
+        return named
     if found in ("zip", "ole"):
         return _in_container(source.data, found, named)
     if found:
@@ -70,7 +72,7 @@ _MAGIC = (
     (b"SQLite format 3\0", "sqlite"),
 )
 _HEAD = 1024
-"""PDF readers accept a header within the first kilobyte."""
+"""PDF readers accept a header anywhere in the first kilobyte; other files may only be about PDF."""
 
 
 def _sniff(data: bytes) -> str:
@@ -78,8 +80,6 @@ def _sniff(data: bytes) -> str:
     for magic, format_ in _MAGIC:
         if start.startswith(magic):
             return format_
-    if b"%PDF-" in start:
-        return "pdf"
     return "html" if start[:15].lower().startswith((b"<!doctype html", b"<html")) else ""
 
 

@@ -133,7 +133,8 @@ def within_budget(run: list[Place]) -> list[Place]:
 
 def chunk_places(files: list[File], settings: findling.Settings) -> Iterator[tuple[str, Place]]:
     """The place of every chunk by its id, cut as the engine cuts it."""
-    plan = chunk_plan(settings)
+    # Resources that are added, not found on disk, are cut in this process, without syntax trees.
+    plan = chunk_plan(settings)._replace(code="patterns")
     for resource, text, _ in files:
         for chunk in make_document(resource, Extracted(text=text, lang=resource.lang or "text"), plan=plan).chunks:
             tokens = count_tokens(text[chunk.start : chunk.end])

@@ -152,9 +152,13 @@ SHARED_VARIABLES = {
 def _kind(setting: Setting) -> str:
     if setting.choices:
         return " or ".join(map(code, setting.choices))
-    low = f" ≥ {setting.minimum:g}" if setting.kind in ("count", "size", "number") else ""
+    low = f" ≥ {_amount(setting.minimum)}" if setting.kind in ("count", "size", "number") else ""
     high = f", ≤ {setting.maximum:g}" if setting.maximum != float("inf") else ""
     return setting.kind + low + high
+
+
+def _amount(number: float) -> str:
+    return f"{number / (1 << 20):g}MB" if number >= 1 << 20 else f"{number:g}"
 
 
 def _default(setting: Setting) -> str:
@@ -263,29 +267,39 @@ def formats_page() -> Iterator[str]:
     """What is read of every format besides plain text, and how a hit says where it stands."""
     yield "# Formats"
     yield ""
-    yield "Text, code, markdown and configuration files are read as they are, and hits in them have line numbers. These"
-    yield "formats are read by an extractor each. What a document says about itself, its title, author, language and"
-    yield "times, goes into its resource. An extractor is chosen by content where the content is clear, by name otherwise:"
-    yield "a page saved as `.doc` is read as a page."
+    yield "Text, code, markdown and configuration files are read as they are, and hits in them have line numbers."
+    yield "These formats are read by an extractor each. What a document says about itself, its title, author, language"
+    yield "and times, goes into its resource. An extractor is chosen by content where the content is clear, else by"
+    yield "name: a page saved as `.doc` is read as a page."
+    yield ""
+    yield "A hit says where it stands: the line of the file, or what is named in the last column. In documents that"
+    yield "have neither, it gives the path and the headings above it. Numbers in sheets are those that are stored: a"
+    yield "cell that shows 12.5 % holds 0.125, and a formula is read as the value that the program left in the file."
     yield ""
     rows = (
         (format_.title, _extensions(lang), format_.gives, format_.places or "–") for lang, format_ in FORMATS.items()
     )
     yield from table(("format", "files", "what is read", "a hit says"), sorted(rows))
     yield ""
-    yield "All but the formats of plain text are parsed in worker processes that have limits of time and memory:"
-    yield "`index.max_seconds`, `index.max_memory`, `index.max_document_size`, `index.max_text` in"
-    yield "[Settings](settings.md). What cannot be read is listed with its [reason](skip-reasons.md) by"
-    yield "`findling status --failed`, and tried again when the file changes or a later version of findling reads the"
-    yield "format in another way."
+    documents = ", ".join(sorted(FORMATS[lang].title for lang in FORMATS if _extensions(lang, kind="document")))
+    yield f"Files of these formats may be as large as `index.max_document_size` says: {documents}."
+    yield "All others, CSV and HTML among them, are text and may be as large as `index.max_file_size`."
+    yield ""
+    yield "All but CSV, JSON, notebooks and subtitles are parsed in worker processes that have limits of time and"
+    yield "memory, `index.max_seconds` and `index.max_memory` in [Settings](settings.md). A package that unpacks to"
+    yield "more than 64 MB in one part or 256 MB in all is refused as too large, and of no document more than"
+    yield "`index.max_text` characters are taken. What could not be read, or not all of it, is listed with its"
+    yield "[reason](skip-reasons.md) by `findling status --failed`, and tried again when the file or the limits change,"
+    yield "or when a later version of findling reads the format in another way."
 
 
-def _extensions(lang: str) -> str:
-    return codes(extension for extension, type_ in sorted(file_types.EXTENSIONS.items()) if _is_of(type_, lang))
+def _extensions(lang: str, kind: str = "") -> str:
+    types = sorted(file_types.EXTENSIONS.items())
+    return codes(extension for extension, type_ in types if _is_of(type_, lang, kind))
 
 
-def _is_of(type_: file_types.FileType | file_types.Exclusion, lang: str) -> bool:
-    return isinstance(type_, file_types.FileType) and type_.lang == lang
+def _is_of(type_: file_types.FileType | file_types.Exclusion, lang: str, kind: str) -> bool:
+    return isinstance(type_, file_types.FileType) and type_.lang == lang and kind in ("", type_.kind)
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {

@@ -29,6 +29,7 @@ def make_hit(path: str, *lines: Line, score: float = 0.5, heading: tuple[str, ..
         "line_end": lines[-1].number if lines else 1,
         "score": score,
         "lines": lines,
+        "line": next((line.number for line in lines if line.spans), lines[0].number if lines else 1),
         "receipt": Receipt(keyword_rank=1, keyword_score=7.3125, fused_score=7.3125, final_score=score),
     }
     return Hit(**{**values, **given})  # type: ignore[arg-type]
@@ -267,3 +268,19 @@ def test_json_holds_any_path() -> None:
     assert json.loads(text) == {"path": "bad\udcff"}
     with pytest.raises(TypeError):
         dump({"value": object()})
+
+
+def test_a_hit_in_a_document_names_its_place_instead_of_a_line() -> None:
+    page = Line(number=0, text="The login page", spans=((4, 9),), place="p. 12")
+    following = Line(number=0, text="and more", place="p. 13")
+    text = render_text(make_answer(make_hit("report.pdf", page, following, place="p. 12", heading=("Intro",))), PIPED)
+    head, *rows = text.splitlines()
+    assert head.startswith("report.pdf p. 12  Intro  ")
+    assert rows == ["  p. 12 │ The login page", "  p. 13 │ and more"]
+
+
+def test_a_document_without_places_shows_no_numbers() -> None:
+    hit = make_hit("letter.docx", Line(number=0, text="Dear login", spans=((5, 10),)))
+    assert render_text(make_answer(hit), PIPED).splitlines()[1:] == ["   │ Dear login"]
+    assert render_text(make_answer(hit), PIPED).startswith("letter.docx  ")
+    assert render_vimgrep(make_answer(hit), PIPED) == "letter.docx:1:6:Dear login\n"

@@ -75,7 +75,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tree: Path, tmp_path: Path)
         archive.writestr("word/document.xml", b"<w>" + b" " * (80 << 20) + b"</w>")
     with open_engine(tree, tmp_path / "home") as engine:
         assert engine.index().failed == 1
-        assert failures(engine)["bomb.docx"].reason == "damaged"
+        assert failures(engine)["bomb.docx"].reason == "too-large"
         assert_the_rest_is_there(engine)
 
 

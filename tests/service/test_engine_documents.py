@@ -171,3 +171,86 @@ def test_a_document_that_changes_is_read_again(engine: findling.Engine) -> None:
     write_pdf(engine.root / "report.pdf", ["The glass is rising"])
     assert [hit.place for hit in engine.search("glass")] == ["p. 1"]
     assert not engine.search("barometer").hits
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "tree").mkdir()
+    return tmp_path / "tree"
+
+
+def engine_of(folder: Path, **values: object) -> findling.Engine:
+    settings = findling.Settings().override({"store.home": str(folder.parent / "home"), **values}, "test")
+    return findling.open(folder, settings=settings)
+
+
+def test_values_that_share_a_line_have_the_number_of_that_line(folder: Path) -> None:
+    (folder / "one.json").write_text(json.dumps({"items": [{"name": f"val{n}"} for n in range(200)]}))
+    (folder / "p.xml").write_text("<a>\n<x>one</x>\n<b>two swordfish</b><c>three tuna</c>\n</a>\n")
+    (folder / "pre.html").write_text("<p>intro</p>\n<pre>\nfirst row\nsecond row\nthird gannet row\n</pre>\n")
+    with engine_of(folder) as engine:
+        assert engine.search("val150").hits[0].line == 1
+        assert engine.search("tuna").hits[0].line == 3
+        assert engine.search("gannet").hits[0].line == 5, "code keeps its lines"
+
+
+def test_a_hit_points_at_the_whole_identifier_not_at_its_parts(folder: Path) -> None:
+    (folder / "log.txt").write_text("".join(f"line {n} E{n} happened\n" for n in range(1, 40)))
+    with engine_of(folder) as engine:
+        hit = engine.search("E17").hits[0]
+        assert hit.line == 17
+        assert [line.number for line in hit.lines if line.spans] == [17]
+        assert engine.search('"E23 happened"').hits[0].line == 23
+        assert engine.search("happened 31").hits[0].line == 31
+
+
+def test_what_stands_before_the_first_place_is_not_at_that_place(folder: Path) -> None:
+    (folder / "mail.eml").write_bytes(
+        b"From: a@example.org\r\nSubject: Lunch\r\nMIME-Version: 1.0\r\n"
+        b"Content-Type: multipart/mixed; boundary=b\r\n\r\n"
+        b"--b\r\nContent-Type: text/plain\r\n\r\nLet us meet at the kestrel cafe.\r\n"
+        b"--b\r\nContent-Type: text/plain\r\n"
+        b'Content-Disposition: attachment; filename="menu.txt"\r\n\r\nsoup of leek\r\n'
+        b"--b--\r\n"
+    )
+    with engine_of(folder) as engine:
+        body, attached = engine.search("kestrel").hits[0], engine.search("leek").hits[0]
+        assert (body.place, body.line) == ("", 0)
+        assert attached.place == "attachment menu.txt"
+
+
+def test_documents_that_are_read_in_part_are_told(folder: Path) -> None:
+    (folder / "rows.csv").write_text("name,city\n" + "".join(f"n{n},c{n}\n" for n in range(5000)))
+    connection = sqlite3.connect(folder / "many.db")
+    connection.execute("CREATE TABLE t (word TEXT)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(f"w{n}",) for n in range(10_500)])
+    connection.commit()
+    connection.close()
+    with engine_of(folder, **{"index.max_text": 20_000}) as engine:
+        assert engine.index().partial == 2
+        told = {entry.path: entry for entry in engine.failed()}
+        assert {entry.reason for entry in told.values()} == {"read-in-part"}
+        assert "20000 characters" in told["rows.csv"].detail
+    with engine_of(folder) as engine:
+        assert engine.search("n4999").hits, "a larger limit reads them again"
+        assert [(entry.path, entry.detail) for entry in engine.failed()] == [("many.db", "the first 10,000 rows of t")]
+
+
+def test_a_rebuild_that_is_stopped_goes_on_with_the_next_search(folder: Path) -> None:
+    for number in range(30):
+        (folder / f"{number}.txt").write_text(f"word{number}")
+
+    class StopError(Exception):
+        pass
+
+    def stop(event: findling.IndexProgress) -> None:
+        if event.done == 10:
+            raise StopError
+
+    with engine_of(folder) as engine:
+        engine.index()
+        with pytest.raises(StopError):
+            engine.index(rebuild=True, on_progress=stop)
+    with engine_of(folder) as engine:
+        assert engine.search("word29").hits[0].path == "29.txt"
+        assert engine.status().resources == 30

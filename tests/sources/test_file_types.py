@@ -85,6 +85,7 @@ EXCLUSIONS = [
     *((name, "unsupported") for name in ("a.pages", "a.mobi", "a.pst", "a.hwp", "a.parquet")),
     *((name, "binary") for name in ("a.png", "a.7z", "a.mp3", "a.pyc", "a.so", "a.woff2")),
     (".DS_Store", "machine-made"),
+    ("~$contract.docx", "machine-made"),
     ("strange.qqq", "unknown-type"),
     ("strange", "unknown-type"),
     (".", "unknown-type"),

@@ -21,7 +21,7 @@ def test_every_line_gets_the_label_of_its_place() -> None:
     second = TEXT.index("second")
     placed = placed_lines(lines(), chunk(Place(0, "p. 1"), Place(second, "p. 2")), TEXT)
     assert [line.place for line in placed] == ["p. 1"] * 4 + ["p. 2"]
-    assert [line.number for line in placed] == [1, 2, 3, 4, 5], "without lines in the file, those of the text count"
+    assert [line.number for line in placed] == [0] * 5, "the file has no lines"
 
 
 def test_places_are_counted_from_the_start_of_the_document() -> None:
@@ -30,12 +30,10 @@ def test_places_are_counted_from_the_start_of_the_document() -> None:
     assert [line.place for line in placed_lines(lines(701), here, TEXT)][3:] == ["slide 8", "slide 9"]
 
 
-def test_lines_of_the_file_go_on_below_a_place_and_never_beyond_the_next() -> None:
+def test_lines_of_the_file_are_those_of_the_place() -> None:
     first, second = TEXT.index("first"), TEXT.index("second")
-    placed = placed_lines(lines(), chunk(Place(0, "", 40), Place(first, "", 41), Place(second, "", 42)), TEXT)
-    assert [line.number for line in placed] == [40, 41, 41, 42, 42]
-    open_end = placed_lines(lines(), chunk(Place(0, "", 10)), TEXT)
-    assert [line.number for line in open_end] == [10, 11, 12, 13, 14]
+    placed = placed_lines(lines(), chunk(Place(0, "", 40), Place(first, "", 41), Place(second, "", 41)), TEXT)
+    assert [line.number for line in placed] == [40, 40, 41, 41, 41]
 
 
 def test_a_line_that_holds_the_start_of_a_place_comes_from_there() -> None:

@@ -12,7 +12,7 @@ from findling.text.snippets import MatchSpan, snippet
 
 
 def spans_of(text: str, *words: str) -> list[MatchSpan]:
-    return [MatchSpan(match.start(), match.end(), word) for word in words for match in re.finditer(word, text)]
+    return [MatchSpan(match.start(), match.end(), (word,)) for word in words for match in re.finditer(word, text)]
 
 
 def numbers(lines: tuple[Line, ...]) -> list[int]:
@@ -66,12 +66,14 @@ def test_lines_are_verbatim() -> None:
 
 def test_a_match_across_a_line_break_is_marked_on_both_lines() -> None:
     text = "green pear\ntree"
-    lines = snippet(text, 1, [MatchSpan(6, 15, "pear tree")])
+    lines = snippet(text, 1, [MatchSpan(6, 15, ("pear tree",))])
     assert [marked(line) for line in lines] == [["pear"], ["tree"]]
 
 
 def test_overlapping_matches_are_marked_once() -> None:
-    lines = snippet("pear tree", 1, [MatchSpan(0, 4, "pear"), MatchSpan(0, 9, "pear tree"), MatchSpan(5, 9, "tree")])
+    lines = snippet(
+        "pear tree", 1, [MatchSpan(0, 4, ("pear",)), MatchSpan(0, 9, ("pear tree",)), MatchSpan(5, 9, ("tree",))]
+    )
     assert lines[0].spans == ((0, 9),)
 
 
@@ -106,7 +108,7 @@ def test_a_match_at_the_end_of_a_long_line() -> None:
 def test_every_mark_is_a_match_and_every_line_is_from_the_text(
     text: str, places: list[tuple[int, int, str]], max_lines: int, context: int
 ) -> None:
-    spans = [MatchSpan(start, min(start + length, len(text)), term) for start, length, term in places]
+    spans = [MatchSpan(start, min(start + length, len(text)), (term,)) for start, length, term in places]
     lines = snippet(text, 7, spans, max_lines, context)
     original = re.split(r"\r\n|\r|\n", text)
     assert len(lines) <= max_lines + 2 * context

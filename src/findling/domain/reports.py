@@ -11,13 +11,14 @@ __all__ = ["Check", "IndexReport", "Status"]
 
 @dataclass(frozen=True, kw_only=True)
 class IndexReport:
-    """What an indexing run did; `skipped` counts by reason."""
+    """What an indexing run did; `skipped` counts by reason, `partial` documents that were read in part."""
 
     added: int = 0
     updated: int = 0
     unchanged: int = 0
     removed: int = 0
     failed: int = 0
+    partial: int = 0
     chunks: int = 0
     bytes_read: int = 0
     seconds: float = 0.0

@@ -16,8 +16,8 @@ SCHEMA_VERSION = 1
 class Line:
     """One line of the original text, verbatim, with the spans (start, end in characters) that matched.
 
-    `number` is the line of the file, or of the text that was extracted from it when the file has no lines; `place` is
-    what the file's readers call it instead (`p. 12`, `Sheet1!A7`).
+    `number` is the line of the file, 0 when the file has no lines; `place` is what the file's readers call it instead
+    (`p. 12`, `Sheet1!A7`), if they have a name for it.
     """
 
     number: int
@@ -52,7 +52,8 @@ class Receipt:
 class Hit:
     """A chunk that answers the question. `score` runs from 0 to 1 and falls from hit to hit.
 
-    `place` is that of its first matching line, for files that have pages, sheets or slides instead of lines.
+    `line` is the line that matches best, `place` its page, sheet or slide in files that have those instead of lines;
+    in such files all numbers of lines are 0.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Hit:
     score: float
     lines: tuple[Line, ...]
     receipt: Receipt
+    line: int = 0
     place: str = ""
 
 

@@ -38,7 +38,7 @@ def make_document(
         title = next((piece.heading[0] for piece in pieces if piece.heading), "")
         resource = replace(resource, title=title) if title else resource
     chunks = _chunks(resource.rid, text, pieces)
-    if content.places:
+    if content.places or not content.lang:
         chunks = _placed(chunks, content.places)
     return Document(resource, text, tuple(chunks), fingerprint)
 
@@ -63,12 +63,16 @@ def _chunks(rid: str, text: str, pieces: Sequence[Piece]) -> list[Chunk]:
 
 
 def _placed(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:
-    """The chunks with the places of their text; the one that a chunk begins in the middle of is moved to its start."""
+    """The chunks with the places of their text; the one that a chunk begins in the middle of is moved to its start.
+
+    Text in front of the first place is at a place without a name.
+    """
+    places = places if places and places[0].start == 0 else [Place(0), *places]
     starts = [place.start for place in places]
     placed = []
     for chunk in chunks:
         first, last = bisect_right(starts, chunk.start) - 1, bisect_left(starts, chunk.end)
-        own = [place._replace(start=max(place.start, chunk.start)) for place in places[max(first, 0) : last]]
+        own = [place._replace(start=max(place.start, chunk.start)) for place in places[first:last]]
         placed.append(chunk._replace(places=tuple(own)))
     return placed
 

@@ -36,7 +36,7 @@ class IndexOptions(NamedTuple):
 
     rules: Rules = Rules()
     plan: ChunkPlan = PRESETS["default"]
-    max_text: int = 4 << 20
+    max_text: int = 16 << 20
     batch_bytes: int = 8 << 20
     workers: int = 0
     max_seconds: float = 60.0

@@ -19,15 +19,19 @@ from findling.pipelines.catching_up import catch_up
 from findling.pipelines.freshness import IndexOptions, remember
 from findling.pipelines.preparing import Job, Prepared, Task, file_rid, prepare
 from findling.pipelines.surveying import Survey
+from findling.sources.extraction.extracted import PARTIAL
 from findling.sources.extraction.table import FORMATS
 from findling.sources.file_types import file_type
 from findling.text.chunking import parses
 
 __all__ = ["update"]
 
-_FIRST_COMMIT_BYTES, _COMMIT_BYTES = 4_000_000, 64_000_000
-"""Text between two commits of the leg while a long run goes on: searches meanwhile see what is there so far. It grows
-fourfold from the first to the largest."""
+_FIRST_BATCH_BYTES = 500_000
+"""Text in the first batch of a run; each batch is four times as large as the one before, up to the largest."""
+
+_FIRST_COMMIT_S, _COMMIT_BYTES = 5.0, 64_000_000
+"""When a long run commits to the leg, so that searches meanwhile see what is there so far: after so many seconds, then
+after three times as many, and so on, or after so much text."""
 
 _SMALL_BYTES = 4_000_000
 """Plain text up to this much is prepared at once, in the time that starting workers would take."""
@@ -72,8 +76,8 @@ class _Update:
         self._same: dict[str, Fingerprint] = {}
         self._total_bytes = sum(file.size for file in found.changed)
         self._done = self._failed = self._chunks = self._bytes = self._uncommitted = 0
-        self._added = self._updated = 0
-        self._commit_bytes = _FIRST_COMMIT_BYTES
+        self._added = self._updated = self._partial = 0
+        self._commit_at_s = _FIRST_COMMIT_S
 
     def run(self) -> IndexReport:
         for batch in self._batches():
@@ -86,6 +90,7 @@ class _Update:
             unchanged=self._found.unchanged + len(self._same),
             removed=len(self._deleted),
             failed=sum(1 for entry in self._skipped if entry.mtime_ns),
+            partial=self._partial,
             chunks=self._chunks,
             bytes_read=self._bytes,
             seconds=time.monotonic() - self._started,
@@ -94,7 +99,7 @@ class _Update:
 
     def _batches(self) -> Iterator[list[Document]]:
         batch: list[Document] = []
-        size = 0
+        size, enough = 0, min(_FIRST_BATCH_BYTES, self._options.batch_bytes)
         for prepared in _prepare(self._job(), self._tasks(), self._options):
             self._done += 1
             self._bytes += prepared.bytes_read
@@ -105,9 +110,10 @@ class _Update:
             else:
                 self._set_aside(prepared)
             self._tell("index", prepared.path)
-            if size >= self._options.batch_bytes:
+            if size >= enough:
                 yield batch
                 batch, size = [], 0
+                enough = min(4 * enough, self._options.batch_bytes)
         if batch:
             yield batch
 
@@ -130,6 +136,7 @@ class _Update:
             self._updated += 1
         else:
             self._added += 1
+        self._partial += not document.resource.fields.keys().isdisjoint(PARTIAL)
         self._chunks += len(document.chunks)
 
     def _set_aside(self, prepared: Prepared) -> None:
@@ -148,10 +155,10 @@ class _Update:
         changes = self._store.write(batch, deleted)
         self._leg.apply(changes)
         self._uncommitted += sum(len(change.document.text) for change in changes if change.document)
-        if self._uncommitted >= self._commit_bytes:
+        if self._uncommitted >= _COMMIT_BYTES or time.monotonic() - self._started >= self._commit_at_s:
             self._leg.commit(self._store.seq())
             self._uncommitted = 0
-            self._commit_bytes = min(4 * self._commit_bytes, _COMMIT_BYTES)
+            self._commit_at_s = 3 * (time.monotonic() - self._started)
 
     def _finish(self) -> None:
         # Deletions come last, so that a renamed file is never missing under both names.

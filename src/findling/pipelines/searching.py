@@ -12,10 +12,10 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
 from findling.domain.queries import Filters, Node, SearchRequest
 from findling.domain.resources import StoredChunk
-from findling.domain.results import Hit, Receipt, SearchAnswer, TermMatch
+from findling.domain.results import Hit, Line, Receipt, SearchAnswer, TermMatch
 from findling.text.analysis import WordSpan, matching_spans, terms
-from findling.text.query_language import canonical, parse, positive_terms
-from findling.text.snippets import MatchSpan, snippet
+from findling.text.query_language import canonical, identifier_parts, parse, positive_terms
+from findling.text.snippets import MatchSpan, best_line, snippet
 
 __all__ = ["search"]
 
@@ -44,9 +44,10 @@ def search(
     # What a caller with limited rights may not see must not show in what the vocabulary knows, either.
     is_owner = request.filters.principals is None
     forms = {form: term for term in asked for form in found.forms.get(term, ())}
+    identifiers = identifier_parts(node)
     page = accepted[request.offset : wanted]
     hits = tuple(
-        _hit(rank, stored, score, found.ceiling, asked, forms, request, snippet_lines)
+        _hit(rank, stored, score, found.ceiling, asked, forms, identifiers, request, snippet_lines)
         for rank, (stored, score) in enumerate(page, start=request.offset + 1)
     )
     clock.lap("assemble")
@@ -133,23 +134,28 @@ def _hit(
     ceiling: float,
     asked: Sequence[str],
     forms: Mapping[str, str],
+    identifiers: Mapping[str, set[str]],
     request: SearchRequest,
     snippet_lines: int,
 ) -> Hit:
     chunk, resource, text = stored
     words = matching_spans(text, forms)
-    spans = [MatchSpan(start, end, forms[found[0]]) for start, end, found in words]
+    spans = _shown_spans(
+        [MatchSpan(start, end, tuple([forms[term] for term in found])) for start, end, found in words], identifiers
+    )
     relative = round(_relative(score, ceiling), 4)
     matches = tuple(_matches(stored, words, forms))
     found = {match.term for match in matches}
     lines = snippet(text, chunk.line_start, spans, max_lines=snippet_lines, context=request.context)
     first, last = chunk.line_start, chunk.line_end
+    best = Line(number=best_line(text, first, spans), text="")
     if chunk.places:
         from findling.text.places import placed_lines
 
-        lines = placed_lines(lines, chunk, text)
-        if numbers := [place.line for place in chunk.places if place.line]:
-            first, last = numbers[0], max(numbers)
+        placed = placed_lines([*lines, best], chunk, text)
+        lines, best = placed[:-1], placed[-1]
+        numbers = [place.line for place in chunk.places if place.line]
+        first, last = (numbers[0], max(numbers)) if numbers else (0, 0)
     return Hit(
         id=f"{chunk.cid:016x}",
         rid=resource.rid,
@@ -161,7 +167,8 @@ def _hit(
         line_end=last,
         score=relative,
         lines=lines,
-        place=next((line.place for line in lines if line.spans), chunk.places[0].label if chunk.places else ""),
+        line=best.number,
+        place=best.place,
         receipt=Receipt(
             keyword_rank=rank,
             keyword_score=round(score, 4),
@@ -171,6 +178,13 @@ def _hit(
             missing=tuple(term for term in asked if term not in found),
         ),
     )
+
+
+def _shown_spans(spans: list[MatchSpan], identifiers: Mapping[str, set[str]]) -> list[MatchSpan]:
+    """The spans to show: where an identifier stands as a whole, its parts elsewhere in the chunk are noise."""
+    present = {term for span in spans for term in span.terms}
+    noise = set().union(*(parts for whole, parts in identifiers.items() if whole in present))
+    return [span for span in spans if not noise.issuperset(span.terms)] if noise else spans
 
 
 def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> Iterator[TermMatch]:

@@ -33,7 +33,7 @@ from findling.text.chunking import parses
 
 __all__ = ["available_cores", "prepare_in_workers"]
 
-_HELD_BACK_BYTES = 48 << 20
+_HELD_BACK_BYTES = 32 << 20
 """Answers that wait for their turn: a document of a minute may be overtaken by this much."""
 
 _PIPE_BYTES = 1 << 20

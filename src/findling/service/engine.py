@@ -41,6 +41,12 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "open_engine"]
 
 
+_UNSURE = {"": -1}
+"""Times of folders that none can have: the next search looks closely."""
+
+_GLANCE_S = 0.2
+
+
 def open_engine(path: str | Path = ".", *, workspace: str | None = None, settings: Settings | None = None) -> Engine:
     """Open the workspace that `path` belongs to; nothing is written before something is indexed.
 
@@ -92,6 +98,8 @@ class Engine:
                 return self._update(on_progress)
         try:
             with self._files.writing():
+                # A run that is stopped from here on must not pass for a complete one.
+                self._files.store.set_folders(_UNSURE)
                 # What no tree can give back stays; only a damaged store is thrown away as a whole.
                 from_files = [r.rid for r in self._files.store.resources() if r.rid.startswith("file:")]
                 self._files.store.write((), from_files)
@@ -152,7 +160,7 @@ class Engine:
             leg.apply(changes)
             leg.commit(store.seq())
             # The next search must not take the absence of these files for the state of the disk.
-            store.set_folders({"": -1})
+            store.set_folders(_UNSURE)
             return len(changes)
 
     def forget_everything(self) -> None:
@@ -222,8 +230,14 @@ class Engine:
         return self._files.store.skipped()
 
     def failed(self) -> list[SkippedPath]:
-        """The files that were opened and could not be read, and why."""
-        return [entry for entry in self.skipped() if entry.mtime_ns]
+        """The files that were opened and could not be read, or not all of it (`read-in-part`), and why."""
+        from findling.sources.extraction.extracted import PARTIAL
+
+        failed = [entry for entry in self.skipped() if entry.mtime_ns]
+        for resource in self._resources():
+            if notes := [resource.fields[name] for name in PARTIAL if name in resource.fields]:
+                failed.append(SkippedPath(resource.path or resource.rid, "read-in-part", "; ".join(notes)))
+        return sorted(failed)
 
     def ls(self, prefix: str = "") -> Iterator[Resource]:
         """The resources of the index in order of their ids, or those at and below a path."""
@@ -304,14 +318,16 @@ class Engine:
     def _refresh(self, on_progress: Progress | None) -> str:
         """Take in what has changed on disk; returns what stood in the way, if anything did."""
         if not self.is_indexed():
-            # Another process may be at the first run: what it has committed so far can be searched already.
-            patience_s = 0.0 if self._files.exists else LOCK_PATIENCE_S
-            try:
-                with self._files.writing(patience_s):
-                    self._update(on_progress)
-            except LockedError:
-                return "another process is indexing for the first time; files may be missing"
-            return ""
+            deadline = time.monotonic() + LOCK_PATIENCE_S
+            while True:
+                try:
+                    with self._files.writing(0.0 if self._files.exists else _GLANCE_S):
+                        self._update(on_progress)
+                    return ""
+                except LockedError:
+                    # Another process is at the first run: what it has committed so far can be searched already.
+                    if self._files.exists or time.monotonic() > deadline:
+                        return "another process is indexing for the first time; files may be missing"
         if not self.root.exists():
             return f"{self.root} is gone; the answer comes from the index alone"
         if is_fresh(self._files.store, self.root, self._options):

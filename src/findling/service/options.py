@@ -10,7 +10,7 @@ from findling.stores.keyword_query import Scoring
 from findling.text.chunk_plan import ChunkPlan
 from findling.text.chunk_presets import PRESETS, check_plan
 
-__all__ = ["chunk_plan", "index_options", "scoring"]
+__all__ = ["check_together", "chunk_plan", "index_options", "scoring"]
 
 
 def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> IndexOptions:
@@ -38,6 +38,11 @@ def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude:
     )
 
 
+def check_together(settings: Settings) -> None:
+    """Raises InvalidValueError for settings that are fine by themselves and do not go together."""
+    chunk_plan(settings)
+
+
 def chunk_plan(settings: Settings) -> ChunkPlan:
     """The preset, changed by what else is set. Raises InvalidValueError for numbers that do not go together."""
     plan = PRESETS[settings["chunk.preset"]]._replace(code=settings["chunk.code"])
@@ -52,7 +57,9 @@ def chunk_plan(settings: Settings) -> ChunkPlan:
     try:
         check_plan(plan)
     except ValueError as error:
-        raise InvalidValueError(str(error), hint="findling config show") from error
+        names = [name for name in settings if name.startswith("chunk.") and settings.origin(name) != "default"]
+        origins = ", ".join(f"{name} = {settings[name]} ({settings.origin(name)})" for name in names)
+        raise InvalidValueError(f"{error}: {origins}", hint="findling config unset chunk.overlap") from error
     return plan
 
 

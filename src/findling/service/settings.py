@@ -70,7 +70,7 @@ SETTINGS: tuple[Setting, ...] = (
         "index.max_document_size", "size", 67108864, "PDFs, office files, mail larger than this: left out.", minimum=1
     ),
     Setting(
-        "index.max_text", "size", 4194304, "Characters taken of one document; what follows is left out.", minimum=1
+        "index.max_text", "size", 16777216, "Characters taken of one document; what follows is left out.", minimum=1
     ),
     Setting("index.max_seconds", "number", 60.0, "How long reading one document may take.", minimum=0.1),
     Setting("index.max_memory", "size", 1073741824, "Memory that reading one document may take.", minimum=1 << 26),

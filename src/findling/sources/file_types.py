@@ -47,6 +47,8 @@ def classify(name: str) -> FileType | Exclusion:
         return known
     if lower.startswith(_SECRET_PREFIXES):
         return _SECRET
+    if lower.startswith("~$"):
+        return _OWNER_FILE
     dot = lower.rfind(".")
     if dot >= 0:
         if lower.endswith(_MINIFIED_SUFFIXES):
@@ -73,6 +75,7 @@ _SECRET = Exclusion("secret", "may hold a key or a password")
 _LOCK_FILE = Exclusion("lock-file", "written by a package manager")
 _MINIFIED = Exclusion("minified", "generated from other sources")
 _MACHINE_MADE = Exclusion("machine-made", "written by a desktop")
+_OWNER_FILE = Exclusion("machine-made", "says who has a document open")
 _UNKNOWN = Exclusion("unknown-type")
 
 _SECRET_PREFIXES = (".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from findling.domain.results import Line
 from findling.text.lines import LineIndex
 from findling.text.windows import Span, cluster_start
 
-__all__ = ["MatchSpan", "snippet"]
+__all__ = ["MatchSpan", "best_line", "snippet"]
 
 
 class MatchSpan(NamedTuple):
-    """Where a term of the query stands in the text."""
+    """Where a word of the text stands that gives these terms of the query."""
 
     start: int
     end: int
-    term: str
+    terms: tuple[str, ...]
 
 
 def snippet(
     text: str, first_line: int, spans: Sequence[MatchSpan], max_lines: int = 3, context: int = 0
 ) -> tuple[Line, ...]:
-    """Up to `max_lines` consecutive lines with the most distinct terms, and `context` lines around them.
+    """Up to `max_lines` consecutive lines that hold most of the query, and `context` lines around them.
 
     `first_line` is the number of the text's first line. Lines are verbatim; one of more than 400 characters is cut
     around its matches and `…` marks each cut. Without a match the first lines that are not blank are shown.
@@ -35,6 +35,20 @@ def snippet(
     top, bottom = _best_window(text, index, ordered, max_lines)
     shown = range(max(top - context, 1), min(bottom + context, len(index) + 1))
     return tuple(_shown_line(text, index, number, first_line, ordered) for number in shown)
+
+
+def best_line(text: str, first_line: int, spans: Sequence[MatchSpan]) -> int:
+    """The number of the line that holds most of the query; the first when none holds any."""
+    index = LineIndex(text)
+    found: dict[int, set[str]] = {}
+    for span in spans:
+        found.setdefault(index.line_of(span.start), set()).update(span.terms)
+    return first_line - 1 + max(found, key=lambda number: (_weight(found[number]), -number), default=1)
+
+
+def _weight(terms: Iterable[str]) -> int:
+    # A long term says more than a short one, and a whole identifier more than its parts.
+    return sum(map(len, terms))
 
 
 _LONGEST_LINE = 400
@@ -59,21 +73,21 @@ def _best_window(text: str, index: LineIndex, spans: list[MatchSpan], max_lines:
 
 
 def _best_run(spans: list[MatchSpan], places: list[int], width: int) -> int:
-    """The span that begins the best stretch of this width: the most distinct terms, then most matches."""
+    """The span that begins the best stretch of this width: the weightiest distinct terms, then most matches."""
     held: dict[str, int] = {}
     best, best_value = 0, (0, 0)
     after = 0
     for first, place in enumerate(places):
         while after < len(spans) and places[after] < place + width:
-            term = spans[after].term
-            held[term] = held.get(term, 0) + 1
+            for term in spans[after].terms:
+                held[term] = held.get(term, 0) + 1
             after += 1
-        if (len(held), after - first) > best_value:
-            best, best_value = first, (len(held), after - first)
-        term = spans[first].term
-        held[term] -= 1
-        if not held[term]:
-            del held[term]
+        if (value := (_weight(held), after - first)) > best_value:
+            best, best_value = first, value
+        for term in spans[first].terms:
+            held[term] -= 1
+            if not held[term]:
+                del held[term]
     return best
 
 

@@ -12,7 +12,8 @@ __all__ = ["with_table_headers"]
 def with_table_headers(text: str, pieces: list[Piece], *, ruled: bool = True) -> list[Piece]:
     """The pieces, those that begin inside a table of rows with `|` filed under its header.
 
-    A table is `ruled` when a line of dashes stands above or below its header; without one the first row is the header.
+    A table is `ruled` when a line of dashes stands above or below its header. Where that is not asked, the first row is
+    the header if it looks like names.
     """
     if "|" not in text:
         return pieces
@@ -49,7 +50,12 @@ def _header_at_end(text: str, piece: Piece, ruled: bool) -> str:
     first, second = rows[-1], rows[-2] if len(rows) > 1 else ""
     if _is_rule(first):
         return _cells(second)
-    return _cells(first) if not ruled or _is_rule(second) else ""
+    return _cells(first) if _is_rule(second) or (not ruled and _names_columns(first)) else ""
+
+
+def _names_columns(row: str) -> bool:
+    """Whether a row looks like names: `Name | Price`, not `Ann | 12` and not `name: Ann | age: 12`."""
+    return ": " not in row and not any(character.isdigit() for character in row)
 
 
 def _continues_above(text: str, start: int) -> bool:

@@ -308,7 +308,7 @@ def test_a_sheet_too_long_to_read_gives_its_beginning() -> None:
 def test_shared_strings_that_unpack_without_end_are_refused() -> None:
     with pytest.raises(UnreadableError) as caught:
         read(xlsx({"S": sheet_xml([["x"]])}, {"xl/sharedStrings.xml": " " * (65 << 20)}))
-    assert (caught.value.reason, caught.value.detail) == ("damaged", "unpacks to more than 64 MB")
+    assert (caught.value.reason, caught.value.detail) == ("too-large", "unpacks to more than 64 MB")
 
 
 def test_a_broken_sheet_does_not_lose_the_others() -> None:
@@ -416,5 +416,5 @@ def test_damage_anywhere_gives_text_or_a_reason(intact: bytes) -> None:
             outcomes.add(bool(read(bytes(data)).text))
         except UnreadableError as error:
             outcomes.add(error.reason)
-    assert outcomes <= {True, "damaged", "no-text", "encrypted", "unsupported"}
+    assert outcomes <= {True, "damaged", "no-text", "encrypted", "too-large", "unsupported"}
     assert len(outcomes) > 1

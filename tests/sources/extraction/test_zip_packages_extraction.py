@@ -87,7 +87,7 @@ def test_a_method_that_unpacks_without_bound_is_not_tried() -> None:
 
 def test_a_member_larger_than_the_bound_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_packages, "MAX_MEMBER_BYTES", 1 << 20)
-    with pytest.raises(UnreadableError, match="damaged: unpacks to more than 1 MB"):
+    with pytest.raises(UnreadableError, match="too-large: unpacks to more than 1 MB"):
         read_member(open_zip(zipped({"bomb.xml": bytes((1 << 20) + 1)})), "bomb.xml")
 
 
@@ -96,7 +96,7 @@ def test_all_members_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     archive = open_zip(zipped({f"{number}.xml": bytes(1 << 20) for number in range(3)}))
     assert read_member(archive, "0.xml")
     assert read_member(archive, "1.xml")
-    with pytest.raises(UnreadableError, match="damaged: unpacks to more than 2 MB"):
+    with pytest.raises(UnreadableError, match="too-large: unpacks to more than 2 MB"):
         read_member(archive, "2.xml")
 
 

@@ -68,7 +68,7 @@ def render_vimgrep(answer: SearchAnswer, view: View) -> str:
         for line in [line for line in hit.lines if line.spans] or hit.lines[:1]:
             start = line.spans[0][0] if line.spans else 0
             column = len(line.text[:start].encode("utf-8", "surrogatepass")) + 1
-            rows.append(f"{shown_path(hit, view)}:{line.number}:{column}:{_line_text(line)}\n")
+            rows.append(f"{shown_path(hit, view)}:{line.number or 1}:{column}:{_line_text(line)}\n")
     return "".join(rows)
 
 
@@ -101,12 +101,11 @@ def highlight(text: str, spans: Iterable[tuple[int, int]], before: str, after: s
 
 
 def _render_hit(hit: Hit, view: View) -> str:
-    number = next((line.number for line in hit.lines if line.spans), hit.line_start)
-    marks = [line.place or str(line.number) for line in hit.lines]
+    marks = [line.place or str(line.number or "") for line in hit.lines]
     if view.terminal:
         marks = [show_controls(mark) for mark in marks]
     width = max(map(display_width, marks), default=0)
-    rows = [_header(hit, number, view)]
+    rows = [_header(hit, view)]
     for mark, line in zip(marks, hit.lines, strict=True):
         text = _line(line, view)
         padding = " " * (width - display_width(mark))
@@ -116,14 +115,16 @@ def _render_hit(hit: Hit, view: View) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def _header(hit: Hit, number: int, view: View) -> str:
-    location = f"{shown_path(hit, view)} {hit.place}" if hit.place else f"{shown_path(hit, view)}:{number}"
+def _header(hit: Hit, view: View) -> str:
+    location = shown_path(hit, view)
+    if hit.place or hit.line:
+        location += f" {hit.place}" if hit.place else f":{hit.line}"
     heading = " › ".join(hit.heading)
     if view.terminal:
         location, heading = show_controls(location), show_controls(heading)
     gap = "  " if heading else ""
     padding = " " * max(2, _SCORE_COLUMN - display_width(location + gap + heading))
-    link = _link(_paint(location, _PATH, view), hit, number, view)
+    link = _link(_paint(location, _PATH, view), hit, view)
     return f"{link}{gap}{_paint(heading, _DIM, view)}{padding}{_paint(f'{hit.score:.2f}', _DIM, view)}"
 
 
@@ -186,11 +187,11 @@ def _paint(text: str, code: str, view: View) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if view.color and text else text
 
 
-def _link(text: str, hit: Hit, number: int, view: View) -> str:
+def _link(text: str, hit: Hit, view: View) -> str:
     """The text as a link that terminals open (OSC 8), when the user has said what a link looks like."""
     if not (view.editor_uri and view.terminal and view.color and (hit.path or hit.type == "file")):
         return text
     from urllib.parse import quote
 
-    address = view.editor_uri.replace("{path}", quote(str(view.root / hit.path))).replace("{line}", str(number))
+    address = view.editor_uri.replace("{path}", quote(str(view.root / hit.path))).replace("{line}", str(hit.line or 1))
     return f"\x1b]8;;{show_controls(address)}\x1b\\{text}\x1b]8;;\x1b\\"

@@ -11,11 +11,14 @@ from findling.domain.resources import Place
 from findling.text.outlines import Heading
 from findling.text.windows import Span
 
-__all__ = ["TEXT_LIMIT", "Extracted", "Source", "TextBuilder"]
+__all__ = ["PARTIAL", "TEXT_LIMIT", "Extracted", "Source", "TextBuilder"]
 
-TEXT_LIMIT = 4 << 20
+TEXT_LIMIT = 16 << 20
 """Characters of text that one document gives at most, unless the caller says otherwise."""
 
+
+PARTIAL = ("damaged", "incomplete", "truncated")
+"""Fields in which an extractor says that it has not read all of a document, and why."""
 
 _LONGEST_TITLE = 120
 """Characters of a heading that stand above every chunk of its section; the text itself keeps all of them."""
@@ -110,6 +113,7 @@ class TextBuilder:
             start = self._length
             self._write(text + "\n\n")
             self._blocks.append((start, min(start + len(text), self._length)))
+            self._number_lines(start, text)
 
     def end_paragraph(self) -> None:
         """An empty line after lines that were written one by one, unless there is one."""
@@ -144,6 +148,13 @@ class TextBuilder:
             fields=notes,
         )
 
+    def _number_lines(self, start: int, text: str) -> None:
+        """Lines that stay as they are stand on lines of their own in the file, too."""
+        place = self._places[-1] if self._places else Place(0)
+        if place.line:
+            starts = (match.end() for match in _LINE_BREAK.finditer(text))
+            self._places += [Place(start + at, place.label, place.line + n) for n, at in enumerate(starts, start=1)]
+
     def _write(self, text: str) -> None:
         room = self._limit - self._length
         if len(text) > room:
@@ -157,6 +168,7 @@ class TextBuilder:
 
 # Control characters, byte order marks and halves of surrogate pairs are no text; soft hyphens only split words.
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufeff\u00ad\ud800-\udfff]")
+_LINE_BREAK = re.compile("\n")
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 
 

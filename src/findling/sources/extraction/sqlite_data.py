@@ -16,17 +16,19 @@ def extract(source: Source) -> Extracted:
     """The rows of all tables, as `column: value | column: value`. Raises `UnreadableError`."""
     builder = TextBuilder(source.limit)
     broken: list[str] = []
+    capped: list[str] = []
     with closing(_opened(source.data)) as database:
         for table in _tables(database):
             try:
-                _write_table(builder, database, table)
+                if _write_table(builder, database, table):
+                    capped.append(table)
             except _ERRORS:  # a broken page, or a table whose columns need what this SQLite lacks
                 broken.append(table)
             if builder.full:
                 break
-    extracted = builder.extracted(
-        fields={"incomplete": f"cannot be read to the end: {', '.join(broken)}"} if broken else {}
-    )
+    notes = [f"cannot be read to the end: {', '.join(broken)}"] if broken else []
+    notes += [f"the first {_MAX_ROWS:,} rows of {', '.join(capped)}"] if capped else []
+    extracted = builder.extracted(fields={"incomplete": "; ".join(notes)})
     if not extracted.text:
         raise UnreadableError("damaged", "no table can be read") if broken else UnreadableError("no-text", "no rows")
     return extracted
@@ -93,7 +95,8 @@ def _is_virtual(sql: str) -> bool:
     return sql.upper().split(None, 2)[:2] == ["CREATE", "VIRTUAL"]
 
 
-def _write_table(builder: TextBuilder, database: sqlite3.Connection, table: str) -> None:
+def _write_table(builder: TextBuilder, database: sqlite3.Connection, table: str) -> bool:
+    """Write the rows of a table; whether it has more than were read."""
     quoted = '"' + table.replace('"', '""') + '"'
     count = 0
     for label, text in _rows(database, quoted):
@@ -103,12 +106,14 @@ def _write_table(builder: TextBuilder, database: sqlite3.Connection, table: str)
         builder.line(text)
         count += 1
         if builder.full:
-            return
+            return False
     if count == _MAX_ROWS:
         counting = f"SELECT count(*) FROM (SELECT 1 FROM {quoted} LIMIT {_MAX_COUNTED})"
         more = int(database.execute(counting).fetchone()[0]) - count
         if more > 0:
             builder.line(f"… {more:,} more rows")
+            return True
+    return False
 
 
 def _rows(database: sqlite3.Connection, quoted: str) -> Iterator[tuple[str, str]]:

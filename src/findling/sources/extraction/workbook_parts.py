@@ -65,7 +65,7 @@ def _refuse_bombs(archive: zipfile.ZipFile, sheets: Collection[str]) -> None:
     for info in archive.infolist():
         is_read = info.filename.endswith((".xml", ".bin", ".rels")) and info.filename not in sheets
         if is_read and info.file_size > MAX_MEMBER_BYTES:
-            raise UnreadableError("damaged", f"unpacks to more than {MAX_MEMBER_BYTES >> 20} MB")
+            raise UnreadableError("too-large", f"unpacks to more than {MAX_MEMBER_BYTES >> 20} MB")
 
 
 _MAX_GRID = 8 << 20

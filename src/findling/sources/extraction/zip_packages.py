@@ -55,10 +55,10 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
     if info.compress_type not in _BOUNDED_METHODS:
         raise UnreadableError("unsupported", f"packed with zip method {info.compress_type}")
     if info.file_size > MAX_MEMBER_BYTES:
-        raise UnreadableError("damaged", f"unpacks to more than {MAX_MEMBER_BYTES >> 20} MB")
+        raise UnreadableError("too-large", f"unpacks to more than {MAX_MEMBER_BYTES >> 20} MB")
     ledger.unpacked += info.file_size
     if ledger.unpacked > MAX_UNPACKED_BYTES:
-        raise UnreadableError("damaged", f"unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
+        raise UnreadableError("too-large", f"unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
     try:
         with archive.open(info) as member:
             # One byte more than promised reaches the end, where the checksum is compared; a bare `read()` would

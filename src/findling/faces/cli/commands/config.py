@@ -50,13 +50,17 @@ def _show(origin: bool, as_json: bool) -> int:
     return 0
 
 
-@config.command("set")
+@config.command("set", context_settings={"ignore_unknown_options": True})  # a value may begin with a dash
 @click.argument("key")
 @click.argument("value")
 @project_option
 def _set(key: str, value: str, project: bool) -> int:
     """Give the setting KEY a VALUE in your own settings file."""
-    change_setting(key, parse_text(get_setting(key), value, "config set"), project)
+    from findling.service.options import check_together
+
+    parsed = parse_text(get_setting(key), value, "config set")
+    check_together(load_settings().override({key: parsed}, "config set"))
+    change_setting(key, parsed, project)
     return 0
 
 

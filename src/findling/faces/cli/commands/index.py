@@ -58,8 +58,10 @@ def _describe(report: IndexReport) -> str:
     parts = {"new": report.added, "changed": report.updated, "gone": report.removed, "unchanged": report.unchanged}
     counts = ", ".join(f"{count:,} {word}" for word, count in parts.items() if count) or "nothing to index"
     text = f"{counts}; {report.chunks:,} chunks, {format_size(report.bytes_read)} read in {report.seconds:.1f} s\n"
-    if report.failed:
-        text += f"{report.failed:,} could not be read (findling status --failed)\n"
+    if report.failed or report.partial:
+        outcomes = {"could not be read": report.failed, "were read in part": report.partial}
+        told = ", ".join(f"{count:,} {what}" for what, count in outcomes.items() if count)
+        text += f"{told} (findling status --failed)\n"
     if report.skipped:
         text += f"left out: {count_reasons(report.skipped)} (findling status --skipped)\n"
     return text

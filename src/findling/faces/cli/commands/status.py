@@ -21,11 +21,13 @@ __all__ = ["ls", "status"]
 @click.command()
 @path_argument
 @click.option("--skipped", is_flag=True, help="List what was left out, and why, instead.")
-@click.option("--failed", is_flag=True, help="List the files that were opened and could not be read, and why, instead.")
+@click.option("--failed", is_flag=True, help="List what could not be read, or not all of it, and why, instead.")
 @json_option
 @workspace_option
 def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str | None) -> int:
     """Say what the index of PATH holds and how fresh it is."""
+    if skipped and failed:
+        raise click.UsageError("--skipped and --failed are two lists; ask for one of them")
     with opened(path, resolve(path, workspace=workspace)) as engine:
         state = engine.status()
         left_out = engine.skipped() if skipped else engine.failed() if failed else []

@@ -24,7 +24,8 @@ def measure_of(text: str, plan: ChunkPlan) -> Measure:
     """The measure for pieces of this text."""
     if plan.unit == "tokens":
         size = max(1, characters_of(plan) >> _density(text))
-        return Measure(size, partial(_fit_tokens, size=size, tokens=plan.size))
+        most = 1 if text.isascii() else MOST_TOKENS_OF_A_CHARACTER
+        return Measure(size, partial(_fit_tokens, size=size, tokens=plan.size, most=most))
     if plan.unit == "words":
         return Measure(characters_of(plan), partial(_fit_words, words=plan.size))
     return Measure(plan.size)
@@ -55,12 +56,12 @@ def _density(text: str) -> int:
     return max(0, round(ratio).bit_length() - 1)
 
 
-def _fit_tokens(text: str, start: int, end: int, *, size: int, tokens: int) -> int:
+def _fit_tokens(text: str, start: int, end: int, *, size: int, tokens: int, most: int) -> int:
     """The furthest end, up to this one, at which the text from `start` on has no more than so many tokens.
 
     It is found by bites that stay well below what is left, so that nearly every character is counted once.
     """
-    if (end - start) * MOST_TOKENS_OF_A_CHARACTER <= tokens:
+    if (end - start) * most <= tokens:
         return end
     position, left, whole_words = start, tokens, True
     while position < end and left > tokens // 32:

@@ -118,6 +118,7 @@ SAMPLE = SearchAnswer(
             type="file",
             title="Login",
             heading=("Login", "Cookies"),
+            line=14,
             line_start=12,
             line_end=18,
             score=0.6102,

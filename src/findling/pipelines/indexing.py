@@ -18,7 +18,7 @@ from findling.domain.resources import Document, Fingerprint
 from findling.pipelines.catching_up import catch_up
 from findling.pipelines.freshness import IndexOptions, remember
 from findling.pipelines.preparing import Job, Prepared, Task, file_rid, prepare
-from findling.pipelines.surveying import Survey
+from findling.pipelines.surveying import UNKNOWN, Survey
 from findling.sources.extraction.extracted import PARTIAL
 from findling.sources.extraction.table import FORMATS
 from findling.sources.file_types import file_type
@@ -53,6 +53,10 @@ def update(
     Raises WorkerError when a document has to be read and no process can be started for it.
     """
     catch_up(store, leg)
+    # From here on what is stored is made as it is made today, or marked: a run that is stopped goes on where it was.
+    store.touch({path: known for path, known in found.known.items() if known == UNKNOWN})
+    for key in ("made_by", "formats"):
+        store.set_meta(key, options.circumstances[key])
     return _Update(store, leg, root, found, options, on_progress).run()
 
 

@@ -81,7 +81,7 @@ def prepare(job: Job, task: Task) -> Prepared:
 
 def refuse(task: Task, reason: str, detail: str) -> Prepared:
     """The outcome of a file that gives no document."""
-    return Prepared(task.path, skipped=SkippedPath(task.path, reason, detail, task.size, task.mtime_ns))
+    return Prepared(task.path, task.size, skipped=SkippedPath(task.path, reason, detail, task.size, task.mtime_ns))
 
 
 def _document(job: Job, path: str, lang: str, data: bytes, mtime: float) -> Document:

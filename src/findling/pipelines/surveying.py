@@ -15,13 +15,13 @@ from findling.sources.extraction.table import versions
 from findling.sources.file_types import file_type
 from findling.sources.ignore_rules import IGNORE_FILES
 
-__all__ = ["Survey", "survey"]
+__all__ = ["UNKNOWN", "Survey", "survey"]
 
 _HELD_BACK_BY_SIZE = ("empty", "too-large")
 
-_BEYOND_LIMITS = ("out-of-memory", "too-slow")
+_BEYOND_LIMITS = ("crashed", "out-of-memory", "too-slow")
 
-_UNKNOWN = Fingerprint(0, NEVER)
+UNKNOWN = Fingerprint(0, NEVER)
 """The fingerprint of a file that has to be read again, whatever it holds."""
 
 
@@ -55,9 +55,9 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, only: str = "")
         refused = {path: refusal for path, refusal in refused.items() if refusal.reason not in _BEYOND_LIMITS}
     outdated = _outdated_formats(store)
     if store.get_meta("made_by") != options.made_by:
-        known, refused = dict.fromkeys(known, _UNKNOWN), {}
+        known, refused = dict.fromkeys(known, UNKNOWN), {}
     elif outdated:
-        known.update(dict.fromkeys([path for path in known if _lang(path) in outdated], _UNKNOWN))
+        known.update(dict.fromkeys([path for path in known if _lang(path) in outdated], UNKNOWN))
         refused = {path: refusal for path, refusal in refused.items() if _lang(path) not in outdated}
     gone = set(known)
     changed: list[FoundFile] = []
@@ -93,7 +93,7 @@ def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
         return False
     if refusal.reason == "unreadable":
         return not os.access(f"{root}/{found.path}", os.R_OK)
-    return refusal.reason != "missing-library"
+    return refusal.reason not in ("killed", "missing-library")
 
 
 def _outdated_formats(store: TruthStore) -> set[str]:

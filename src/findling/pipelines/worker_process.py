@@ -55,18 +55,15 @@ class Order(NamedTuple):
 
 def main() -> None:
     """Serve the parent at the other end of standard input and output."""
-    # Whatever a library prints must not end up between two frames.
-    inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1):
-        os.dup2(nowhere, descriptor)
-    # An interrupt at the terminal reaches the whole group; the parent decides what becomes of it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    order = pickle.loads(read_frame(inbox) or b"")
-    write_frame(outbox, READY)
-    os.dup2(nowhere, 2)
     try:
-        _serve(order, inbox, outbox, nowhere)
+        # An interrupt at the terminal reaches the whole group; the parent decides what becomes of it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Whatever a library prints must not end up between two frames.
+        inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1):
+            os.dup2(nowhere, descriptor)
+        _serve(inbox, outbox, nowhere)
     except MemoryError:
         os._exit(EXIT_OUT_OF_MEMORY)
     except BrokenPipeError:  # the parent is gone
@@ -94,13 +91,15 @@ def write_frame(stream: IO[bytes], value: Any) -> None:
     stream.flush()
 
 
-def _serve(order: Order, inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
-    _limit_memory(order.memory)
+def _serve(inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
+    order: Order = pickle.loads(read_frame(inbox) or b"")
+    write_frame(outbox, READY)
     while (frame := read_frame(inbox)) is not None:
         batch: Batch = pickle.loads(frame)
         job = order.job
         if batch.carefully:
             job = job._replace(plan=job.plan._replace(code="patterns"))
+        _limit_memory(order.memory)
         # A thread of C code, without the interpreter: it ends even a parser that never returns.
         faulthandler.dump_traceback_later(order.seconds, exit=True, file=nowhere)
         prepared = [prepare(job, task) for task in batch.tasks]
@@ -109,9 +108,12 @@ def _serve(order: Order, inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> N
 
 
 def _limit_memory(extra: int) -> None:
+    """Let the process take so much more than it has now: what it keeps of earlier files counts against no later one."""
     # Only Linux says how much address space is in use, and only there is the limit on it reliable.
     with suppress(ImportError, OSError, ValueError):
         import resource
 
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + extra, resource.RLIM_INFINITY))
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        limit = used + extra if most == resource.RLIM_INFINITY else min(used + extra, most)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))

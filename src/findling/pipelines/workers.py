@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,12 @@ _HELD_BACK_BYTES = 32 << 20
 
 _PIPE_BYTES = 1 << 20
 """So that a batch of text goes through with few turns; the default of Linux is 64 KB."""
+
+_GLANCE_S = 1.0
+"""How often a caller that waits looks after the workers."""
+
+_GRACE_S = 20.0
+"""Beyond the limit of time, which a worker keeps by itself as long as it runs."""
 
 _ATTEMPTS = 3
 """A worker may be killed before it has begun, by a system that is short of memory; not again and again."""
@@ -69,7 +76,9 @@ def prepare_in_workers(order: Order, batches: Sequence[list[Task]], workers: int
     finally:
         crew.stop()
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
+        crew.bury()
 
 
 class _Crew:
@@ -79,7 +88,7 @@ class _Crew:
         self._order = order
         self._batches = batches
         self._changed = threading.Condition()
-        self._taken = self._wanted = self._held_back = 0
+        self._taken = self._held_back = 0
         self._answers: dict[int, list[_Answer]] = {}
         self._workers: set[_Worker] = set()
         self._stopped = False
@@ -88,13 +97,14 @@ class _Crew:
     def result(self, number: int) -> list[Prepared]:
         """Wait for one batch; the caller asks for them in their order."""
         with self._changed:
-            self._wanted = number
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: number in self._answers or self._failure)
+            while not self._changed.wait_for(lambda: number in self._answers or self._failure, _GLANCE_S):
+                for worker in self._workers:
+                    worker.kill_if_overdue()
             if self._failure:
                 raise self._failure
             answers = self._answers.pop(number)
             self._held_back -= sum(map(len, answers))
+            self._changed.notify_all()
         return [prepared for answer in answers for prepared in _unpacked(answer)]
 
     def work(self) -> None:
@@ -120,6 +130,11 @@ class _Crew:
             for worker in self._workers:
                 worker.kill()
 
+    def bury(self) -> None:
+        """Release what is left of workers whose threads came to a sudden end."""
+        for worker in self._workers:
+            worker.end()
+
     def _take(self) -> int | None:
         with self._changed:
             # The batch that is wanted next has been taken already, so that waiting here cannot hold it up.
@@ -141,21 +156,22 @@ class _Crew:
                 continue
             reason, detail = self._dismiss(worker)
             worker = None
-            if batch.carefully or not self._may_do_better(batch):
-                answers.append([refuse(task, reason, detail) for task in batch.tasks])
-            else:
+            if len(batch.tasks) > 1:
                 # Each alone, so that the blame falls on one.
-                waiting = [Batch([task], carefully=True) for task in batch.tasks]
+                waiting = [Batch([task]) for task in batch.tasks]
+            elif not batch.carefully and (reason == "killed" or self._has_tree(batch.tasks[0])):
+                waiting.insert(0, batch._replace(carefully=True))
+            else:
+                answers.append([refuse(batch.tasks[0], reason, detail)])
         with self._changed:
             self._answers[number] = answers
             self._held_back += sum(map(len, answers))
             self._changed.notify_all()
         return worker
 
-    def _may_do_better(self, batch: Batch) -> bool:
-        """Whether another try makes sense: of many files, or of one whose syntax tree can be done without."""
-        langs = [file_type(task.path.rpartition("/")[2]).lang for task in batch.tasks]
-        return len(langs) > 1 or parses(self._order.job.plan, langs[0])
+    def _has_tree(self, task: Task) -> bool:
+        """Whether a syntax tree is made of the file, which can be done without."""
+        return parses(self._order.job.plan, file_type(task.path.rpartition("/")[2]).lang)
 
     def _hire(self) -> _Worker:
         for _ in range(_ATTEMPTS):
@@ -170,7 +186,10 @@ class _Crew:
                     worker.kill()
             if worker.greet():
                 return worker
-            _, problem = self._dismiss(worker)
+            self._dismiss(worker)
+            problem = f"it ended with status {worker.status}"
+            if self._stopped:
+                break
         raise WorkerError(
             f"no worker process can be started: {problem}",
             hint="check the memory and the number of processes this user may have (ulimit -a)",
@@ -188,10 +207,15 @@ class _Worker:
     def __init__(self, order: Order) -> None:
         self._order = order
         # Not the current folder: it is searched, not trusted, and a `re.py` in it must not be run.
-        path = [*filter(None, sys.path), str(Path(findling.__file__).parents[1])]
+        path = [entry for entry in sys.path if isinstance(entry, str) and entry]
+        path.append(str(Path(findling.__file__).parents[1]))
         code = f"import sys; sys.path[:] = {path!r}; from findling.pipelines.worker_process import main; main()"
         command = [sys.executable, "-P", "-c", code]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._asked_at: float | None = None
+        self._is_overdue = False
         assert self._process.stdin and self._process.stdout
         self._inbox, self._outbox = self._process.stdout, self._process.stdin
         _widen(self._inbox)
@@ -210,23 +234,40 @@ class _Worker:
             with suppress(BrokenPipeError):
                 stream.close()
         status = self._process.wait()
-        if status == EXIT_TOO_SLOW:
+        if self._is_overdue or status == EXIT_TOO_SLOW:
             return "too-slow", f"took longer than {self._order.seconds:g} s"
         if status == EXIT_OUT_OF_MEMORY:
             return "out-of-memory", "needs more memory than a document may take"
-        cause = signal.Signals(-status).name if status < 0 else f"status {status}"
+        if -status in (signal.SIGKILL, signal.SIGTERM):
+            return "killed", "the process that read it was ended from outside"
+        cause = f"signal {-status}" if status < 0 else f"status {status}"
         return "crashed", f"reading it ended the process ({cause})"
+
+    @property
+    def status(self) -> int | None:
+        """How the process has ended."""
+        return self._process.returncode
+
+    def kill_if_overdue(self) -> None:
+        """End a process that should have ended itself long ago: stopped by a signal, or stuck before its first task."""
+        asked_at = self._asked_at
+        if asked_at is not None and time.monotonic() - asked_at > self._order.seconds + _GRACE_S:
+            self._is_overdue = True
+            self._process.kill()
 
     def kill(self) -> None:
         """End the process at once."""
         self._process.kill()
 
     def _exchange(self, value: object) -> bytes | None:
+        self._asked_at = time.monotonic()
         try:
             write_frame(self._outbox, value)
             return read_frame(self._inbox)
         except OSError:  # the pipe broke: the process is gone
             return None
+        finally:
+            self._asked_at = None
 
 
 def _widen(stream: IO[bytes]) -> None:

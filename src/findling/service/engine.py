@@ -21,6 +21,7 @@ from findling.domain.errors import (
     LockedError,
     NotIndexedError,
     ReadOnlyError,
+    WorkerError,
 )
 from findling.domain.ports import IndexProgress, Progress, SkippedPath
 from findling.domain.queries import Filters, SearchRequest
@@ -342,7 +343,7 @@ class Engine:
                 self._update(on_progress)
         except LockedError:
             return f"another process is indexing; {waiting} changed files may be missing"
-        except (DiskFullError, ReadOnlyError) as error:
+        except (DiskFullError, ReadOnlyError, WorkerError) as error:
             return f"{waiting} changed files may be missing: {error.message}"
         return ""
 

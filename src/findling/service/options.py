@@ -54,12 +54,14 @@ def chunk_plan(settings: Settings) -> ChunkPlan:
         plan = plan._replace(size=settings["chunk.size"])
     if settings["chunk.overlap"] >= 0:
         plan = plan._replace(overlap=settings["chunk.overlap"])
+    if plan.strategy != "overlapping":
+        plan = plan._replace(overlap=0)
     try:
         check_plan(plan)
     except ValueError as error:
         names = [name for name in settings if name.startswith("chunk.") and settings.origin(name) != "default"]
         origins = ", ".join(f"{name} = {settings[name]} ({settings.origin(name)})" for name in names)
-        raise InvalidValueError(f"{error}: {origins}", hint="findling config unset chunk.overlap") from error
+        raise InvalidValueError(f"{error}: {origins}", hint="findling config show --origin") from error
     return plan
 
 

@@ -47,6 +47,7 @@ REASONS = {
     "excluded": "an exclude rule of the user matches",
     "hidden": "the name begins with a dot",
     "ignored": "an ignore file (.gitignore, .ignore, .findlingignore) says so",
+    "killed": "the process that read it was ended from outside; the next run tries again",
     "lock-file": "written by a package manager",
     "machine-made": "a directory or file that programs write for themselves",
     "minified": "generated from other sources",

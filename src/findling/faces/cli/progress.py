@@ -26,7 +26,7 @@ _FIRST_ESTIMATE_S = 1.0
 def progress_bar(stream: TextIO | None = None) -> Iterator[Progress | None]:
     """What to call with every event; `None` where there is no terminal to draw on."""
     stream = stream or sys.stderr
-    if not stream.isatty() or os.environ.get("TERM") == "dumb":
+    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
     bar = _Bar(stream)

@@ -114,6 +114,7 @@ class _Crew:
             while (number := self._take()) is not None:
                 worker = self._prepare(worker, number)
         except BaseException as error:
+            # Whatever ends a thread is raised where its results are waited for.
             with self._changed:
                 if not self._stopped:
                     self._failure = error

@@ -46,7 +46,7 @@ class Batch(NamedTuple):
 
 
 class Order(NamedTuple):
-    """What a worker is to do: the job, the seconds a batch may take, the bytes beyond those of an idle worker."""
+    """What a worker is to do: the job, the seconds a batch may take, the bytes it may add to what the worker has."""
 
     job: Job
     seconds: float

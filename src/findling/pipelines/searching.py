@@ -148,7 +148,7 @@ def _hit(
     found = {match.term for match in matches}
     lines = snippet(text, chunk.line_start, spans, max_lines=snippet_lines, context=request.context)
     first, last = chunk.line_start, chunk.line_end
-    best = Line(number=best_line(text, first, spans), text="")
+    best = Line(number=best_line(text, first, spans, lines), text="")
     if chunk.places:
         from findling.text.places import placed_lines
 

@@ -37,12 +37,14 @@ def snippet(
     return tuple(_shown_line(text, index, number, first_line, ordered) for number in shown)
 
 
-def best_line(text: str, first_line: int, spans: Sequence[MatchSpan]) -> int:
-    """The number of the line that holds most of the query; the first when none holds any."""
+def best_line(text: str, first_line: int, spans: Sequence[MatchSpan], shown: Sequence[Line]) -> int:
+    """The number of the shown line that holds most of the query; the first line when none holds any."""
     index = LineIndex(text)
     found: dict[int, set[str]] = {}
+    numbers = {line.number - first_line + 1 for line in shown}
     for span in spans:
-        found.setdefault(index.line_of(span.start), set()).update(span.terms)
+        if (number := index.line_of(span.start)) in numbers:
+            found.setdefault(number, set()).update(span.terms)
     return first_line - 1 + max(found, key=lambda number: (_weight(found[number]), -number), default=1)
 
 

@@ -18,6 +18,7 @@ import sys
 sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
 
 import argparse
+import json
 import random
 import re
 import tempfile
@@ -27,7 +28,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import findling
-from bench.quality import Judgements, read_judgements, read_lines
 from findling.pipelines.documents import make_document
 from findling.service.options import chunk_plan
 from findling.service.settings import get_setting, parse_text
@@ -35,6 +35,7 @@ from findling.sources.extraction.extracted import Extracted
 from findling.text.chunk_presets import PRESETS
 from findling.text.tokens import count_tokens
 
+Judgements = dict[str, dict[str, int]]
 DEPTHS = (5, 10, 20)
 BUDGET = 4096
 DEEPEST = 100
@@ -89,7 +90,8 @@ def measure(folder: Path, files: list[File], settings: findling.Settings) -> lis
     queries = {row["_id"]: row["text"] for row in read_lines(folder / "queries.jsonl")}
     places = dict(chunk_places(files, settings))
     with tempfile.TemporaryDirectory() as home:
-        settings = settings.override({"store.home": home, "search.refresh": "never"}, "bench")
+        own = {"store.home": home, "search.refresh": "never", "search.mode": "keyword", "semantic.instant": False}
+        settings = settings.override(own, "bench")
         with findling.open(folder, settings=settings) as engine:
             engine.add((file.resource, file.text) for file in files)
             runs = {
@@ -199,6 +201,20 @@ CODE = {
     "python": re.compile(r"^(?:from [\w.]+ import|import [\w., ]+$|def \w+\(|class \w+(?:\(.*\))?:)", re.M),
     "typescript": re.compile(r"^(?:import .* from ['\"]|export |const \w+ = |interface \w+ \{)", re.M),
 }
+
+
+def read_lines(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def read_judgements(path: Path) -> Judgements:
+    judgements: Judgements = {}
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        query, document, grade = line.split("\t")
+        judgements.setdefault(query, {})[document] = int(grade)
+    return judgements
 
 
 if __name__ == "__main__":

@@ -165,6 +165,10 @@ class Bench:
             "LSS_DIR": str(self._peer_home),
             "FINDLING_HOME": str(self._home),
             "FINDLING_CONFIG": os.devnull,
+            # Words against words; what meaning costs besides is told by bench/hybrid.py.
+            "FINDLING_SEARCH_MODE": "keyword",
+            "FINDLING_SEMANTIC_INSTANT": "off",
+            "FINDLING_SEMANTIC_REFINE": "never",
         }
         # Both programs run from byte code, as they do for their users.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)

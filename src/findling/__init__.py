@@ -38,7 +38,7 @@ __all__ = [
     "open",
 ]
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "Engine": "findling.service.engine",

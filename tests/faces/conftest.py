@@ -22,6 +22,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FINDLING_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setenv("FINDLING_HOME", str(tmp_path / "workspaces"))
+    monkeypatch.setenv("FINDLING_SEARCH_MODE", "keyword")  # words are what these tests look for, others say otherwise
+    monkeypatch.setenv("FINDLING_SEMANTIC_REFINE", "never")  # nothing may run on when a test is over
     return made
 
 

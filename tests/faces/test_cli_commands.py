@@ -56,12 +56,14 @@ ALL_COMMANDS = dict(walk(cli))
 
 
 def test_the_commands_are_those_that_were_promised() -> None:
-    promised = "search index status ls config include exclude forget doctor repair completion version"
+    promised = (
+        "search index refine status ls models config include exclude forget doctor repair eval completion version"
+    )
     assert set(COMMANDS) == set(promised.split())
     subcommands = {" ".join(path) for path in ALL_COMMANDS if len(path) == 2}
     assert subcommands == {f"config {name}" for name in ("show", "set", "unset", "path")} | {
         f"{group} {name}" for group in ("include", "exclude") for name in ("add", "remove", "list")
-    }
+    } | {f"models {name}" for name in ("list", "pull", "use", "test")}
 
 
 @pytest.mark.parametrize("path", ALL_COMMANDS)
@@ -150,7 +152,7 @@ def test_config_show_is_toml_with_origins(project: Path, findling: Findling, mon
     assert "chunk.size = 0  # default\n" in out
     assert "#" not in findling("config", "show")[1]
     document = json.loads(findling("config", "show", "--json")[1])
-    assert document["schema"] == 1
+    assert document["schema"] == 2
     assert document["settings"]["search.limit"] == {"value": 3, "origin": "env FINDLING_SEARCH_LIMIT"}
 
 

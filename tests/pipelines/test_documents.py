@@ -18,7 +18,7 @@ def document_of(resource: Resource, text: str) -> Document:
 
 
 def document(text: str, rid: str = "file:a.md") -> Document:
-    return document_of(Resource(rid=rid, lang="markdown"), text)
+    return document_of(Resource(rid=rid, path=rid.removeprefix("file:"), lang="markdown"), text)
 
 
 def cids(text: str, rid: str = "file:a.md") -> list[int]:

@@ -81,13 +81,19 @@ class Playground:
     @property
     def environ(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
-        own = {"FINDLING_HOME": str(self.home), "FINDLING_CONFIG": str(self.folder / "config.toml")}
+        own = {
+            "FINDLING_HOME": str(self.home),
+            "FINDLING_CONFIG": str(self.folder / "config.toml"),
+            # What is searched for here is exact words, and nothing may run on when a test is over.
+            "FINDLING_SEARCH_MODE": "keyword",
+            "FINDLING_SEMANTIC_REFINE": "never",
+        }
         return {**kept, **own, "HOME": str(self.folder), "RUST_BACKTRACE": "0", **self.settings}
 
     @property
     def workspace(self) -> Path:
         """The folder of the one workspace in the home."""
-        (folder,) = self.home.iterdir()
+        (folder,) = self.home.glob("[!.]*")
         return folder
 
     @property

@@ -18,7 +18,7 @@ from findling.pipelines.freshness import is_fresh
 
 @pytest.fixture
 def settings(tmp_path: Path) -> findling.Settings:
-    return findling.Settings().override({"store.home": str(tmp_path / "home")}, "test")
+    return findling.Settings().override({"store.home": str(tmp_path / "home"), "search.mode": "keyword"}, "test")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A writer that is killed at any moment loses nothing it has reported, and leaves nothing half-done."""
+"""A process that is killed at any moment loses nothing it has reported, and leaves nothing half-done."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from findling.stores.conformance_samples import LegModel, held_by
+from findling.stores.conformance_samples import LegModel, held_by, line_document
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite import SqliteStore
 
@@ -40,6 +40,20 @@ with WriteLock(sys.argv[1] + ".lock", timeout_s=0), SqliteStore.open(sys.argv[1]
 """
 
 
+EMBEDDER = """
+import sys
+from findling.stores.sqlite import SqliteStore
+
+with SqliteStore.open(sys.argv[1]) as store:
+    sys.stdout.write(f"{store.coverage('m')[0]}\\n")
+    while found := store.unembedded("m", 3):
+        store.want([stored.chunk.cid for stored in store.unembedded("other", 50)])
+        store.put_vectors("m", {stored.chunk.digest: stored.chunk.digest * 48 for stored in found})
+        sys.stdout.write(f"{store.coverage('m')[0]}\\n")
+        sys.stdout.flush()
+"""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_a_killed_writer_loses_nothing_it_reported(tmp_path: Path) -> None:
     path = tmp_path / "truth.db"
@@ -47,20 +61,51 @@ def test_a_killed_writer_loses_nothing_it_reported(tmp_path: Path) -> None:
     leg = LegModel()
     reported = 0
     for _ in range(KILLS):
-        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True)
-        assert writer.stdout is not None
-        first = writer.stdout.readline()
-        assert first, "the writer could not start after the crash before"
-        time.sleep(moments.uniform(0, 0.15))
-        writer.send_signal(signal.SIGKILL)
-        lines = [first, *writer.stdout.read().splitlines()]
-        writer.stdout.close()
-        assert writer.wait() == -signal.SIGKILL
-        # The line being written when the signal came may be cut short.
-        reported = max(reported, *(int(line.split()[0]) for line in lines[:-1] or lines))
+        lines = _killed(WRITER, path, moments.uniform(0, 0.15))
+        reported = max(reported, *(int(line.split()[0]) for line in lines))
         with WriteLock(f"{path}.lock", timeout_s=0), SqliteStore.open(path) as store:
             assert store.seq() >= reported
             assert store.integrity() == []
             leg.catch_up(store)
             assert leg.held == held_by(store)
     assert reported > KILLS
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_killed_embedder_loses_no_vector_it_reported(tmp_path: Path) -> None:
+    path = tmp_path / "truth.db"
+    moments = random.Random(8)
+    known: dict[int, bytes] = {}
+    mark = 0
+    with SqliteStore.open(path) as store:
+        store.write(line_document(f"r{n}", [f"{n} {line}" for line in range(200)]) for n in range(100))
+        for turn in range(KILLS):
+            lines = _killed(EMBEDDER, path, moments.uniform(0, 0.15))
+            covered, _ = store.coverage("m")
+            assert covered >= max(int(line) for line in lines)
+            assert store.integrity() == []
+            # A leg that reads on from the mark it has reached ends with what the store has.
+            rows = list(store.vector_rows("m", mark))
+            assert not known.keys() & {row.cid for row in rows}
+            known |= {row.cid: row.vector for row in rows}
+            mark = max((row.mark for row in rows), default=mark)
+            assert len(known) == covered
+            store.write([line_document(f"new {turn}", [f"new {turn}"])])
+        chunks = store.chunks(list(known))
+    assert known == {cid: stored.chunk.digest * 48 for cid, stored in chunks.items()}
+    assert len(known) > 3 * KILLS
+
+
+def _killed(script: str, path: Path, seconds: float) -> list[str]:
+    """Run the script on the store, kill it some time after its first report, and return what it reported."""
+    process = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    assert first, "the process could not start after the crash before"
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    lines = [first, *process.stdout.read().splitlines()]
+    process.stdout.close()
+    assert process.wait() == -signal.SIGKILL
+    # The line being written when the signal came may be cut short.
+    return lines[:-1] or lines

@@ -12,7 +12,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.ports import TruthStore
 from findling.domain.resources import Document
 from findling.stores.conformance import TruthStoreSuite
-from findling.stores.conformance_samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document
+from findling.stores.conformance_samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of
 from findling.stores.sqlite import SqliteStore
 
 
@@ -46,11 +46,15 @@ def test_everything_is_there_when_opened_again(path: Path) -> None:
         store.write([PLAIN, FULL])
         store.write([], [PLAIN.resource.rid])
         store.set_meta("key", "value")
+        store.put_vectors("m", vectors_of(FULL, b"12"))
+        store.want([FULL.chunks[0].cid])
     with SqliteStore.open(str(path)) as store:
         assert store.seq() == 3
         assert store.document(FULL.resource.rid) == FULL
         assert [change.document for change in store.changes(1)] == [FULL, None]
         assert store.get_meta("key") == "value"
+        assert store.vectors("m", [FULL.chunks[0].digest]) == {FULL.chunks[0].digest: b"12"}
+        assert [stored.chunk for stored in store.unembedded("other", 1)] == [FULL.chunks[0]]
         assert store.integrity() == []
 
 
@@ -237,12 +241,17 @@ def test_the_log_stays_bounded_over_many_writes(path: Path, store: SqliteStore) 
         ("UPDATE chunks SET seq = 99", "newer than its resource"),
         ("UPDATE header SET seq = 0", "above the latest"),
         ("INSERT INTO deleted SELECT rid, 9 FROM resources", "both stored and deleted"),
+        ("DELETE FROM models", "a model that is not there"),
+        ("UPDATE vectors SET vector = x'00'", "has 1 bytes"),
+        ("DELETE FROM vectors WHERE mark = 1", "counts 4 chunks"),
+        ("INSERT INTO wanted (cid) VALUES (7)", "wish 7"),
         ("UPDATE sqlite_master SET rootpage = 2 WHERE name = 'bodies'", ""),
     ],
 )
 def test_integrity_names_what_is_wrong(path: Path, damage: str, problem: str) -> None:
     with SqliteStore.open(path) as store:
         store.write([PLAIN])
+        store.put_vectors("m", vectors_of(PLAIN, b"12"))
         assert store.integrity() == []
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA writable_schema = ON")

@@ -38,16 +38,16 @@ def path(tmp_path: Path) -> Path:
 def test_a_full_disk_keeps_what_was_committed_and_the_store_goes_on(path: Path) -> None:
     with SqliteStore.open(path) as store:
         store.write([FULL])
-        assert store._writer is not None
+        assert store._connections.writer is not None
         # The only way to a real SQLITE_FULL that needs no file system of its own.
-        (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
-        store._writer.execute(f"PRAGMA max_page_count = {pages + 4}")
+        (pages,) = store._connections.writer.execute("PRAGMA page_count").fetchone()
+        store._connections.writer.execute(f"PRAGMA max_page_count = {pages + 4}")
         with pytest.raises(DiskFullError) as caught:
             store.write([line_document("small", ["x"]), line_document("large", ["x" * 200_000])])
         assert caught.value.hint
         assert list(store.rids()) == [FULL.resource.rid, PLAIN.resource.rid]
         assert store.seq() == 2
-        store._writer.execute("PRAGMA max_page_count = 1000000")
+        store._connections.writer.execute("PRAGMA max_page_count = 1000000")
         store.write([line_document("large", ["x" * 200_000])])
         assert store.seq() == 3
         assert store.integrity() == []
@@ -65,6 +65,12 @@ def test_a_store_opened_for_reading_refuses_to_write(path: Path) -> None:
             store.set_meta("a", "b")
         with pytest.raises(ReadOnlyError):
             store.compact(1)
+        with pytest.raises(ReadOnlyError):
+            store.put_vectors("m", {b"a": b"1"})
+        with pytest.raises(ReadOnlyError):
+            store.want([1])
+        with pytest.raises(ReadOnlyError):
+            store.drop_vectors()
         assert store.document(PLAIN.resource.rid) == PLAIN
 
 
@@ -93,7 +99,7 @@ def test_a_damaged_page_is_reported_as_damage(path: Path) -> None:
     with SqliteStore.open(path) as store:
         store.write([line_document(f"r{number}", ["x" * 3000, f"{number}"]) for number in range(50)])
     with path.open("r+b") as file:
-        for page in range(8, path.stat().st_size // 4096):
+        for page in range(30, path.stat().st_size // 4096):  # the tables themselves are described before
             file.seek(page * 4096)
             file.write(os.urandom(4096))
     with SqliteStore.open(path, readonly=True) as store:
@@ -128,8 +134,8 @@ def test_another_writer_that_does_not_finish_is_named(path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     with SqliteStore.open(path) as store:
         store.set_meta("a", "before")
-        assert store._writer is not None
-        store._writer.execute("PRAGMA busy_timeout = 20")
+        assert store._connections.writer is not None
+        store._connections.writer.execute("PRAGMA busy_timeout = 20")
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LockedError):
             store.set_meta("a", "after")

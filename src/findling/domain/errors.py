@@ -14,6 +14,10 @@
     │   ├── CorruptError           a file of the workspace is damaged
     │   └── FormatError            the workspace was written by a newer findling
     ├── WorkerError                no process can be started to read documents in
+    ├── ModelError                 a model cannot be used
+    │   ├── ModelNotFoundError     no model of this name is installed
+    │   ├── ModelDamagedError      a model file is not what its card says
+    │   └── ProviderError          a remote provider is down, refuses, or answers nonsense
     └── MissingExtraError          an optional dependency is not installed
 
 Each carries a stable `code`, a message that names the thing, and a `hint`: the next step to take.
@@ -29,8 +33,12 @@ __all__ = [
     "InvalidValueError",
     "LockedError",
     "MissingExtraError",
+    "ModelDamagedError",
+    "ModelError",
+    "ModelNotFoundError",
     "NotIndexedError",
     "PathNotFoundError",
+    "ProviderError",
     "ReadOnlyError",
     "UnknownSettingError",
     "UntrustedSettingError",
@@ -127,6 +135,30 @@ class WorkerError(FindlingError):
     """No process can be started to read documents in."""
 
     code = "worker"
+
+
+class ModelError(FindlingError):
+    """A model cannot be used."""
+
+    code = "model"
+
+
+class ModelNotFoundError(ModelError):
+    """No model of this name is installed."""
+
+    code = "model-not-found"
+
+
+class ModelDamagedError(ModelError):
+    """A model file is not what its card says."""
+
+    code = "model-damaged"
+
+
+class ProviderError(ModelError):
+    """A remote provider is down, refuses, or answers nonsense."""
+
+    code = "provider"
 
 
 class MissingExtraError(FindlingError):

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 
-__all__ = ["Change", "IndexProgress", "KeywordHits", "KeywordLeg", "Progress", "SkippedPath", "TruthStore"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+    """One row a text, each of length 1."""
+
+__all__ = [
+    "Change",
+    "Chat",
+    "Embedder",
+    "IndexProgress",
+    "KeywordHits",
+    "KeywordLeg",
+    "Leg",
+    "Progress",
+    "Reranker",
+    "SkippedPath",
+    "TruthStore",
+    "VectorHits",
+    "VectorLeg",
+    "VectorRow",
+]
 
 
 class Change(NamedTuple):
     """What one write did to one resource, in the words a leg needs: drop these chunks, then add those.
 
     `document` is `None` when the resource was deleted; `added` are the ids of the document's chunks that the
-    legs do not hold yet in this form.
+    legs do not hold yet in this form. `number` is that of the resource in its store, by which `matching` names it.
     """
 
     seq: int
@@ -23,6 +45,7 @@ class Change(NamedTuple):
     dropped: tuple[int, ...]
     added: frozenset[int]
     document: Document | None
+    number: int = 0
 
 
 class SkippedPath(NamedTuple):
@@ -37,6 +60,18 @@ class SkippedPath(NamedTuple):
     detail: str = ""
     size: int = 0
     mtime_ns: int = 0
+
+
+class VectorRow(NamedTuple):
+    """A vector that a store holds for one chunk; `mark` grows with every vector that is put in.
+
+    `vector` is a row of little-endian 16-bit floats.
+    """
+
+    mark: int
+    cid: int
+    number: int
+    vector: bytes
 
 
 class TruthStore(Protocol):
@@ -102,6 +137,39 @@ class TruthStore(Protocol):
     def log_floor(self) -> int:
         """A leg that has absorbed less than this cannot catch up from `changes` and starts from nothing."""
 
+    def matching(self, filters: Filters) -> Iterable[int]:
+        """The numbers of all resources that pass the filters, with the meaning the keyword leg gives to each."""
+
+    def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
+        """Keep vectors by the digest of the chunks they were made from; makes no change. What is there stays.
+
+        Raises LockedError when another writer is busy for longer than `patience_s`, if that is given.
+        """
+
+    def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The vectors that exist among `digests`."""
+
+    def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
+        """The vectors put in after mark `since`, in order, one row for each chunk that has the digest now."""
+
+    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+        """Up to `limit` chunks without a vector, one for each digest that is not in `skip`: the wanted ones first."""
+
+    def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
+        """Note that a search would have liked vectors for these chunks; the latest wishes come first.
+
+        Raises LockedError as `put_vectors` does.
+        """
+
+    def coverage(self, model: str) -> tuple[int, int]:
+        """How many chunks have a vector, and how many there are."""
+
+    def models(self) -> dict[str, int]:
+        """Model → how many vectors are kept of it."""
+
+    def drop_vectors(self, model: str | None = None) -> int:
+        """Forget the vectors of one model, or with `None` those that no chunk has use for; tells how many."""
+
     def get_meta(self, key: str) -> str | None:
         """A small named value, kept with the data."""
 
@@ -127,13 +195,8 @@ class KeywordHits(NamedTuple):
     forms: Mapping[str, tuple[str, ...]]
 
 
-class KeywordLeg(Protocol):
-    """Finds chunks by their words. Derived from the truth store, and rebuilt from it at any time.
-
-    `unit` says what it scores: every `chunk`, or every `page`, which is a resource as a whole.
-    """
-
-    unit: str
+class Leg(Protocol):
+    """What finds chunks in one way. Derived from the truth store, and rebuilt from it at any time."""
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed."""
@@ -144,14 +207,125 @@ class KeywordLeg(Protocol):
     def commit(self, seq: int) -> None:
         """Make everything applied so far durable, together with the number it reaches."""
 
-    def search(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
-        """The best `limit` chunks among those that pass the filters."""
-
     def clear(self) -> None:
         """Forget everything, durably with the next commit."""
 
     def close(self) -> None:
         """Release files; what was not committed is forgotten."""
+
+
+class KeywordLeg(Leg, Protocol):
+    """Finds chunks by their words.
+
+    `unit` says what it scores: every `chunk`, or every `page`, which is a resource as a whole.
+    """
+
+    unit: str
+
+    def size(self) -> int:
+        """How many chunks, or pages, it holds."""
+
+    def frequencies(self, terms: Iterable[str]) -> Mapping[str, int]:
+        """In how many of them each term stands; about, where some were changed lately."""
+
+    def search(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
+        """The best `limit` chunks among those that pass the filters."""
+
+
+class VectorLeg(Leg, Protocol):
+    """Finds chunks by their meaning, among those it has a vector of.
+
+    `speed` is `instant` when every chunk has one from the moment it is indexed, `refined` when a model reads them
+    by and by.
+    """
+
+    speed: str
+
+    def __len__(self) -> int:
+        """How many chunks it has a vector of."""
+
+    def search(
+        self, query: Vectors, limit: int, *, allowed: Collection[int] | None = None, also: Sequence[int] = ()
+    ) -> VectorHits:
+        """The `limit` chunks nearest to a vector among those of the allowed resources, all of them for `None`.
+
+        `also` are chunks whose cosines are wanted however far they are.
+        """
+
+
+class VectorHits(NamedTuple):
+    """Chunk ids with cosines, best first, and `scores` of the chunks that were asked for besides.
+
+    `mean` and `deviation` are those of the cosines of all rows looked at, or of a fair sample: they tell how far a
+    cosine stands out for this query, whatever the model. `rows` counts the rows that passed the filter.
+    """
+
+    hits: list[tuple[int, float]]
+    scores: Mapping[int, float]
+    mean: float
+    deviation: float
+    rows: int
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of length 1. Raises ModelError when it cannot."""
+
+    @property
+    def name(self) -> str:
+        """What users call the model."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Tells vectors that can be compared from those that cannot: model file, pooling, limits, prefixes."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def host(self) -> str:
+        """The host that texts are sent to; empty when nothing leaves the machine."""
+
+    @property
+    def languages(self) -> str:
+        """The languages it reads, in words; empty when any may be tried."""
+
+    @property
+    def usual_cosines(self) -> tuple[float, float] | None:
+        """Mean and deviation of the cosines of texts that have nothing to do with each other, where they are known."""
+
+    def embed(self, texts: Sequence[str], kind: str = "passage") -> Vectors:
+        """One vector a text, in order; `kind` is `passage` or `query`."""
+
+
+class Reranker(Protocol):
+    """Reads a query and a passage together and tells how well they fit. Raises ModelError when it cannot."""
+
+    @property
+    def name(self) -> str:
+        """What users call the model."""
+
+    @property
+    def host(self) -> str:
+        """The host that texts are sent to; empty when nothing leaves the machine."""
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One score a text, in order, between 0 and 1: how likely it answers the query."""
+
+
+class Chat(Protocol):
+    """A language model that answers in words. Raises ModelError when it cannot."""
+
+    @property
+    def name(self) -> str:
+        """What users call the model."""
+
+    @property
+    def host(self) -> str:
+        """The host that texts are sent to; empty when nothing leaves the machine."""
+
+    def complete(self, system: str, user: str, *, max_tokens: int = 512) -> str:
+        """What the model says to `user` under the instructions of `system`."""
 
 
 class IndexProgress(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from findling.domain.plans import Plan
+
 __all__ = ["All", "Any", "Filters", "Node", "Not", "Phrase", "SearchRequest", "Word"]
 
 
@@ -66,7 +68,8 @@ class SearchRequest:
     """One question with everything that bears on its answer.
 
     `limit` counts hits (chunks); `min_score` is on the 0..1 scale of `Hit.score`; `exclude_pattern` is a regular
-    expression that drops every chunk whose text it matches, before the answer is cut to `limit`.
+    expression that drops every chunk whose text it matches, before the answer is cut to `limit`. Without a `plan` the
+    one of the settings is carried out.
     """
 
     query: str
@@ -77,3 +80,4 @@ class SearchRequest:
     min_score: float = 0.0
     context: int = 0
     explain: bool = False
+    plan: Plan | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 __all__ = ["Check", "IndexReport", "Status"]
 
@@ -32,7 +33,11 @@ class IndexReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """What a workspace holds, and how far its leg has come."""
+    """What a workspace holds, and how far its legs have come.
+
+    `meaning` says whether chunks have instant vectors, which model reads them, how many it has read (`read`, `of`),
+    whether a process is at it now (`refining`), the host that text is sent to, the reranker, and any problem.
+    """
 
     root: Path
     home: Path
@@ -46,6 +51,7 @@ class Status:
     skipped: Mapping[str, int]
     format: int
     analyzer: str
+    meaning: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,7 +62,8 @@ class Chunk(NamedTuple):
     """A piece with its identity: `text[start:end]` of the resource, lines counted from 1, both ends included.
 
     `cid` depends on the resource, the heading path and the chunk's own text, so it survives edits elsewhere
-    in the resource; `digest` depends on the text alone, so equal texts share it across resources. `places` are those
+    in the resource; `digest` is that of what a model reads of it (`passage`), so that equal passages share a vector
+    across resources. `places` are those
     of the text in the chunk, the first one at its start; a file that is text itself has none.
     """
 
@@ -88,7 +89,7 @@ class Document(NamedTuple):
     """Everything a store needs to hold one resource: the resource, its text, its chunks, its fingerprint.
 
     `terms` is one entry a chunk where somebody has analysed them already, in another process perhaps. It follows from
-    the text, so it spares a leg work and is never stored.
+    the text, so it spares a leg work and is never stored. `vectors` are the instant ones, a row of 8-bit numbers each.
     """
 
     resource: Resource
@@ -96,6 +97,7 @@ class Document(NamedTuple):
     chunks: tuple[Chunk, ...]
     fingerprint: Fingerprint | None = None
     terms: tuple[ChunkTerms, ...] = ()
+    vectors: tuple[bytes, ...] = ()
 
 
 class StoredChunk(NamedTuple):

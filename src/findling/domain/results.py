@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["SCHEMA_VERSION", "Hit", "Line", "Receipt", "SearchAnswer", "TermMatch"]
+__all__ = ["SCHEMA_VERSION", "Hit", "Line", "Receipt", "ScorePart", "SearchAnswer", "Step", "TermMatch"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
 
 
@@ -37,13 +37,43 @@ class TermMatch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receipt:
-    """Why a hit is where it is. `keyword_score` is the raw BM25 score and `keyword_rank` counts from 1."""
+class ScorePart:
+    """What one leg contributes to the fused score: `value` is `weight` × `normalised`, made from `raw`."""
 
-    keyword_rank: int
-    keyword_score: float
+    leg: str
+    rank: int
+    raw: float
+    normalised: float
+    weight: float
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What moved a hit after the legs were fused, by which factor, and why; a factor of 1 moves its place only."""
+
+    name: str
+    factor: float
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """Why a hit is where it is. Ranks count from 1 and are 0 in a leg that has not found it.
+
+    `keyword_score` is the raw BM25 score, `vector_score` the cosine and `speed` which vectors gave it; `fused_score`
+    is the sum of `parts`, `final_score` what became of it after all `steps`.
+    """
+
+    keyword_rank: int = 0
+    keyword_score: float = 0.0
+    vector_rank: int = 0
+    vector_score: float = 0.0
+    speed: str = ""
     fused_score: float
     final_score: float
+    parts: tuple[ScorePart, ...] = ()
+    steps: tuple[Step, ...] = ()
     matches: tuple[TermMatch, ...] = ()
     missing: tuple[str, ...] = ()
 
@@ -75,7 +105,9 @@ class Hit:
 class SearchAnswer:
     """Hits, and what really happened: what was understood, what ran, what was missing, how long each stage took.
 
-    `total` counts the chunks that match the query and its filters.
+    `total` counts the chunks that match the query and its filters, by its words or by its meaning. `meaning` says
+    which vectors served the answer (`speed`), the model, the share of chunks it has read (`coverage`), and the host
+    that text was sent to, if any; it is empty when no vectors were asked.
     """
 
     query: str
@@ -86,6 +118,7 @@ class SearchAnswer:
     degraded: tuple[str, ...] = ()
     unknown_terms: tuple[str, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    meaning: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Hit]:

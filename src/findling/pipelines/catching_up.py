@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from findling.domain.ports import KeywordLeg, TruthStore
+from findling.domain.ports import Leg, TruthStore
 
 __all__ = ["catch_up"]
 
 
-def catch_up(store: TruthStore, leg: KeywordLeg) -> bool:
+def catch_up(store: TruthStore, leg: Leg) -> bool:
     """Let a leg absorb what it missed; tells whether there was anything. The caller holds the write lock.
 
     One commit at the end, never in between: a resource that changed often comes once, in its latest state, so that

@@ -14,15 +14,13 @@ from findling.text.chunk_plan import ChunkPlan
 from findling.text.chunking import chunk_outline, chunk_text
 from findling.text.lines import line_numbers
 from findling.text.outlines import Outline
+from findling.text.passage import HEADED, passage
 
 __all__ = ["make_document"]
 
 _ID_BITS = (1 << 63) - 1
 _REPEAT = 0x9E3779B97F4A7C15
 """An odd constant that spreads the ids of equal chunks within one resource."""
-
-_HEADED = frozenset({"asciidoc", "latex", "markdown", "mdx", "org", "rst"})
-"""Languages whose first heading is the title of the whole."""
 
 
 def make_document(
@@ -34,30 +32,32 @@ def make_document(
         pieces = chunk_text(text, content.lang, plan)
     else:
         pieces = chunk_outline(text, Outline(list(content.headings), list(content.blocks)), plan)
-    if not resource.title and content.lang in _HEADED:
+    if not resource.title and content.lang in HEADED:
         title = next((piece.heading[0] for piece in pieces if piece.heading), "")
         resource = replace(resource, title=title) if title else resource
-    chunks = _chunks(resource.rid, text, pieces)
+    chunks = _chunks(resource, text, pieces)
     if content.places or not content.lang:
         chunks = _placed(chunks, content.places)
     return Document(resource, text, tuple(chunks), fingerprint)
 
 
-def _chunks(rid: str, text: str, pieces: Sequence[Piece]) -> list[Chunk]:
+def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chunk]:
     first_lines = line_numbers(text, [piece.start for piece in pieces])
     last_lines = line_numbers(text, [max(piece.start, piece.end - 1) for piece in pieces])
-    resource_bits = _hash(rid, b"resource")
+    resource_bits = _hash(resource.rid, b"resource")
     heading_bits: dict[tuple[str, ...], int] = {}
     seen: defaultdict[int, int] = defaultdict(int)
     chunks = []
     for ordinal, (start, end, heading) in enumerate(pieces):
-        digest = blake2b(text[start:end].encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        own_text = text[start:end]
         if heading not in heading_bits:
             heading_bits[heading] = _hash("\x1f".join(heading), b"heading")
         # Three independent hash functions: an edit elsewhere in the resource leaves all of them as they were.
-        bits = int.from_bytes(digest[:8], "big") ^ resource_bits ^ heading_bits[heading]
+        bits = _hash(own_text, b"text") ^ resource_bits ^ heading_bits[heading]
         cid = (bits + seen[bits] * _REPEAT) & _ID_BITS
         seen[bits] += 1
+        read = passage(resource, heading, own_text)
+        digest = blake2b(read.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         chunks.append(Chunk(cid, digest, ordinal, start, end, first_lines[ordinal], last_lines[ordinal], heading))
     return chunks
 

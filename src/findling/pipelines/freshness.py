@@ -23,7 +23,7 @@ UNSURE_NS = 50_000_000
 NEVER = -1
 """A time that nothing has: whatever carries it is looked at again."""
 
-_DOCUMENTS = 2
+_DOCUMENTS = 3
 """Raised when file types or chunking change: every file is then read again. Formats have versions of their own."""
 
 

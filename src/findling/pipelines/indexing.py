@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from findling.domain.ports import IndexProgress, KeywordLeg, Progress, TruthStore
+from findling.domain.ports import IndexProgress, Progress, TruthStore
 from findling.domain.reports import IndexReport
 from findling.domain.resources import Document, Fingerprint
-from findling.pipelines.catching_up import catch_up
 from findling.pipelines.freshness import IndexOptions, remember
+from findling.pipelines.legs import Legs
 from findling.pipelines.preparing import Job, Prepared, Task, file_rid, prepare
 from findling.pipelines.surveying import UNKNOWN, Survey
 from findling.sources.extraction.extracted import PARTIAL
@@ -42,22 +42,21 @@ _TASK_BYTES, _TASK_FILES = 512_000, 200
 
 def update(
     store: TruthStore,
-    leg: KeywordLeg,
+    legs: Legs,
     root: Path,
     found: Survey,
     options: IndexOptions,
     on_progress: Progress | None = None,
 ) -> IndexReport:
-    """Bring the index up to what the survey found. The caller holds the write lock.
+    """Bring the index up to what the survey found. The legs are in step, and the caller holds the write lock.
 
     Raises WorkerError when a document has to be read and no process can be started for it.
     """
-    catch_up(store, leg)
     # From here on what is stored is made as it is made today, or marked: a run that is stopped goes on where it was.
     store.touch({path: known for path, known in found.known.items() if known == UNKNOWN})
     for key in ("made_by", "formats"):
         store.set_meta(key, options.circumstances[key])
-    return _Update(store, leg, root, found, options, on_progress).run()
+    return _Update(store, legs, root, found, options, on_progress).run()
 
 
 class _Update:
@@ -66,13 +65,13 @@ class _Update:
     def __init__(
         self,
         store: TruthStore,
-        leg: KeywordLeg,
+        legs: Legs,
         root: Path,
         found: Survey,
         options: IndexOptions,
         on_progress: Progress | None,
     ) -> None:
-        self._store, self._leg, self._root, self._found, self._options = store, leg, root, found, options
+        self._store, self._legs, self._root, self._found, self._options = store, legs, root, found, options
         self._on_progress = on_progress
         self._started = time.monotonic()
         self._deleted = [file_rid(path) for path in found.vanished]
@@ -123,9 +122,14 @@ class _Update:
 
     def _job(self) -> Job:
         rules, options = self._options.rules, self._options
-        analyse = self._leg.unit == "chunk"
         return Job(
-            str(self._root), rules.max_file_size, rules.max_document_size, options.max_text, options.plan, analyse
+            str(self._root),
+            rules.max_file_size,
+            rules.max_document_size,
+            options.max_text,
+            options.plan,
+            analyse=self._legs.analyses,
+            embed=self._legs.embeds,
         )
 
     def _tasks(self) -> list[Task]:
@@ -156,11 +160,10 @@ class _Update:
                 self._deleted.append(file_rid(path))
 
     def _write(self, batch: Iterable[Document], deleted: Iterable[str] = ()) -> None:
-        changes = self._store.write(batch, deleted)
-        self._leg.apply(changes)
+        changes = self._legs.write(batch, deleted)
         self._uncommitted += sum(len(change.document.text) for change in changes if change.document)
         if self._uncommitted >= _COMMIT_BYTES or time.monotonic() - self._started >= self._commit_at_s:
-            self._leg.commit(self._store.seq())
+            self._legs.commit()
             self._uncommitted = 0
             self._commit_at_s = 3 * (time.monotonic() - self._started)
 
@@ -170,9 +173,8 @@ class _Update:
             self._write((), self._deleted)
         if self._same:
             self._store.touch(self._same)
-        # The leg first: a workspace that says it is indexed can be searched.
-        if self._leg.seq() != self._store.seq():
-            self._leg.commit(self._store.seq())
+        # The legs first: a workspace that says it is indexed can be searched.
+        self._legs.commit()
         remember(self._store, self._found, self._skipped, self._options)
         self._store.set_meta("indexed_at", repr(time.time()))
 

@@ -16,12 +16,16 @@ from findling.sources.file_types import file_type
 from findling.sources.reading import UnreadableError, decode, read_bytes
 from findling.text.analysis import chunk_terms
 from findling.text.chunk_plan import ChunkPlan
+from findling.text.passage import passage
 
 __all__ = ["Job", "Prepared", "Task", "file_rid", "prepare", "refuse"]
 
 
 class Job(NamedTuple):
-    """What holds for every file of a run: where the tree lies, how much is read, how it is cut, whether analysed."""
+    """What holds for every file of a run: where the tree lies, how much is read, how it is cut.
+
+    `analyse` and `embed` have the words and the instant vectors of every chunk made with it.
+    """
 
     root: str
     max_file_size: int
@@ -29,6 +33,7 @@ class Job(NamedTuple):
     max_text: int
     plan: ChunkPlan
     analyse: bool = True
+    embed: bool = False
 
 
 class Task(NamedTuple):
@@ -101,7 +106,17 @@ def _document(job: Job, path: str, lang: str, data: bytes, mtime: float) -> Docu
         updated_at=mtime if extracted.updated_at is None else extracted.updated_at,
         fields=extracted.fields,
     )
-    document = make_document(resource, extracted, plan=job.plan)
-    if not job.analyse:
-        return document
-    return document._replace(terms=tuple([chunk_terms(document.text, chunk) for chunk in document.chunks]))
+    return _with_legwork(make_document(resource, extracted, plan=job.plan), job)
+
+
+def _with_legwork(document: Document, job: Job) -> Document:
+    """The document with what the legs need of it."""
+    text, chunks = document.text, document.chunks
+    if job.analyse:
+        document = document._replace(terms=tuple([chunk_terms(text, chunk) for chunk in chunks]))
+    if job.embed and chunks:
+        from findling.models.instant import instant_codes
+
+        passages = [passage(document.resource, chunk.heading, text[chunk.start : chunk.end]) for chunk in chunks]
+        document = document._replace(vectors=tuple(instant_codes(passages)))
+    return document

@@ -1,21 +1,23 @@
-"""Searching: parse → leg → assemble, with a receipt for every hit and an account of every stage."""
+"""Searching: parse → legs → fuse → reorder → assemble, with a receipt for every hit and an account of every stage."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
 
-from findling.domain.errors import InvalidValueError
-from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
+from findling.domain.errors import InvalidValueError, ModelError
+from findling.domain.plans import FUSIONS, MODES, Plan
+from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.queries import Filters, Node, SearchRequest
 from findling.domain.resources import StoredChunk
-from findling.domain.results import Hit, Line, Receipt, SearchAnswer, TermMatch
-from findling.text.analysis import WordSpan, matching_spans, terms
+from findling.domain.results import SearchAnswer
+from findling.pipelines.assembling import Asked, Ranked, make_hit
+from findling.pipelines.candidates import Found, find_candidates
+from findling.pipelines.meaning import Meaning, can_read, nearest_line
 from findling.text.query_language import canonical, identifier_parts, parse, positive_terms
-from findling.text.snippets import MatchSpan, best_line, snippet
 
 __all__ = ["search"]
 
@@ -25,50 +27,78 @@ def search(
     leg: KeywordLeg,
     request: SearchRequest,
     *,
-    unit: str = "chunk",
+    meaning: Callable[[], Meaning] | None = None,
     snippet_lines: int = 3,
     degraded: Sequence[str] = (),
 ) -> SearchAnswer:
-    """Answer the request from what the leg and the store hold now.
+    """Answer the request from what the legs and the store hold now; `meaning` is asked only where the plan needs it.
 
-    Raises InvalidValueError for a limit, score or pattern that cannot be used.
+    Raises InvalidValueError for a limit, score, pattern or plan that cannot be used.
     """
-    exclude = _check(request)
+    plan = request.plan or Plan()
+    exclude = _check(request, plan)
     clock = _Clock()
     node = parse(request.query)
     clock.lap("parse")
-    wanted = request.offset + request.limit
-    accepted, found = _accepted(store, leg, node, request, exclude, wanted, unit)
-    clock.lap("keyword")
     asked = positive_terms(node)
+    at_hand = _at_hand(meaning, plan, leg.unit, request.query if asked else "")
+    clock.lap("open")
+    notes = [*degraded, *at_hand.degraded]
+    question = _Question(request, plan, node, asked, exclude)
+    while True:
+        try:
+            ranked, found = _ranking(store, leg, at_hand, question)
+            break
+        except ModelError as error:
+            # Whatever still works answers, and the answer says what did not.
+            notes.append(f"{error.message}; {error.hint}" if error.hint else error.message)
+            at_hand = _without_models(at_hand, error, notes)
+    clock.lap("search")
+    forms = {form: term for term in asked for form in found.keyword.forms.get(term, ())}
+    wanted = Asked(asked, forms, identifier_parts(node), snippet_lines, request.context)
+    if at_hand.instant is not None and found.strategy != "keyword":
+        wanted = wanted._replace(nearest=nearest_line(at_hand.instant, request.query))
+    page = ranked[request.offset : request.offset + request.limit]
+    hits = tuple(make_hit(entry, wanted) for entry in page)
+    clock.lap("assemble")
     # What a caller with limited rights may not see must not show in what the vocabulary knows, either.
     is_owner = request.filters.principals is None
-    forms = {form: term for term in asked for form in found.forms.get(term, ())}
-    identifiers = identifier_parts(node)
-    page = accepted[request.offset : wanted]
-    hits = tuple(
-        _hit(rank, stored, score, found.ceiling, asked, forms, identifiers, request, snippet_lines)
-        for rank, (stored, score) in enumerate(page, start=request.offset + 1)
-    )
-    clock.lap("assemble")
     return SearchAnswer(
         query=request.query,
         understood_as=canonical(node),
         hits=hits,
         total=found.total,
-        strategy="keyword",
-        degraded=tuple(degraded),
-        unknown_terms=tuple(term for term in asked if is_owner and not found.forms.get(term)),
+        strategy=found.strategy,
+        degraded=tuple(notes),
+        unknown_terms=tuple(term for term in asked if is_owner and not found.keyword.forms.get(term)),
         timings_ms=clock.laps,
-        plan=_plan(request, node, found, unit) if request.explain else {},
+        meaning=_account(at_hand, page) if found.strategy != "keyword" else {},
+        plan=_plan(request, plan, node, found, leg.unit) if request.explain else {},
     )
 
 
-def _check(request: SearchRequest) -> re.Pattern[str] | None:
+class _Question(NamedTuple):
+    """A request that has been understood."""
+
+    request: SearchRequest
+    plan: Plan
+    node: Node
+    asked: Sequence[str]
+    exclude: re.Pattern[str] | None
+
+
+def _check(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
     if request.limit < 0 or request.offset < 0:
         raise InvalidValueError(f"limit {request.limit} and offset {request.offset} must not be negative")
     if not 0 <= request.min_score <= 1:
         raise InvalidValueError(f"min_score {request.min_score} is not between 0 and 1", hint="scores run from 0 to 1")
+    for name, value, choices in (("mode", plan.mode, MODES), ("fusion", plan.fusion, FUSIONS)):
+        if value not in choices:
+            raise InvalidValueError(f"{name} {value!r} is unknown", hint=f"one of {', '.join(choices)}")
+    if plan.alpha is not None and not 0 <= plan.alpha <= 1:
+        raise InvalidValueError(
+            f"alpha {plan.alpha} is not between 0 and 1", hint="0 counts words only, 1 meaning only"
+        )
     if request.exclude_pattern is None:
         return None
     try:
@@ -80,142 +110,108 @@ def _check(request: SearchRequest) -> re.Pattern[str] | None:
         ) from error
 
 
-def _accepted(
-    store: TruthStore,
-    leg: KeywordLeg,
-    node: Node,
-    request: SearchRequest,
-    exclude: re.Pattern[str] | None,
-    wanted: int,
-    unit: str,
-) -> tuple[list[tuple[StoredChunk, float]], KeywordHits]:
-    """The first `wanted` hits that stand up to the truth, asking the leg for more when some do not."""
-    limit = wanted
+def _at_hand(meaning: Callable[[], Meaning] | None, plan: Plan, unit: str, query: str) -> Meaning:
+    """What of meaning can serve this query."""
+    if meaning is None or plan.mode == "keyword" or not query:
+        return Meaning()
+    if unit == "page":
+        return Meaning(degraded=("whole pages are ranked by their words only",))
+    at_hand = meaning()
+    able = tuple(space for space in at_hand.spaces if can_read(space.embedder, query))
+    notes = at_hand.degraded
+    if at_hand.spaces and not able:
+        names = " and ".join(space.embedder.name for space in at_hand.spaces)
+        notes += (f"words alone were searched: {names} cannot read this script",)
+    elif not able and plan.mode == "semantic" and not notes:
+        notes = ("there are no vectors to search by meaning; words were searched instead",)
+    return at_hand._replace(spaces=able, degraded=notes)
+
+
+def _without_models(meaning: Meaning, error: ModelError, notes: list[str]) -> Meaning:
+    """What is left when a model has failed: instant vectors need none."""
+    if meaning.reranker is None and all(space.leg.speed == "instant" for space in meaning.spaces):
+        raise error
+    return meaning._replace(spaces=tuple(meaning.spare(notes)), reranker=None, coverage=0.0)
+
+
+def _ranking(store: TruthStore, leg: KeywordLeg, meaning: Meaning, question: _Question) -> tuple[list[Ranked], Found]:
+    """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
+    request, plan, node, asked, exclude = question
+    wanted = request.offset + request.limit
+    shuffles = (meaning.reranker is not None) or plan != replace(
+        plan, boosts=False, collapse=False, diversity=1.0, adaptive_k=False
+    )
+    limit = max(round(wanted * plan.overfetch), plan.rerank_depth) if shuffles else wanted
+    if request.offset:
+        plan = replace(plan, budget_ms=0.0)  # reading on would change the ranking between one page and the next
     while True:
-        found = leg.search(node, request.filters, limit)
-        good_enough = [hit for hit in found.hits if _relative(hit[1], found.ceiling) >= request.min_score]
-        stored = store.chunks([cid for cid, _ in good_enough])
-        accepted = []
-        for cid, score in good_enough:
-            chunk = stored.get(cid)
+        found = find_candidates(store, leg, meaning, request.query, node, request.filters, plan, limit)
+        stored = store.chunks([candidate.cid for candidate in found.candidates[:limit]])
+        ranked = []
+        for candidate in found.candidates[:limit]:
+            chunk = stored.get(candidate.cid)
             if chunk is None or not _may_see(chunk, request.filters):
                 continue
-            if unit == "page":
+            if leg.unit == "page":
                 from findling.pipelines.passages import best_passage
 
-                chunk = best_passage(store, chunk, found.forms)
+                chunk = best_passage(store, chunk, found.keyword.forms)
             if exclude is None or not exclude.search(chunk.text):
-                accepted.append((chunk, score))
-        if len(accepted) >= wanted or len(good_enough) < limit:
-            return accepted[:wanted], found
+                ranked.append(Ranked(chunk, candidate, candidate.score))
+        if shuffles:
+            from findling.pipelines.reordering import reorder
+
+            ranked = reorder(ranked, request.query, asked, plan, meaning)
+        ranked = [entry for entry in ranked if entry.score >= request.min_score]
+        is_all = found.is_all and len(found.candidates) <= limit
+        if len(ranked) >= wanted or is_all or plan.adaptive_k or _is_low(found, limit, request.min_score):
+            return ranked[:wanted], found
         limit *= 4
 
 
+def _is_low(found: Found, limit: int, min_score: float) -> bool:
+    """Whether whatever else there is scores too little."""
+    return len(found.candidates) >= limit and found.candidates[limit - 1].score < min_score
+
+
 def _may_see(chunk: StoredChunk, filters: Filters) -> bool:
-    """The leg has filtered already; rights are checked again against the truth, which may be newer than the leg."""
+    """The legs have filtered already; rights are checked again against the truth, which may be newer than they."""
     if filters.principals is None:
         return True
     return not set(filters.principals).isdisjoint(chunk.resource.visibility or ())
 
 
-def _relative(score: float, ceiling: float) -> float:
-    """A score between 0 and 1 on one scale for all queries.
-
-    One half says: half of all that the query's words could contribute in the body. Words that no chunk contains
-    count in the ceiling too, so an answer that ignores half of the question scores low.
-    """
-    return score / (score + ceiling / 2) if score > 0 else 0.0
-
-
-def _hit(
-    rank: int,
-    stored: StoredChunk,
-    score: float,
-    ceiling: float,
-    asked: Sequence[str],
-    forms: Mapping[str, str],
-    identifiers: Mapping[str, set[str]],
-    request: SearchRequest,
-    snippet_lines: int,
-) -> Hit:
-    chunk, resource, text = stored
-    words = matching_spans(text, forms)
-    spans = _shown_spans(
-        [MatchSpan(start, end, tuple([forms[term] for term in found])) for start, end, found in words], identifiers
-    )
-    relative = round(_relative(score, ceiling), 4)
-    matches = tuple(_matches(stored, words, forms))
-    found = {match.term for match in matches}
-    lines = snippet(text, chunk.line_start, spans, max_lines=snippet_lines, context=request.context)
-    first, last = chunk.line_start, chunk.line_end
-    best = Line(number=best_line(text, first, spans, lines), text="")
-    if chunk.places:
-        from findling.text.places import placed_lines
-
-        placed = placed_lines([*lines, best], chunk, text)
-        lines, best = placed[:-1], placed[-1]
-        numbers = [place.line for place in chunk.places if place.line]
-        first, last = (numbers[0], max(numbers)) if numbers else (0, 0)
-    return Hit(
-        id=f"{chunk.cid:016x}",
-        rid=resource.rid,
-        path=resource.path,
-        type=resource.type,
-        title=resource.title,
-        heading=chunk.heading,
-        line_start=first,
-        line_end=last,
-        score=relative,
-        lines=lines,
-        line=best.number,
-        place=best.place,
-        receipt=Receipt(
-            keyword_rank=rank,
-            keyword_score=round(score, 4),
-            fused_score=round(score, 4),
-            final_score=relative,
-            matches=matches,
-            missing=tuple(term for term in asked if term not in found),
-        ),
-    )
-
-
-def _shown_spans(spans: list[MatchSpan], identifiers: Mapping[str, set[str]]) -> list[MatchSpan]:
-    """The spans to show: where an identifier stands as a whole, its parts elsewhere in the chunk are noise."""
-    present = {term for span in spans for term in span.terms}
-    noise = set().union(*(parts for whole, parts in identifiers.items() if whole in present))
-    return [span for span in spans if not noise.issuperset(span.terms)] if noise else spans
-
-
-def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> Iterator[TermMatch]:
-    chunk, resource, _ = stored
-    body = [word for span in spans for word in span.terms]
-    others = {
-        "title": terms(resource.title),
-        "heading": terms("\n".join(chunk.heading)),
-        "path": terms(resource.path),
-        "tags": terms(" ".join(resource.tags)),
-    }
-    for name, words in {"body": body, **others}.items():
-        counts: dict[str, dict[str, int]] = {}
-        for word in filter(forms.__contains__, words):
-            seen = counts.setdefault(forms[word], {})
-            seen[word] = seen.get(word, 0) + 1
-        for term, seen in counts.items():
-            yield TermMatch(term=term, field=name, forms=tuple(seen), count=sum(seen.values()))
-
-
-def _plan(request: SearchRequest, node: Node, found: KeywordHits, unit: str) -> dict[str, Any]:
-    filters = {name: value for name, value in asdict(request.filters).items() if value not in ((), None)}
+def _account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
+    """Which vectors served an answer."""
+    speeds = {entry.candidate.vector.speed for entry in page if entry.candidate.vector is not None}
+    models = [space.embedder for space in meaning.spaces if space.leg.speed == "refined"]
+    hosts = {model.host for model in (*models, meaning.reranker) if model is not None and model.host}
     return {
-        "legs": ["keyword"],
+        "speed": "mixed"
+        if len(speeds) > 1
+        else next(iter(speeds), meaning.spaces[0].leg.speed if meaning.spaces else ""),
+        "model": models[0].name if models else "",
+        "coverage": round(meaning.coverage, 4),
+        "reranker": meaning.reranker.name if meaning.reranker else "",
+        "sent_to": sorted(hosts),
+    }
+
+
+def _plan(request: SearchRequest, plan: Plan, node: Node, found: Found, unit: str) -> dict[str, Any]:
+    filters = {name: value for name, value in asdict(request.filters).items() if value not in ((), None)}
+    keyword = found.keyword
+    return {
+        "legs": {"keyword": ["keyword"], "semantic": ["semantic"]}.get(found.strategy, ["keyword", "semantic"]),
         "unit": unit,
         "understood_as": canonical(node),
-        "forms": {} if "principals" in filters else {term: list(forms) for term, forms in found.forms.items()},
+        "forms": {} if "principals" in filters else {term: list(forms) for term, forms in keyword.forms.items()},
         "filters": filters,
         "limit": request.limit,
         "offset": request.offset,
-        "ceiling": round(found.ceiling, 4),
+        "ceiling": round(keyword.ceiling, 4),
+        **({"alpha": round(found.weighing.alpha, 3), "because": found.weighing.reason} if found.weighing else {}),
+        **{name: value for name, value in asdict(plan).items() if name not in ("alpha", "mode")},
+        **({"feedback": found.feedback} if found.feedback else {}),
     }
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import CorruptError
 from findling.service.opened import OpenedWorkspace
+from findling.service.vectors import WorkspaceVectors
 from findling.stores.keyword import TantivyLeg
 from findling.stores.sqlite import SqliteStore
 from findling.text.syntax_queries import SYNTAXES
@@ -29,7 +30,7 @@ class Finding(NamedTuple):
     hint: str
 
 
-def check_workspace(files: OpenedWorkspace) -> Iterator[Finding]:
+def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterator[Finding]:
     """Examine every part of a workspace, one finding each."""
     home, store = files.folder, files.store
     problems = store.integrity()
@@ -40,6 +41,7 @@ def check_workspace(files: OpenedWorkspace) -> Iterator[Finding]:
         yield from _check_leg(store, files.leg)
     except CorruptError as error:
         yield Finding("keyword leg", "", error.message, "findling repair")
+    yield from _check_vectors(store, vectors)
     yield _check_modes(home)
     free = shutil.disk_usage(home).free
     short = f"only {free >> 20} MB free at {home}" if free < _LITTLE_SPACE else ""
@@ -57,6 +59,22 @@ def _check_leg(store: SqliteStore, leg: TantivyLeg) -> Iterator[Finding]:
         missing, extra = len(in_truth - in_leg), len(in_leg - in_truth)
         problem = f"{missing} chunks missing, {extra} too many" if missing or extra else ""
         yield Finding("keyword leg content", f"{len(in_leg)} chunks, the same as the truth", problem, "findling repair")
+
+
+def _check_vectors(store: SqliteStore, vectors: WorkspaceVectors) -> Iterator[Finding]:
+    chunks = store.chunk_ids()
+    for name, leg in vectors.legs():
+        if isinstance(leg, CorruptError):
+            yield Finding(name, "", leg.message, "findling repair")
+            continue
+        behind = store.seq() - leg.seq()
+        extra = 0 if behind else len(leg.cids() - chunks)
+        state = f"{behind} changes behind, the next search by meaning catches up" if behind else "in step"
+        problem = f"{extra} vectors of chunks that are not there" if extra else ""
+        yield Finding(name, f"{len(leg)} vectors, {state}", problem, "findling repair")
+    account = vectors.account()
+    told = f"{account['model']}, {account['read']} of {account['of']} passages read" if account["model"] else "none"
+    yield Finding("model", told, "; ".join(account["problems"]), "findling models list")
 
 
 def _check_grammars() -> Finding:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -28,16 +26,18 @@ from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Document, Resource
 from findling.domain.results import SearchAnswer
 from findling.pipelines.freshness import IndexOptions, is_fresh, remember
+from findling.pipelines.legs import Legs
 from findling.pipelines.searching import search
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
-from findling.service.options import chunk_plan, index_options, scoring
+from findling.service.options import chunk_plan, index_options, scoring, search_plan
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
-from findling.text.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
     from findling.domain.reports import Check, IndexReport, Status
+    from findling.pipelines.refining import RefineProgress, RefineReport
     from findling.pipelines.surveying import Survey
+    from findling.service.vectors import WorkspaceVectors
 
 __all__ = ["Engine", "open_engine"]
 
@@ -68,6 +68,7 @@ class Engine:
         self.home, self.root, self.scope, self._only = workspace
         self._settings = settings
         self._files = OpenedWorkspace(self.home, scoring=scoring(settings), unit=settings["keyword.unit"])
+        self._opened_vectors: WorkspaceVectors | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -79,7 +80,14 @@ class Engine:
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
+        if self._opened_vectors is not None:
+            self._opened_vectors.close()
         self._files.close()
+
+    @property
+    def subject(self) -> Path:
+        """What is indexed: the root, or the one file in it that the workspace was made for."""
+        return self.root / self._only if self._only else self.root
 
     # Indexing
 
@@ -136,12 +144,10 @@ class Engine:
         )
         changed = 0
         with self._files.writing():
-            store, leg = self._files.store, self._files.sound_leg()
+            store, legs = self._files.store, self._legs()
             for batch in _batches(documents, 500):
-                changes = store.write(batch)
-                leg.apply(changes)
-                changed += len(changes)
-            leg.commit(store.seq())
+                changed += len(legs.write(batch))
+            legs.commit()
             if store.get_meta("indexed_at") is None:
                 store.set_meta("indexed_at", repr(time.time()))
         return changed
@@ -156,17 +162,30 @@ class Engine:
             raise InvalidValueError("an empty path would forget everything", hint="findling forget --everything")
         doomed = [r.rid for r in self._resources() if any(_is_below(r.path, prefix) for prefix in prefixes)]
         with self._files.writing():
-            store, leg = self._files.store, self._files.sound_leg()
-            changes = store.write((), doomed)
-            leg.apply(changes)
-            leg.commit(store.seq())
+            legs = self._legs()
+            changes = legs.write((), doomed)
+            legs.commit()
             # The next search must not take the absence of these files for the state of the disk.
-            store.set_folders(_UNSURE)
+            self._files.store.set_folders(_UNSURE)
             return len(changes)
 
     def forget_everything(self) -> None:
         """Delete the workspace's folder; the indexed files are not touched."""
         self._files.delete()
+
+    def refine(
+        self,
+        *,
+        cpu_share: float = 1.0,
+        on_progress: Callable[[RefineProgress], None] | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> RefineReport:
+        """Have the model read every passage that it has not read yet; it can be stopped at any time and goes on later.
+
+        Raises ModelError when there is no model or it fails, LockedError when another process is at it already.
+        """
+        self._must_be_indexed()
+        return self._vectors.refine(cpu_share=cpu_share, on_progress=on_progress, should_stop=should_stop)
 
     # Searching
 
@@ -204,26 +223,10 @@ class Engine:
 
     def status(self) -> Status:
         """What the workspace holds. Raises NotIndexedError when there is none."""
-        from findling.domain.reports import Status
+        from findling.service.accounts import workspace_status
 
         self._must_be_indexed()
-        store = self._files.store
-        counts = store.counts()
-        indexed_at = store.get_meta("indexed_at")
-        return Status(
-            root=self.root,
-            home=self.home,
-            resources=counts["resources"],
-            chunks=counts["chunks"],
-            characters=counts["characters"],
-            size_bytes=sum(map(_size, self.home.rglob("*"))),
-            seq=store.seq(),
-            keyword_seq=self._files.leg.seq(),
-            indexed_at=float(indexed_at) if indexed_at else None,
-            skipped=dict(Counter(entry.reason for entry in store.skipped())),
-            format=store.format,
-            analyzer=FINGERPRINT,
-        )
+        return workspace_status(self._files, self._vectors, self.root)
 
     def skipped(self) -> list[SkippedPath]:
         """What the latest run left out, and why."""
@@ -253,17 +256,18 @@ class Engine:
         self._must_be_indexed()
         return [
             Check(name=name, ok=not problem, detail=problem or detail, hint=hint if problem else "")
-            for name, detail, problem, hint in check_workspace(self._files)
+            for name, detail, problem, hint in check_workspace(self._files, self._vectors)
         ]
 
     def repair(self) -> IndexReport:
-        """Rebuild the leg from the truth."""
+        """Rebuild the legs from the truth."""
         from findling.domain.reports import IndexReport
 
         self._must_be_indexed()
         started = time.monotonic()
         with self._files.writing():
             self._files.rebuild_leg()
+            self._vectors.rebuild()
         counts = self._files.store.counts()
         seconds = time.monotonic() - started
         return IndexReport(unchanged=counts["resources"], chunks=counts["chunks"], seconds=seconds)
@@ -276,6 +280,18 @@ class Engine:
         # An index that lies inside what it indexes must not take itself in.
         own = (f"/{self.home.relative_to(self.root).as_posix()}/",) if self.home.is_relative_to(self.root) else ()
         return index_options(self._settings, include=named, exclude=own)
+
+    @property
+    def _vectors(self) -> WorkspaceVectors:
+        if self._opened_vectors is None:
+            from findling.service.vectors import WorkspaceVectors
+
+            self._opened_vectors = WorkspaceVectors(self._files, self._settings)
+        return self._opened_vectors
+
+    def _legs(self) -> Legs:
+        """All legs that are written with the truth, in step with it. The lock is held."""
+        return Legs(self._files.store, self._files.sound_leg(), *self._vectors.writable())
 
     def _must_be_indexed(self) -> None:
         self._files.let_go_if_replaced()
@@ -290,8 +306,8 @@ class Engine:
         return search(
             self._files.store,
             self._files.leg,
-            request,
-            unit=self._settings["keyword.unit"],
+            request if request.plan else replace(request, plan=search_plan(self._settings)),
+            meaning=lambda: self._vectors.meaning(),
             snippet_lines=self._settings["search.snippet_lines"],
             degraded=[note for note in notes if note],
         )
@@ -308,8 +324,8 @@ class Engine:
         if on_progress is not None:
             on_progress(IndexProgress("scan"))
         files = self._files
-        files.store.set_meta("root", str(self.root / self._only))
-        return update(files.store, files.sound_leg(), self.root, self._survey(), self._options, on_progress)
+        files.store.set_meta("root", str(self.subject))
+        return update(files.store, self._legs(), self.root, self._survey(), self._options, on_progress)
 
     def _remember(self, found: Survey) -> None:
         """Make the next look quick; whoever cannot write now looks closely again next time."""
@@ -346,14 +362,6 @@ class Engine:
         except (DiskFullError, ReadOnlyError, WorkerError) as error:
             return f"{waiting} changed files may be missing: {error.message}"
         return ""
-
-
-def _size(path: Path) -> int:
-    try:
-        status = path.lstat()
-    except FileNotFoundError:  # another process is writing
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _within(filters: Filters, scope: str) -> Filters:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from findling.domain.errors import InvalidValueError
+from findling.domain.plans import Plan
 from findling.pipelines.freshness import IndexOptions
 from findling.service.settings import Settings
 from findling.sources.user_rules import Rules
@@ -10,7 +11,7 @@ from findling.stores.keyword_query import Scoring
 from findling.text.chunk_plan import ChunkPlan
 from findling.text.chunk_presets import PRESETS, check_plan
 
-__all__ = ["check_together", "chunk_plan", "index_options", "scoring"]
+__all__ = ["check_together", "chunk_plan", "index_options", "scoring", "search_plan"]
 
 
 def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> IndexOptions:
@@ -69,3 +70,22 @@ def scoring(settings: Settings) -> Scoring:
     """How the keyword leg counts."""
     weights = {name: float(settings[f"keyword.weight_{name}"]) for name in ("title", "heading", "path", "tags")}
     return Scoring(k1=settings["keyword.k1"], b=settings["keyword.b"], weights={"body": 1.0, **weights})
+
+
+def search_plan(settings: Settings) -> Plan:
+    """How a search is carried out unless the request says otherwise."""
+    alpha = settings["search.alpha"]
+    return Plan(
+        mode=settings["search.mode"],
+        fusion=settings["search.fusion"],
+        alpha=alpha if alpha >= 0 else None,
+        rrf_k=settings["search.rrf_k"],
+        overfetch=settings["search.overfetch"],
+        feedback=settings["search.feedback"],
+        boosts=settings["search.boosts"],
+        collapse=settings["search.collapse"],
+        diversity=settings["search.diversity"],
+        adaptive_k=settings["search.adaptive_k"],
+        rerank_depth=settings["rerank.depth"],
+        budget_ms=settings["semantic.query_budget_ms"],
+    )

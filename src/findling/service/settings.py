@@ -1,4 +1,4 @@
-"""Every setting, declared once, and where its value came from.
+"""The value of every setting, and where it came from.
 
 A later layer wins over an earlier one: default, user file, project file, environment, command-line flag.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError
 from findling.service.setting_files import find_project_file, read_file, user_file
+from findling.service.setting_list import ENVIRONMENT, SETTINGS, EnvironmentVariable, Setting, Value
 
 __all__ = [
     "ENVIRONMENT",
@@ -24,114 +25,6 @@ __all__ = [
     "load_settings",
     "parse_text",
 ]
-
-Value = str | int | float | bool | tuple[str, ...]
-
-
-class Setting(NamedTuple):
-    """One setting. `kind` is `text`, `name`, `switch`, `count`, `size`, `number` or `patterns`.
-
-    A `user_only` setting reaches outside the project or drives the terminal, so a project file may not set it.
-    """
-
-    name: str
-    kind: str
-    default: Value
-    help: str
-    choices: tuple[str, ...] = ()
-    minimum: float = 0
-    maximum: float = float("inf")
-    user_only: bool = False
-
-    @property
-    def variable(self) -> str:
-        """The environment variable that sets it."""
-        return "FINDLING_" + self.name.upper().replace(".", "_")
-
-
-class EnvironmentVariable(NamedTuple):
-    """A variable that is not named after a setting; `setting` is the one it is short for, if any."""
-
-    name: str
-    help: str
-    setting: str = ""
-
-
-SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        "workspace.name",
-        "name",
-        "",
-        "Workspace to use; empty: the one that belongs to the searched folder.",
-        user_only=True,
-    ),
-    Setting("index.max_file_size", "size", 4194304, "Files larger than this are left out.", minimum=1),
-    Setting(
-        "index.max_document_size", "size", 67108864, "PDFs, office files, mail larger than this: left out.", minimum=1
-    ),
-    Setting(
-        "index.max_text", "size", 16777216, "Characters taken of one document; what follows is left out.", minimum=1
-    ),
-    Setting("index.max_seconds", "number", 60.0, "How long reading one document may take.", minimum=0.1),
-    Setting("index.max_memory", "size", 1073741824, "Memory that reading one document may take.", minimum=1 << 26),
-    Setting("index.workers", "count", 0, "Processes that read files; 0: one for each processor core.", maximum=64),
-    Setting("index.hidden", "switch", False, "Index files and folders whose name starts with a dot."),
-    Setting("index.follow_symlinks", "switch", False, "Follow symbolic links, also out of the folder.", user_only=True),
-    Setting("index.use_ignore_files", "switch", True, "Leave out what .gitignore and .ignore name."),
-    Setting("index.include", "patterns", (), "Patterns to index although a rule leaves them out."),
-    Setting("index.exclude", "patterns", (), "Patterns to leave out, written as in .gitignore."),
-    Setting("index.batch_bytes", "size", 8388608, "How much text one transaction holds.", minimum=1),
-    Setting("chunk.preset", "text", "default", "How texts are cut into chunks.", ("default", "sila", "nexus", "lss")),
-    Setting(
-        "chunk.strategy",
-        "text",
-        "preset",
-        "By structure, in equal parts, or in parts that overlap; preset: as the preset says.",
-        ("preset", "semantic", "fixed", "overlapping"),
-    ),
-    Setting("chunk.size", "count", 0, "How large a chunk may be; 0: as the preset says."),
-    Setting("chunk.overlap", "count", -1, "How much chunks overlap; -1: as the preset says.", minimum=-1),
-    Setting(
-        "chunk.unit",
-        "text",
-        "preset",
-        "What size and overlap count; preset: as the preset says.",
-        ("preset", "characters", "tokens", "words"),
-    ),
-    Setting(
-        "chunk.code",
-        "text",
-        "auto",
-        "How definitions in code are found; auto: by syntax trees where patterns go wrong.",
-        ("auto", "patterns", "syntax"),
-    ),
-    Setting("search.limit", "count", 10, "How many hits an answer holds at most.", minimum=1),
-    Setting("search.refresh", "text", "auto", "Whether a search first takes in changed files.", ("auto", "never")),
-    Setting("search.context", "count", 0, "Lines shown before and after each matching line."),
-    Setting("search.snippet_lines", "count", 3, "Lines shown of each hit.", minimum=1),
-    Setting("keyword.k1", "number", 1.2, "BM25: how fast repeated words stop counting."),
-    Setting("keyword.b", "number", 0.75, "BM25: how much long chunks are held back.", maximum=1),
-    Setting("keyword.weight_title", "number", 0.5, "Weight of words in the title; the text itself has 1."),
-    Setting("keyword.weight_heading", "number", 0.5, "Weight of words in the headings above a chunk."),
-    Setting("keyword.weight_path", "number", 0.5, "Weight of words in the path."),
-    Setting("keyword.weight_tags", "number", 0.5, "Weight of words in the tags."),
-    Setting("keyword.unit", "text", "chunk", "What is ranked: chunks, or whole pages.", ("chunk", "page")),
-    Setting("store.home", "text", "", "Folder of the workspaces; empty: the user's data folder.", user_only=True),
-    Setting("output.color", "text", "auto", "When to colour the output.", ("auto", "always", "never")),
-    Setting(
-        "output.editor_uri",
-        "text",
-        "",
-        "Address behind a hit on a terminal, such as file://{path}#{line}; empty: none.",
-        user_only=True,
-    ),
-)
-
-ENVIRONMENT: tuple[EnvironmentVariable, ...] = (
-    EnvironmentVariable("FINDLING_HOME", "Folder that holds the workspaces.", "store.home"),
-    EnvironmentVariable("FINDLING_WORKSPACE", "Workspace to use.", "workspace.name"),
-    EnvironmentVariable("FINDLING_CONFIG", "The user file to read and write instead of the usual one."),
-)
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _SECTIONS = {setting.name.partition(".")[0] for setting in SETTINGS}

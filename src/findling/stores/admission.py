@@ -1,11 +1,13 @@
-"""What every store asks of a document before it keeps it."""
+"""What every store asks of documents and vectors before it keeps them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Document
 
-__all__ = ["CID_LIMIT", "HEADING_SEPARATOR", "check_document"]
+__all__ = ["CID_LIMIT", "HEADING_SEPARATOR", "MOST_WISHES", "check_document", "vector_width"]
 
 CID_LIMIT = 1 << 63
 """Chunk ids are kept as signed 64-bit integers and are never negative."""
@@ -13,6 +15,9 @@ CID_LIMIT = 1 << 63
 
 HEADING_SEPARATOR = "\x1f"
 """ASCII's unit separator, which a store may put between headings: no heading holds one."""
+
+MOST_WISHES = 10_000
+"""How many of the latest wishes for vectors are kept: hours of work for a transformer."""
 
 
 def check_document(document: Document) -> None:
@@ -44,6 +49,16 @@ def check_document(document: Document) -> None:
         previous = ordinal
     if len({chunk.cid for chunk in document.chunks}) < len(document.chunks):
         raise InvalidValueError(f"two chunks of {resource.rid!r} have the same id")
+
+
+def vector_width(model: str, vectors: Iterable[bytes]) -> int:
+    """The length that all the vectors have. Raises InvalidValueError when they differ, or hold nothing."""
+    widths = {len(vector) for vector in vectors}
+    if len(widths) != 1 or 0 in widths:
+        raise InvalidValueError(
+            f"vectors of {model} have {sorted(widths)} bytes", hint="all vectors of one model have one length"
+        )
+    return widths.pop()
 
 
 def _is_unicode(words: str) -> bool:

@@ -31,11 +31,12 @@ from findling.stores.conformance_samples import (
     stored_document,
     with_metadata,
 )
+from findling.stores.conformance_vectors import VectorSuite
 
 __all__ = ["TruthStoreSuite"]
 
 
-class TruthStoreSuite(ChangeLogSuite):
+class TruthStoreSuite(ChangeLogSuite, VectorSuite):
     """Every sentence of `TruthStore`, as a test. Each test gets a new, empty store."""
 
     # Reading back
@@ -130,7 +131,7 @@ class TruthStoreSuite(ChangeLogSuite):
 
     def test_a_new_document_adds_all_its_chunks(self) -> None:
         (change,) = self.make_store().write([PLAIN])
-        assert change == Change(1, PLAIN.resource.rid, (), frozenset(cids_of(PLAIN)), PLAIN)
+        assert change == Change(1, PLAIN.resource.rid, (), frozenset(cids_of(PLAIN)), PLAIN, change.number)
 
     def test_an_equal_document_makes_no_change(self) -> None:
         store = self.make_store()
@@ -165,7 +166,7 @@ class TruthStoreSuite(ChangeLogSuite):
         store.write([PLAIN])
         after = PLAIN._replace(text=PLAIN.text + "\n")
         (change,) = store.write([after])
-        assert change == Change(2, PLAIN.resource.rid, (), frozenset(), after)
+        assert change == Change(2, PLAIN.resource.rid, (), frozenset(), after, change.number)
         assert store.document(PLAIN.resource.rid) == after
 
     def test_new_metadata_renews_every_chunk(self) -> None:

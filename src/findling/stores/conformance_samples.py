@@ -23,6 +23,7 @@ __all__ = [
     "held_by",
     "line_document",
     "stored_document",
+    "vectors_of",
     "with_metadata",
 ]
 
@@ -87,6 +88,11 @@ def stored_document(store: TruthStore, rid: str) -> Document:
     document = store.document(rid)
     assert document is not None, f"{rid} is listed but cannot be loaded"
     return document
+
+
+def vectors_of(document: Document, vector: bytes) -> dict[bytes, bytes]:
+    """The same vector for every passage of the document, in the order of the text."""
+    return {chunk.digest: vector for chunk in document.chunks}
 
 
 def _notes(document: Document) -> dict[int, tuple[object, ...]]:

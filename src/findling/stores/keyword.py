@@ -102,6 +102,17 @@ class TantivyLeg:
         with _reading(self._folder):
             return self._find(node, filters, limit)
 
+    def size(self) -> int:
+        """How many chunks, or pages, it holds. Raises CorruptError as `search` does."""
+        with _reading(self._folder):
+            return max(0, self._searcher().num_docs - 1)  # one entry holds the marks
+
+    def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        """In how many of them each term stands; what was dropped counts until the index tidies itself up."""
+        with _reading(self._folder):
+            searcher = self._searcher()
+            return {term: searcher.doc_freq("body", term) for term in terms}
+
     def cids(self) -> set[int]:
         """Every chunk id the leg holds; for checks, not for searching. Raises CorruptError as `search` does."""
         with _reading(self._folder):

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.ports import Change, SkippedPath
+from findling.domain.ports import Change, SkippedPath, VectorRow
+from findling.domain.queries import Filters
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
-from findling.stores.admission import check_document
+from findling.stores.admission import MOST_WISHES, check_document, vector_width
+from findling.stores.filtering import passes
 
 __all__ = ["MemoryStore"]
 
 
 @dataclass
 class _State:
-    """Everything that one write changes. `added_at` and `dropped_at` hold, for each chunk, the latest such change."""
+    """Everything that one write changes. `added_at` and `dropped_at` hold, for each chunk, the latest such change.
+
+    A resource has the number of the change that brought it.
+    """
 
     seq: int = 0
     documents: dict[str, Document] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
     changed_at: dict[str, int] = field(default_factory=dict)
     rid_of: dict[int, str] = field(default_factory=dict)
     added_at: dict[int, int] = field(default_factory=dict)
     dropped_at: dict[int, tuple[str, int]] = field(default_factory=dict)
     deleted_at: dict[str, int] = field(default_factory=dict)
+    wanted: list[int] = field(default_factory=list)
 
     def copy(self) -> _State:
         return replace(self, **{name: copy(value) for name, value in vars(self).items()})
+
+
+class _Vector(NamedTuple):
+    mark: int
+    vector: bytes
 
 
 class MemoryStore:
@@ -39,6 +53,8 @@ class MemoryStore:
         self._skipped: list[SkippedPath] = []
         self._folders: dict[str, int] = {}
         self._meta: dict[str, str] = {}
+        self._vectors: dict[str, dict[bytes, _Vector]] = {}
+        self._mark = 0
 
     def seq(self) -> int:
         """The number of the latest change; 0 for an empty store."""
@@ -124,6 +140,75 @@ class MemoryStore:
         """Path → entry of the files that were opened and refused."""
         return {entry.path: entry for entry in self._skipped if entry.size or entry.mtime_ns}
 
+    def matching(self, filters: Filters) -> list[int]:
+        """The numbers of all resources that pass the filters."""
+        state = self._state
+        return [state.numbers[rid] for rid, document in state.documents.items() if passes(document.resource, filters)]
+
+    def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
+        """Keep vectors by the digest of the chunks they were made from; what is there stays. Nobody has to wait."""
+        if not vectors:
+            return
+        kept = self._vectors.get(model, {})
+        vector_width(model, [*vectors.values(), *(stored.vector for stored in islice(kept.values(), 1))])
+        for digest, vector in vectors.items():
+            if digest not in kept:
+                self._mark += 1
+                kept[digest] = _Vector(self._mark, vector)
+        self._vectors[model] = kept
+        wanted = self.chunks(self._state.wanted)
+        self._state.wanted = [cid for cid, stored in wanted.items() if stored.chunk.digest not in vectors]
+
+    def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The vectors that exist among `digests`."""
+        kept = self._vectors.get(model, {})
+        return {digest: kept[digest].vector for digest in digests if digest in kept}
+
+    def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
+        """The vectors put in after mark `since`, in order, one row for each chunk that has the digest now."""
+        kept = self._vectors.get(model, {})
+        rows = [
+            VectorRow(kept[chunk.digest].mark, chunk.cid, self._state.numbers[rid], kept[chunk.digest].vector)
+            for rid, chunk in self._chunks()
+            if chunk.digest in kept and kept[chunk.digest].mark > since
+        ]
+        return iter(sorted(rows))
+
+    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+        """Up to `limit` chunks without a vector whose digest is not in `skip`, one for each digest."""
+        kept = self._vectors.get(model, {})
+        first: dict[bytes, StoredChunk] = {}
+        for stored in self.chunks([*self._state.wanted, *(chunk.cid for _, chunk in self._chunks())]).values():
+            digest = stored.chunk.digest
+            if digest not in kept and digest not in skip:
+                first.setdefault(digest, stored)
+        return list(islice(first.values(), limit))
+
+    def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
+        """Note that a search would have liked vectors for these chunks, the first of them most of all."""
+        self._state.wanted = list(self.chunks([*cids, *self._state.wanted]))[:MOST_WISHES]
+
+    def coverage(self, model: str) -> tuple[int, int]:
+        """How many chunks have a vector, and how many there are."""
+        kept = self._vectors.get(model, {})
+        return sum(chunk.digest in kept for _, chunk in self._chunks()), len(self._state.rid_of)
+
+    def models(self) -> dict[str, int]:
+        """Model → how many vectors are kept of it."""
+        return {model: len(kept) for model, kept in sorted(self._vectors.items())}
+
+    def drop_vectors(self, model: str | None = None) -> int:
+        """Forget the vectors of one model, or with `None` those that no chunk has use for; tells how many."""
+        if model is not None:
+            return len(self._vectors.pop(model, {}))
+        used = {chunk.digest for _, chunk in self._chunks()}
+        before = sum(map(len, self._vectors.values()))
+        for name, kept in list(self._vectors.items()):
+            self._vectors[name] = {digest: vector for digest, vector in kept.items() if digest in used}
+            if not self._vectors[name]:
+                del self._vectors[name]
+        return before - sum(map(len, self._vectors.values()))
+
     def get_meta(self, key: str) -> str | None:
         """A small named value, kept with the data."""
         return self._meta.get(key)
@@ -152,6 +237,12 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to release."""
 
+    def _chunks(self) -> Iterator[tuple[str, Chunk]]:
+        """Every chunk with the id of its resource, in the order of numbers and text."""
+        for rid, _ in sorted(self._state.numbers.items(), key=lambda item: item[1]):
+            for chunk in self._state.documents[rid].chunks:
+                yield rid, chunk
+
     def _changes(self, since: int, state: _State) -> Iterator[Change]:
         events = state.changed_at if since == 0 else state.changed_at | state.deleted_at
         for rid, seq in sorted(events.items(), key=lambda event: event[1]):
@@ -163,7 +254,7 @@ class MemoryStore:
             document = state.documents.get(rid)
             chunks = document.chunks if document else ()
             added = frozenset(chunk.cid for chunk in chunks if state.added_at[chunk.cid] > since)
-            yield Change(seq, rid, dropped, added, document)
+            yield Change(seq, rid, dropped, added, document, state.numbers.get(rid, 0))
         self._check_unwritten(state)
 
     def _check_unwritten(self, state: _State) -> None:
@@ -193,7 +284,9 @@ def _put(state: _State, document: Document) -> Change | None:
     state.documents[rid] = document
     state.changed_at[rid] = state.seq
     state.deleted_at.pop(rid, None)
-    return Change(state.seq, rid, tuple(sorted(dropped)), frozenset(added), document)
+    number = state.numbers.setdefault(rid, state.seq)
+    _forget_wishes(state)
+    return Change(state.seq, rid, tuple(sorted(dropped)), frozenset(added), document, number)
 
 
 def _delete(state: _State, rid: str) -> Change | None:
@@ -203,8 +296,9 @@ def _delete(state: _State, rid: str) -> Change | None:
     dropped = {chunk.cid for chunk in stored.chunks}
     state.seq += 1
     _forget_chunks(state, rid, dropped)
-    del state.changed_at[rid]
+    del state.changed_at[rid], state.numbers[rid]
     state.deleted_at[rid] = state.seq
+    _forget_wishes(state)
     return Change(state.seq, rid, tuple(sorted(dropped)), frozenset(), None)
 
 
@@ -212,6 +306,10 @@ def _forget_chunks(state: _State, rid: str, cids: set[int]) -> None:
     for cid in cids:
         del state.rid_of[cid], state.added_at[cid]
         state.dropped_at[cid] = (rid, state.seq)
+
+
+def _forget_wishes(state: _State) -> None:
+    state.wanted = [cid for cid in state.wanted if cid in state.rid_of]
 
 
 def _indexed(chunk: Chunk) -> tuple[object, ...]:

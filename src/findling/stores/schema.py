@@ -162,7 +162,52 @@ def _add_places(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE chunks ADD COLUMN places TEXT NOT NULL DEFAULT ''")
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(_create, min_reader=1), Migration(_add_places, min_reader=1))
+def _add_vectors(connection: sqlite3.Connection) -> None:
+    for statement in _FORMAT_3:
+        connection.execute(statement)
+
+
+# Numbers of models and vectors are never used twice, so that what remembers one can tell when it is gone. The index
+# on `model` alone ends in the mark, and serves vectors in their order. Triggers keep `covered`, the number of chunks
+# that have a vector, and clear fulfilled wishes: counting takes 25 ms for 50,000 chunks, keeping count 3 µs a chunk.
+# `EXISTS` and not `IN`, which builds a table of its own for every chunk and takes ten times as long.
+_FORMAT_3 = (
+    """CREATE TABLE models (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, fingerprint TEXT NOT NULL UNIQUE, width INTEGER NOT NULL,
+        covered INTEGER NOT NULL DEFAULT 0)""",
+    """CREATE TABLE vectors (
+        mark INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL)""",
+    "CREATE UNIQUE INDEX vectors_digest ON vectors (digest, model)",
+    "CREATE INDEX vectors_model ON vectors (model)",
+    "CREATE TABLE wanted (turn INTEGER PRIMARY KEY, cid INTEGER NOT NULL UNIQUE)",
+    "CREATE INDEX chunks_digest ON chunks (digest)",
+    """CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
+        UPDATE models SET covered = covered + 1
+        WHERE EXISTS (SELECT 1 FROM vectors WHERE digest = NEW.digest AND model = models.id);
+    END""",
+    """CREATE TRIGGER chunk_gone AFTER DELETE ON chunks BEGIN
+        UPDATE models SET covered = covered - 1
+        WHERE EXISTS (SELECT 1 FROM vectors WHERE digest = OLD.digest AND model = models.id);
+        DELETE FROM wanted WHERE cid = OLD.cid;
+    END""",
+    """CREATE TRIGGER chunk_changed AFTER UPDATE OF digest ON chunks WHEN NEW.digest != OLD.digest BEGIN
+        UPDATE models SET covered = covered
+            + EXISTS (SELECT 1 FROM vectors WHERE digest = NEW.digest AND model = models.id)
+            - EXISTS (SELECT 1 FROM vectors WHERE digest = OLD.digest AND model = models.id);
+    END""",
+    """CREATE TRIGGER vector_added AFTER INSERT ON vectors BEGIN
+        UPDATE models SET covered = covered + (SELECT count(*) FROM chunks WHERE digest = NEW.digest)
+        WHERE id = NEW.model;
+        DELETE FROM wanted WHERE cid IN (SELECT cid FROM chunks WHERE digest = NEW.digest);
+    END""",
+)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(_create, min_reader=1),
+    Migration(_add_places, min_reader=1),
+    Migration(_add_vectors, min_reader=1),
+)
 """`MIGRATIONS[n]` brings format `n` to format `n + 1`; the first one creates the tables."""
 
 FORMAT = len(MIGRATIONS)

@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from findling.domain.errors import InvalidValueError, LockedError, ReadOnlyError
-from findling.domain.ports import Change, SkippedPath
+from findling.domain.errors import InvalidValueError, LockedError
+from findling.domain.ports import Change, SkippedPath, VectorRow
+from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
-from findling.stores import schema
-from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private, transaction
+from findling.stores import schema, sqlite_vectors
+from findling.stores.sqlite_connections import Connections
+from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private
 from findling.stores.sqlite_reads import load_changes, load_chunks, load_documents, load_skipped
 from findling.stores.sqlite_rows import RESOURCE_COLUMNS, skipped_row, to_resource
+from findling.stores.sqlite_vectors import Frontier
 
 __all__ = ["SqliteStore"]
 
 _DOCUMENTS_PER_BATCH = 16
 """How many documents `changes` holds at a time: with files of 2 MB, 32 MB."""
 
+_VECTORS_PER_BATCH = 1024
+"""How many vectors `vector_rows` holds at a time: at 768 bytes each, less than 1 MB."""
+
 _FREE_SHARE = 4
 """Compacting rewrites the file when more than one page in so many is free."""
 
 
 class SqliteStore:
-    """Implements `TruthStore`.
-
-    Reads and writes use a connection each, so that a reader in the same process sees whole writes only and does not
-    wait for one. The second connection is opened with the first write.
-    """
+    """Implements `TruthStore`; may be shared between threads."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, header: schema.Header, *, readonly: bool) -> None:
         self._path = path
-        self._readonly = readonly
         self._feature = header.feature
-        self._errors = StoreErrors(path)
-        self._reader = connection
-        self._read_lock = threading.RLock()
-        self._writer: sqlite3.Connection | None = None
-        self._write_lock = threading.RLock()
+        self._connections = Connections(path, connection, readonly=readonly)
+        self._errors = self._connections.errors
+        self._frontiers: dict[str, Frontier] = {}
 
     @classmethod
     def open(cls, path: Path | str, *, readonly: bool = False) -> Self:
@@ -90,7 +87,7 @@ class SqliteStore:
         from findling.stores.sqlite_writes import delete_resource, put_document
 
         changes: list[Change] = []
-        with self._writing() as connection:
+        with self._connections.writing() as connection:
             (seq,) = connection.execute("SELECT seq FROM header").fetchone()
             for document in documents:
                 with self._errors:
@@ -122,18 +119,18 @@ class SqliteStore:
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
         """The chunks that exist among `cids`, in their order."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             return load_chunks(connection, cids)
 
     def document(self, rid: str) -> Document | None:
         """One resource with its text and chunks."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             found = connection.execute("SELECT id FROM resources WHERE rid = ?", (rid,)).fetchone()
             return None if found is None else load_documents(connection, found)[found[0]].document
 
     def rids(self, type: str | None = None) -> Iterator[str]:  # noqa: A002 - the word of the port
         """All resource ids in order, or those of one type, as they are at the time of the call."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             rows = connection.execute(
                 "SELECT rid FROM resources WHERE ?1 IS NULL OR type = ?1 ORDER BY rid", (type,)
             ).fetchall()
@@ -141,18 +138,18 @@ class SqliteStore:
 
     def resources(self) -> Iterator[Resource]:
         """All resources in the order of their ids, as they are at the time of the call."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             rows = connection.execute(f"SELECT {RESOURCE_COLUMNS} FROM resources ORDER BY rid").fetchall()
         return map(to_resource, rows)
 
     def chunk_ids(self) -> set[int]:
         """Every chunk id, for checks of a leg."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             return {cid for (cid,) in connection.execute("SELECT cid FROM chunks")}
 
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Path → fingerprint of every resource that has a path and a fingerprint."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             rows = connection.execute(
                 "SELECT path, size, mtime_ns, digest FROM resources WHERE path != '' AND size IS NOT NULL"
             )
@@ -161,58 +158,125 @@ class SqliteStore:
     def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
         """Record new fingerprints for resources (by path) whose content has not changed."""
         rows = [(*fingerprint, path) for path, fingerprint in fingerprints.items()]
-        with self._writing() as connection, self._errors:
+        with self._connections.writing() as connection, self._errors:
             connection.executemany("UPDATE resources SET size = ?, mtime_ns = ?, digest = ? WHERE path = ?", rows)
 
     def stamps(self) -> list[tuple[str, int, int]]:
         """Path, size and time of change of the same resources, as plain rows."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             return connection.execute(
                 "SELECT path, size, mtime_ns FROM resources WHERE path != '' AND size IS NOT NULL"
             ).fetchall()
 
     def set_folders(self, folders: Mapping[str, int]) -> None:
         """Replace the list of folders that were walked."""
-        with self._writing() as connection, self._errors:
+        with self._connections.writing() as connection, self._errors:
             connection.execute("DELETE FROM folders")
             connection.executemany("INSERT INTO folders VALUES (?, ?)", folders.items())
 
     def folders(self) -> list[tuple[str, int]]:
         """The folders that were walked in the latest run."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             return connection.execute("SELECT path, mtime_ns FROM folders").fetchall()
 
     def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
         """Replace the list of paths that were left out."""
         rows = [skipped_row(entry) for entry in skipped]
-        with self._writing() as connection, self._errors:
+        with self._connections.writing() as connection, self._errors:
             connection.execute("DELETE FROM skipped")
             connection.executemany("INSERT INTO skipped VALUES (?, ?, ?, ?, ?)", rows)
 
     def skipped(self) -> list[SkippedPath]:
         """The paths that were left out of the latest run, ordered by path."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             return load_skipped(connection)
 
     def refusals(self) -> dict[str, SkippedPath]:
         """Path → entry of the files that were opened and refused."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             return {entry.path: entry for entry in load_skipped(connection) if entry.size or entry.mtime_ns}
+
+    def matching(self, filters: Filters) -> list[int]:
+        """The numbers of all resources that pass the filters, in no order."""
+        from findling.stores.sqlite_filters import find_matching
+
+        with self._connections.reading() as connection:
+            return find_matching(connection, filters)
+
+    def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
+        """Keep vectors by the digest of the chunks they were made from; what is there stays.
+
+        Needs no write lock of the workspace. Raises LockedError when others write for longer than `patience_s`, and
+        InvalidValueError for vectors that have not the length of those that are there; then none is kept.
+        """
+        if vectors:
+            with self._connections.writing(patience_s) as connection, self._errors:
+                sqlite_vectors.insert_vectors(connection, model, vectors)
+
+    def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The vectors that exist among `digests`."""
+        with self._connections.reading() as connection:
+            return sqlite_vectors.load_vectors(connection, model, digests)
+
+    def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
+        """The vectors put in after mark `since`, in order, one row for each chunk that has the digest by then."""
+        reached: int | None = since
+        while reached is not None:
+            with self._connections.reading() as connection:
+                rows, reached = sqlite_vectors.load_vector_rows(connection, model, reached, _VECTORS_PER_BATCH)
+            yield from rows
+
+    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+        """Up to `limit` chunks without a vector whose digest is not in `skip`, one for each digest.
+
+        Those that searches wanted come first, the others in the order of resources and text.
+        """
+        with self._connections.reading() as connection:
+            known = self._frontiers.get(model)
+            cids, self._frontiers[model] = sqlite_vectors.find_unembedded(connection, model, limit, skip, known)
+            return list(load_chunks(connection, cids).values())
+
+    def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
+        """Note that a search would have liked vectors for these chunks, the first of them most of all.
+
+        Raises LockedError when others write for longer than `patience_s`.
+        """
+        wishes = list(cids)
+        if wishes:
+            with self._connections.writing(patience_s) as connection, self._errors:
+                sqlite_vectors.add_wishes(connection, wishes)
+
+    def coverage(self, model: str) -> tuple[int, int]:
+        """How many chunks have a vector, and how many there are."""
+        with self._connections.reading() as connection:
+            return sqlite_vectors.count_covered(connection, model)
+
+    def models(self) -> dict[str, int]:
+        """Model → how many vectors are kept of it."""
+        with self._connections.reading() as connection:
+            return sqlite_vectors.count_vectors(connection)
+
+    def drop_vectors(self, model: str | None = None) -> int:
+        """Forget the vectors of one model, or with `None` those that no chunk has use for; tells how many."""
+        with self._connections.writing() as connection, self._errors:
+            if model is None:
+                return sqlite_vectors.drop_unused(connection)
+            return sqlite_vectors.drop_model(connection, model)
 
     def get_meta(self, key: str) -> str | None:
         """A small named value, kept with the data."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def set_meta(self, key: str, value: str) -> None:
         """Set a small named value."""
-        with self._writing() as connection, self._errors:
+        with self._connections.writing() as connection, self._errors:
             connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
     def counts(self) -> dict[str, int]:
         """`resources`, `chunks`, `characters`, `skipped`."""
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             row = connection.execute(
                 "SELECT count(*), (SELECT count(*) FROM chunks), coalesce(sum(characters), 0),"
                 " (SELECT count(*) FROM skipped) FROM resources"
@@ -221,13 +285,13 @@ class SqliteStore:
 
     def compact(self, absorbed: int) -> None:
         """Forget the part of the change log that every leg has absorbed, and give unused space back."""
-        with self._writing() as connection, self._errors:
+        with self._connections.writing() as connection, self._errors:
             (seq,) = connection.execute("SELECT seq FROM header").fetchone()
             floor = min(absorbed, seq)
             connection.execute("DELETE FROM dropped WHERE seq <= ?", (floor,))
             connection.execute("DELETE FROM deleted WHERE seq <= ?", (floor,))
             connection.execute("UPDATE header SET log_floor = max(log_floor, ?)", (floor,))
-        with self._write_lock, self._errors:
+        with self._connections.exclusive() as connection, self._errors:
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             (free,) = connection.execute("PRAGMA freelist_count").fetchone()
             if free * _FREE_SHARE > pages:
@@ -238,15 +302,12 @@ class SqliteStore:
         """What is wrong with the store, one sentence each; empty when it is healthy."""
         from findling.stores.sqlite_checks import find_problems
 
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             return find_problems(connection)
 
     def close(self) -> None:
         """Release files and connections; closing twice is fine."""
-        with self._write_lock, self._read_lock:
-            self._reader.close()
-            if self._writer is not None:
-                self._writer.close()
+        self._connections.close()
 
     def __enter__(self) -> Self:
         return self
@@ -257,14 +318,14 @@ class SqliteStore:
         self.close()
 
     def _header(self) -> schema.Header:
-        with self._reading() as connection:
+        with self._connections.reading() as connection:
             return schema.read_header(connection)
 
     def _changes(self, since: int, latest: int) -> Iterator[Change]:
         position = since
         while True:
             # A transaction per batch: a slow leg must not keep the log from being merged.
-            with self._reading() as connection:
+            with self._connections.reading() as connection:
                 if schema.read_header(connection).seq != latest:
                     raise LockedError(
                         f"{self._path} was written while its changes were being read",
@@ -275,30 +336,3 @@ class SqliteStore:
                 return
             yield from batch
             position = batch[-1].seq
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        """One state of the store for as many statements as it takes."""
-        with self._read_lock, self._errors, transaction(self._reader):
-            yield self._reader
-
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that lands when the block ends and leaves no trace when it fails."""
-        if self._readonly:
-            raise ReadOnlyError(f"{self._path} is open for reading only", hint="open it without readonly")
-        with self._write_lock:
-            with self._errors:
-                if self._writer is None:
-                    self._writer = connect(self._path)
-                connection = self._writer
-                connection.execute("BEGIN IMMEDIATE")
-            # The block runs outside `_errors`: what a caller's iterable raises in it passes through as it is.
-            try:
-                yield connection
-                with self._errors:
-                    connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise

@@ -35,6 +35,21 @@ _PROMISES = (
            UNION ALL SELECT rid, seq FROM dropped) WHERE seq > (SELECT seq FROM header)""",
     ),
     ("{} is both stored and deleted", "SELECT rid FROM resources WHERE rid IN (SELECT rid FROM deleted)"),
+    (
+        "vector {} belongs to a model that is not there",
+        "SELECT mark FROM vectors WHERE model NOT IN (SELECT id FROM models)",
+    ),
+    (
+        "vector {} has {} bytes, those of its model {}",
+        """SELECT mark, length(vector), width FROM vectors JOIN models ON id = model WHERE length(vector) != width""",
+    ),
+    (
+        "model {} counts {} chunks with a vector, there are {}",
+        """SELECT fingerprint, covered, counted FROM (SELECT fingerprint, covered,
+           (SELECT count(*) FROM vectors v JOIN chunks c ON c.digest = v.digest WHERE v.model = models.id) AS counted
+           FROM models) WHERE covered != counted""",
+    ),
+    ("wish {} is for a chunk that is not there", "SELECT cid FROM wanted WHERE cid NOT IN (SELECT cid FROM chunks)"),
 )
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, SkippedPath
@@ -22,7 +22,17 @@ from findling.stores.sqlite_rows import (
     to_skipped,
 )
 
-__all__ = ["LoadedDocument", "load_changes", "load_chunks", "load_documents", "load_skipped"]
+__all__ = [
+    "LoadedDocument",
+    "batched",
+    "load_changes",
+    "load_chunks",
+    "load_documents",
+    "load_skipped",
+    "placeholders",
+]
+
+T = TypeVar("T")
 
 _IDS_PER_STATEMENT = 500
 """SQLite takes 32,766 values; the gain is flat long before."""
@@ -37,7 +47,7 @@ class LoadedDocument(NamedTuple):
 
 def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, LoadedDocument]:
     """Documents by the number of their resource. Raises CorruptError when one of them has no text."""
-    marks = _placeholders(ids)
+    marks = placeholders(ids)
     chunk_rows = connection.execute(
         f"SELECT {CHUNK_COLUMNS}, seq, resource FROM chunks WHERE resource IN ({marks}) ORDER BY resource, ordinal", ids
     ).fetchall()
@@ -58,9 +68,9 @@ def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[i
 def load_chunks(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int, StoredChunk]:
     """The chunks that exist among `cids`, in their order; the text of each resource is read once."""
     rows_of: dict[int, list[Row]] = {}
-    for batch in _batched((cid for cid in cids if 0 <= cid < CID_LIMIT), _IDS_PER_STATEMENT):
+    for batch in batched((cid for cid in cids if 0 <= cid < CID_LIMIT), _IDS_PER_STATEMENT):
         for row in connection.execute(
-            f"SELECT {CHUNK_COLUMNS}, resource FROM chunks WHERE cid IN ({_placeholders(batch)})", batch
+            f"SELECT {CHUNK_COLUMNS}, resource FROM chunks WHERE cid IN ({placeholders(batch)})", batch
         ):
             rows_of.setdefault(row[CHUNK_WIDTH], []).append(row)
     found: dict[int, StoredChunk] = {}
@@ -94,13 +104,25 @@ def load_changes(connection: sqlite3.Connection, since: int, position: int, limi
         added = frozenset(
             chunk.cid for chunk, added_at in zip(document.chunks, chunk_seqs, strict=True) if added_at > since
         )
-        changes.append(Change(seq, rid, dropped, added, document))
+        changes.append(Change(seq, rid, dropped, added, document, id_))
     return changes
 
 
 def load_skipped(connection: sqlite3.Connection) -> list[SkippedPath]:
     """The paths that were left out, ordered by path."""
     return [to_skipped(row) for row in connection.execute("SELECT * FROM skipped ORDER BY path")]
+
+
+def placeholders(values: Sequence[Any]) -> str:
+    """As many question marks as there are values."""
+    return ",".join("?" * len(values))
+
+
+def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """The values in lists of at most `size`."""
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
 def _drops(connection: sqlite3.Connection, rid: str, since: int) -> tuple[int, ...]:
@@ -114,13 +136,3 @@ def _present(text: str | None, rid: str) -> str:
 
 def _lost(what: str) -> NoReturn:
     raise CorruptError(f"{what} is lost", hint="findling index --rebuild")
-
-
-def _placeholders(values: Sequence[Any]) -> str:
-    return ",".join("?" * len(values))
-
-
-def _batched(values: Iterable[int], size: int) -> Iterator[list[int]]:
-    iterator = iter(values)
-    while batch := list(islice(iterator, size)):
-        yield batch

@@ -15,6 +15,7 @@ __all__ = [
     "RESOURCE_COLUMNS",
     "Row",
     "chunk_row",
+    "decode_words",
     "fingerprint_row",
     "resource_row",
     "skipped_row",
@@ -59,12 +60,17 @@ def to_resource(row: Sequence[Any]) -> Resource:
         path=path,
         author=author,
         lang=lang,
-        tags=tuple(_decode(tags)) if tags else (),
-        visibility=None if visibility is None else tuple(_decode(visibility)),
+        tags=decode_words(tags) if tags else (),
+        visibility=None if visibility is None else decode_words(visibility),
         created_at=created_at,
         updated_at=updated_at,
         fields=_decode(fields) if fields else {},
     )
+
+
+def decode_words(text: str) -> tuple[str, ...]:
+    """The words in a column of `tags` or `visibility` that has any."""
+    return tuple(_decode(text))
 
 
 def chunk_row(chunk: Chunk) -> Row:

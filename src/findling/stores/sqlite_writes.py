@@ -56,7 +56,7 @@ def put_document(connection: sqlite3.Connection, document: Document, seq: int) -
     _replace_chunks(connection, id_, stored_rows, rows, dropped, seq)
     _log_drops(connection, document.resource.rid, dropped, seq)
     added = frozenset(cid for cid in rows if cid not in stored_rows or cid in dropped)
-    return Change(seq, document.resource.rid, tuple(sorted(dropped)), added, document)
+    return Change(seq, document.resource.rid, tuple(sorted(dropped)), added, document, id_)
 
 
 def delete_resource(connection: sqlite3.Connection, rid: str, seq: int) -> Change | None:
@@ -83,7 +83,7 @@ def _insert(connection: sqlite3.Connection, document: Document, resource: Row, s
     ).lastrowid
     connection.execute("INSERT INTO bodies (id, text) VALUES (?, ?)", (id_, document.text))
     connection.executemany(_INSERT_CHUNK, [(*chunk_row(chunk), id_, seq) for chunk in document.chunks])
-    return Change(seq, rid, (), frozenset([chunk.cid for chunk in document.chunks]), document)
+    return Change(seq, rid, (), frozenset([chunk.cid for chunk in document.chunks]), document, id_ or 0)
 
 
 def _dropped(stored: Mapping[int, Row], rows: Mapping[int, Row], *, all_of_them: bool) -> set[int]:

@@ -10,7 +10,7 @@ import re
 from findling.domain.queries import All, Any, Node, Not, Phrase, Word
 from findling.text.analysis import STOP_WORDS, phrase_terms, terms
 
-__all__ = ["canonical", "identifier_parts", "parse", "positive_terms"]
+__all__ = ["canonical", "identifier_parts", "parse", "positive_terms", "positive_texts"]
 
 _TOKEN = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s-]))?(?:"(?P<phrase>[^"]*)(?:"|$)|(?P<word>[^\s"]+))')
 
@@ -63,15 +63,16 @@ def positive_terms(node: Node) -> list[str]:
 
 def identifier_parts(node: Node) -> dict[str, set[str]]:
     """The identifiers that are asked for, with their parts (`tapir3`: `tapir`, `3`) but for those asked for alone."""
-    forms = [(word, terms(word)) for text in _positive_texts(node) for word in _RAW_WORD.findall(text)]
+    forms = [(word, terms(word)) for text in positive_texts(node) for word in _RAW_WORD.findall(text)]
     alone = {form[0] for _, form in forms if len(form) == 1}
     return {form[0]: set(form[1:]) - alone for word, form in forms if len(form) > 1 and form[0] == word.lower()}
 
 
-def _positive_texts(node: Node) -> list[str]:
+def positive_texts(node: Node) -> list[str]:
+    """The words and phrases that are asked for, as they were typed."""
     if isinstance(node, Word | Phrase):
         return [node.text]
-    return [] if isinstance(node, Not) else [text for part in node.nodes for text in _positive_texts(part)]
+    return [] if isinstance(node, Not) else [text for part in node.nodes for text in positive_texts(part)]
 
 
 _RAW_WORD = re.compile(r"[^\W_]+")

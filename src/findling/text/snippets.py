@@ -21,31 +21,33 @@ class MatchSpan(NamedTuple):
 
 
 def snippet(
-    text: str, first_line: int, spans: Sequence[MatchSpan], max_lines: int = 3, context: int = 0
+    text: str, first_line: int, spans: Sequence[MatchSpan], max_lines: int = 3, context: int = 0, focus: int = 0
 ) -> tuple[Line, ...]:
     """Up to `max_lines` consecutive lines that hold most of the query, and `context` lines around them.
 
     `first_line` is the number of the text's first line. Lines are verbatim; one of more than 400 characters is cut
-    around its matches and `…` marks each cut. Without a match the first lines that are not blank are shown.
+    around its matches and `…` marks each cut. Without a match the lines around the offset `focus` are shown, those
+    in front of it that are blank left out.
     """
     if not text.strip():
         return ()
     index = LineIndex(text)
     ordered = sorted(span for span in spans if span.start < span.end)
-    top, bottom = _best_window(text, index, ordered, max_lines)
+    top, bottom = _best_window(text, index, ordered, max_lines, focus)
     shown = range(max(top - context, 1), min(bottom + context, len(index) + 1))
     return tuple(_shown_line(text, index, number, first_line, ordered) for number in shown)
 
 
-def best_line(text: str, first_line: int, spans: Sequence[MatchSpan], shown: Sequence[Line]) -> int:
-    """The number of the shown line that holds most of the query; the first line when none holds any."""
+def best_line(text: str, first_line: int, spans: Sequence[MatchSpan], shown: Sequence[Line], focus: int = 0) -> int:
+    """The number of the shown line that holds most of the query; that of the offset `focus` when none holds any."""
     index = LineIndex(text)
     found: dict[int, set[str]] = {}
     numbers = {line.number - first_line + 1 for line in shown}
     for span in spans:
         if (number := index.line_of(span.start)) in numbers:
             found.setdefault(number, set()).update(span.terms)
-    return first_line - 1 + max(found, key=lambda number: (_weight(found[number]), -number), default=1)
+    nearest = index.line_of(focus)
+    return first_line - 1 + max(found, key=lambda number: (_weight(found[number]), -number), default=nearest)
 
 
 def _weight(terms: Iterable[str]) -> int:
@@ -58,14 +60,15 @@ _LEAD = 60
 """Characters kept in front of the first match when a line is cut."""
 
 
-def _best_window(text: str, index: LineIndex, spans: list[MatchSpan], max_lines: int) -> Span:
+def _best_window(text: str, index: LineIndex, spans: list[MatchSpan], max_lines: int, focus: int) -> Span:
     """The first line of the best window and the line after its last, without blank lines at the ends."""
     if spans:
         lines = [index.line_of(span.start) for span in spans]
         best = lines[_best_run(spans, lines, max_lines)]
         top = max(min(best, len(index) + 1 - max_lines), 1)
     else:
-        top = next(number for number in range(1, len(index) + 1) if not _is_blank(text, index, number))
+        numbers = range(index.line_of(focus), len(index) + 1)
+        top = next((number for number in numbers if not _is_blank(text, index, number)), numbers[0])
     bottom = min(top + max_lines, len(index) + 1)
     while bottom - top > 1 and _is_blank(text, index, bottom - 1):
         bottom -= 1

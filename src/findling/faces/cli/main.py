@@ -20,14 +20,17 @@ __all__ = ["COMMANDS", "cli", "route", "run"]
 COMMANDS = {
     "search": "search",
     "index": "index",
+    "refine": "refine",
     "status": "status",
     "ls": "status",
+    "models": "models",
     "config": "config",
     "include": "patterns",
     "exclude": "patterns",
     "forget": "maintenance",
     "doctor": "maintenance",
     "repair": "maintenance",
+    "eval": "eval",
     "completion": "about",
     "version": "about",
 }

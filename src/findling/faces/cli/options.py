@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from findling.domain.errors import UsageError
 from findling.service.settings import Settings, get_setting, load_settings
 
 if TYPE_CHECKING:
     from findling.service.engine import Engine
 
-__all__ = ["json_option", "opened", "path_argument", "resolve", "setting_option", "workspace_option", "yes_option"]
+__all__ = [
+    "apply_changes",
+    "changes_option",
+    "json_option",
+    "opened",
+    "path_argument",
+    "resolve",
+    "setting_option",
+    "workspace_option",
+    "yes_option",
+]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -22,6 +33,9 @@ _FLAGS = {
     "limit": ("--limit", "search.limit"),
     "context": ("--context", "search.context"),
     "color": ("--color", "output.color"),
+    "mode": ("--mode", "search.mode"),
+    "alpha": ("--alpha", "search.alpha"),
+    "fusion": ("--fusion", "search.fusion"),
 }
 """Parameter → the flag people type and the setting it stands for."""
 
@@ -38,6 +52,19 @@ workspace_option = setting_option("workspace", metavar="NAME")
 path_argument = click.argument("path", default=".", type=click.Path())
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Index a home folder or a whole disk without asking.")
+changes_option = click.option(
+    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Another value of any setting, for this run only."
+)
+
+
+def apply_changes(settings: Settings, changes: Iterable[str]) -> Settings:
+    """The settings with what `--set NAME=VALUE` changes. Raises UsageError for what is no change of a setting."""
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise UsageError(f"--set {change} gives no value", hint="--set search.mode=keyword")
+        settings = settings.override_text(name.strip(), text.strip(), "flag --set")
+    return settings
 
 
 def resolve(path: str, **given: str | None) -> Settings:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from findling.domain.ports import IndexProgress, Progress
 from findling.faces.cli.columns import display_width, fit, show_controls
 
-__all__ = ["format_progress", "format_size", "progress_bar"]
+if TYPE_CHECKING:
+    from findling.pipelines.refining import RefineProgress
+
+__all__ = ["format_progress", "format_size", "progress_bar", "refine_bar"]
 
 _REDRAW_S = 0.1
 _FIRST_DRAW_S = 0.3
@@ -31,7 +34,21 @@ def progress_bar(stream: TextIO | None = None) -> Iterator[Progress | None]:
         return
     bar = _Bar(stream)
     try:
-        yield bar.update
+        yield lambda event: bar.draw(lambda: format_progress(event))
+    finally:
+        bar.clear()
+
+
+@contextmanager
+def refine_bar(stream: TextIO | None = None) -> Iterator[Callable[[RefineProgress], None] | None]:
+    """The same for a model that reads."""
+    stream = stream or sys.stderr
+    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
+        yield None
+        return
+    bar = _Bar(stream)
+    try:
+        yield lambda event: bar.draw(lambda: _format_reading(event))
     finally:
         bar.clear()
 
@@ -51,6 +68,14 @@ def format_progress(event: IndexProgress) -> str:
     if event.seconds > _FIRST_ESTIMATE_S and event.seconds_left is not None:
         facts.append(f"{_format_duration(event.seconds_left)} left")
     return f"[{bar}] {share:4.0%}  {'  '.join(facts)}  {show_controls(event.path)}".rstrip()
+
+
+def _format_reading(event: RefineProgress) -> str:
+    share = event.done / event.total if event.total else 1.0
+    left = "" if event.seconds_left is None else f"  {_format_duration(event.seconds_left)} left"
+    speed = f"  {event.read / event.seconds:.0f}/s" if event.seconds else ""
+    bar = ("#" * round(share * 20)).ljust(20, ".")
+    return f"[{bar}] {share:4.0%}  {event.done:,}/{event.total:,} passages{speed}{left}"
 
 
 def _format_duration(seconds: float) -> str:
@@ -75,12 +100,12 @@ class _Bar:
         self._next_draw = time.monotonic() + _FIRST_DRAW_S
         self._drawn = 0
 
-    def update(self, event: IndexProgress) -> None:
+    def draw(self, line: Callable[[], str]) -> None:
         now = time.monotonic()
         if now < self._next_draw:
             return
         self._next_draw = now + _REDRAW_S
-        text = fit(format_progress(event), self._width() - 1)
+        text = fit(line(), self._width() - 1)
         columns = display_width(text)
         self._stream.write("\r" + text + " " * (self._drawn - columns))
         self._stream.flush()

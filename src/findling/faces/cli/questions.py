@@ -24,6 +24,10 @@ class SearchOptions(NamedTuple):
     context: str | None = None
     workspace: str | None = None
     color: str | None = None
+    mode: str | None = None
+    alpha: str | None = None
+    fusion: str | None = None
+    changes: tuple[str, ...] = ()
     ext: tuple[str, ...] = ()
     exclude_ext: tuple[str, ...] = ()
     exclude_pattern: str | None = None

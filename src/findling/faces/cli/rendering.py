@@ -152,7 +152,14 @@ def _crop(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[str, tuple[tup
 
 def _receipt(hit: Hit) -> Iterator[str]:
     receipt = hit.receipt
-    yield f"why: keyword rank {receipt.keyword_rank}, BM25 {receipt.keyword_score:.4g}, score {hit.score:.4g}"
+    words = f"keyword rank {receipt.keyword_rank}, BM25 {receipt.keyword_score:.4g}" if receipt.keyword_rank else ""
+    near = f"meaning rank {receipt.vector_rank}, cosine {receipt.vector_score:.3f}" if receipt.vector_rank else ""
+    near += f" ({receipt.speed})" if near else ""
+    yield f"why: {'; '.join(filter(None, (words, near)))}; score {hit.score:.4g}"
+    if len(receipt.parts) > 1:
+        yield "     " + " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in receipt.parts)
+    for step in receipt.steps:
+        yield f"     {step.name} ×{step.factor:.2f}: {step.reason}"
     for match in receipt.matches:
         forms = f" as {', '.join(match.forms)}" if match.forms and match.forms != (match.term,) else ""
         yield f"     {match.term} ×{match.count} in {match.field}{forms}"
@@ -168,6 +175,7 @@ def _render_plan(answer: SearchAnswer, view: View) -> str:
         "matches": answer.total,
         "degraded": answer.degraded,
         "unknown terms": answer.unknown_terms,
+        "meaning": answer.meaning,
         "timings": timings,
         **{name: value for name, value in answer.plan.items() if name != "understood_as"},
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from findling.domain.reports import IndexReport
+from findling.faces.cli.background import refine_in_background
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
 from findling.faces.cli.progress import format_size, progress_bar
 from findling.faces.cli.terminal import ask_before_indexing, note, write
@@ -33,7 +34,8 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
     brought up to date. Searching does this by itself; the command is for scripts, for large folders, and to see what
     is left out.
     """
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
         if dry_run:
             _preview(engine, as_json)
             return 0
@@ -46,6 +48,7 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
             write(dump(report_document({"root": engine.root, **vars(report)}), indent=2))
         else:
             write(_describe(report))
+        refine_in_background(engine, settings)
     return 0
 
 

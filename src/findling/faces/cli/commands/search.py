@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.results import SearchAnswer
-from findling.faces.cli.options import opened, resolve, setting_option, workspace_option, yes_option
+from findling.faces.cli.background import refine_in_background
+from findling.faces.cli.options import (
+    apply_changes,
+    changes_option,
+    opened,
+    resolve,
+    setting_option,
+    workspace_option,
+    yes_option,
+)
 from findling.faces.cli.progress import progress_bar
 from findling.faces.cli.questions import SearchOptions, build_request, choose_format, read_queries
 from findling.faces.cli.rendering import FORMATS, View, make_view, render_files, render_text, render_vimgrep
@@ -38,6 +47,10 @@ _LONGEST_ECHO = 200
 @click.option("--after", metavar="DATE", help="Only what changed at or after this date, such as 2026-01-31.")
 @click.option("--before", metavar="DATE", help="Only what changed before this date.")
 @click.option("--min-score", type=float, default=0.0, metavar="S", help="Only hits that score at least this, 0 to 1.")
+@setting_option("mode")
+@setting_option("alpha", metavar="A")
+@setting_option("fusion")
+@changes_option
 @setting_option("context", "-C", metavar="N")
 @click.option("-l", "--files", is_flag=True, help="Print only the names of files. Same as --format files.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; a list of them with -Q.")
@@ -62,9 +75,8 @@ def search(words: tuple[str, ...], **given: Any) -> int:
     options = SearchOptions(words=words, **given)
     format_ = choose_format(options)
     queries, path = read_queries(options)
-    settings = resolve(
-        path, limit=options.limit, context=options.context, color=options.color, workspace=options.workspace
-    )
+    flags = ("limit", "context", "color", "workspace", "mode", "alpha", "fusion")
+    settings = apply_changes(resolve(path, **{flag: getattr(options, flag) for flag in flags}), options.changes)
     if options.no_index:
         settings = settings.override({"search.refresh": "never"}, "flag --no-index")
     requests = [build_request(query, options, settings) for query in queries]
@@ -93,6 +105,7 @@ def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
         left_out = sum(report.skipped.values())
         more = f"; {left_out:,} left out, see findling status --skipped" if left_out else ""
         note(f"indexed {report.added:,} files in {report.seconds:.1f} s{more}")
+    refine_in_background(engine, settings)
     return True
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -62,6 +63,18 @@ def ls(path: str, as_json: bool, workspace: str | None) -> int:
     return 0 if resources else 1
 
 
+def _describe_meaning(meaning: Mapping[str, Any]) -> str:
+    parts = ["instant vectors of all chunks"] if meaning["instant"] else []
+    if meaning["model"]:
+        share = meaning["read"] / meaning["of"] if meaning["of"] else 1.0
+        now = ", reading now" if meaning["refining"] else ""
+        host = f", at {meaning['sent_to']}" if meaning["sent_to"] else ""
+        parts.append(f"{meaning['model']} has read {meaning['read']:,} of {meaning['of']:,} ({share:.0%}{now}{host})")
+    if meaning["reranker"] != "none":
+        parts.append(f"reranked by {meaning['reranker']}")
+    return "; ".join([*parts, *meaning["problems"]]) or "words only"
+
+
 def _describe(state: Status) -> str:
     behind = state.seq - state.keyword_seq
     indexed = "never" if state.indexed_at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(state.indexed_at))
@@ -74,6 +87,7 @@ def _describe(state: Status) -> str:
         "left out": count_reasons(state.skipped) or "nothing",
         "indexed": indexed,
         "keyword leg": f"{behind:,} changes behind" if behind else "up to date",
+        "meaning": _describe_meaning(state.meaning),
         "format": f"{state.format}, analyzer {state.analyzer}",
     }
     return "".join(f"{name + ':':<13}{value}\n" for name, value in facts.items())

@@ -1,0 +1,42 @@
+"""Having the model read on when a command is over."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from findling.faces.cli.terminal import note
+
+if TYPE_CHECKING:
+    from findling.service.engine import Engine
+    from findling.service.settings import Settings
+
+__all__ = ["refine_in_background"]
+
+
+def refine_in_background(engine: Engine, settings: Settings) -> None:
+    """Start a process that has the unread passages read, unless the settings say no or one is at it."""
+    if settings["semantic.refine"] != "background":
+        return
+    meaning = engine.status().meaning
+    waiting = meaning["of"] - meaning["read"]
+    if not meaning["model"] or not waiting or meaning["refining"]:
+        return
+    import subprocess
+
+    command = [sys.executable, "-m", "findling", "refine", str(engine.subject), "--gently"]
+    if settings["workspace.name"]:
+        command += ["--workspace", settings["workspace.name"]]
+    # A session of its own: it must outlive the terminal it was started from.
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd=engine.root,
+    )
+    process.returncode = 0  # it outlives this one, which therefore never asks how it ended
+    if sys.stderr.isatty():
+        where = f" at {meaning['sent_to']}" if meaning["sent_to"] else ""
+        note(f"{meaning['model']} reads {waiting:,} passages in the background{where}; findling status tells how far")

@@ -1,0 +1,129 @@
+"""Evaluations as text: a table of measures, the outcome of paired tests, single queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from findling.faces.cli.columns import display_width, show_controls
+from findling.pipelines.evaluation import (
+    MAIN_MEASURE,
+    EvaluatedCollection,
+    EvaluatedQuery,
+    EvaluatedRun,
+    means,
+    means_by_category,
+)
+from findling.pipelines.evaluation_comparisons import PairedRuns
+from findling.ranking.metrics import MEASURES, mean
+
+__all__ = ["render_comparisons", "render_measures", "render_queries", "render_sizes"]
+
+_QUERY_WIDTH = 70
+
+
+def render_sizes(collections: Sequence[EvaluatedCollection]) -> str:
+    """A line for each collection that says how large it is."""
+    lines = []
+    for each in collections:
+        facts = [
+            f"{each.documents:,} documents",
+            f"{each.chunks:,} chunks",
+            f"{len(each.runs[0].queries):,} queries",
+        ]
+        if each.unanswerable:
+            facts.append(f"{each.unanswerable:,} more without a relevant document left out")
+        if each.missing:
+            facts.append(f"{each.missing:,} relevant documents not in the corpus")
+        lines.append(f"{each.name}: {', '.join(facts)}\n")
+    return "".join(lines)
+
+
+def render_measures(collections: Sequence[EvaluatedCollection]) -> str:
+    """A row for each collection and run, rows by category below it, and means where there are several collections."""
+    rows = [("collection", "run", *MEASURES, "CPU ms")]
+    for collection in collections:
+        for run in collection.runs:
+            rows.append((collection.name, run.label, *_figures(means(run.queries)), f"{run.cpu_ms_per_query:.1f}"))
+            for name, (count, values) in means_by_category(run.queries).items():
+                rows.append(("", f"  {name} ({count:,})", *_figures(values), ""))
+    if len(collections) > 1:
+        rows += _mean_rows(collections)
+    return _table(rows, left=2)
+
+
+def render_comparisons(pairs: Sequence[PairedRuns]) -> str:
+    """A row for each paired test."""
+    heading = ("collection", f"{MAIN_MEASURE} of", "against", "difference", "95 % interval", "p", "won", "tied", "lost")
+    rows = [heading]
+    for pair in pairs:
+        of = pair.outcome
+        interval = f"{of.low:+.4f} … {of.high:+.4f}"
+        counts = (f"{of.wins:,}", f"{of.ties:,}", f"{of.losses:,}")
+        rows.append((pair.collection, pair.label, pair.baseline, f"{of.difference:+.4f}", interval, _p(of.p), *counts))
+    return _table(rows, left=3) if pairs else ""
+
+
+def render_queries(collections: Sequence[EvaluatedCollection], pairs: Sequence[PairedRuns]) -> str:
+    """Every query: the worst losses first where runs are compared, the worst values first where they are not."""
+    by_name = {(each.name, run.label): run for each in collections for run in each.runs}
+    if not pairs:
+        parts = [_query_table(name, run, {}) for (name, _), run in by_name.items()]
+    else:
+        parts = [
+            _query_table(
+                f"{pair.collection}, against {pair.baseline}", by_name[pair.collection, pair.label], pair.theirs
+            )
+            for pair in pairs
+        ]
+    return "\n".join(parts)
+
+
+def _mean_rows(collections: Sequence[EvaluatedCollection]) -> Iterator[tuple[str, ...]]:
+    """Of the runs that every collection has; each collection counts the same."""
+    for label in (run.label for run in collections[0].runs):
+        runs = [run for collection in collections for run in collection.runs if run.label == label]
+        figures = [means(run.queries) for run in runs]
+        if len(runs) == len(collections):
+            averages = {name: mean([each[name] for each in figures]) for name in MEASURES}
+            yield "(mean)", label, *_figures(averages), f"{mean([run.cpu_ms_per_query for run in runs]):.1f}"
+
+
+def _query_table(name: str, run: EvaluatedRun, theirs: Mapping[str, float]) -> str:
+    queries = [query for query in run.queries if not theirs or query.qid in theirs]
+    rows = [("query", MAIN_MEASURE, *(("baseline", "change") if theirs else ()), "first at", "category", "text")]
+    for query in sorted(queries, key=lambda each: each.measures[MAIN_MEASURE] - theirs.get(each.qid, 0.0)):
+        value = query.measures[MAIN_MEASURE]
+        before = (f"{theirs[query.qid]:.4f}", f"{value - theirs[query.qid]:+.4f}") if theirs else ()
+        rows.append((query.qid, f"{value:.4f}", *before, _first_rank(query), query.category, _short(query.text)))
+    return f"{name}: {run.label}\n{_table(rows, left=1, text=2)}"
+
+
+def _first_rank(query: EvaluatedQuery) -> str:
+    return str(min((rank for rank in query.ranks.values() if rank is not None), default="–"))
+
+
+def _short(text: str) -> str:
+    text = " ".join(show_controls(text.replace("\n", " ")).split())
+    return text if len(text) <= _QUERY_WIDTH else text[: _QUERY_WIDTH - 1] + "…"
+
+
+def _figures(values: Mapping[str, float]) -> list[str]:
+    return [f"{values[name]:.4f}" for name in MEASURES]
+
+
+def _p(value: float) -> str:
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _table(rows: Sequence[Sequence[str]], *, left: int, text: int = 0) -> str:
+    """Columns of equal width: the first `left` and the last `text` of them flush left, numbers flush right."""
+    widths = [max(display_width(row[column]) for row in rows) for column in range(len(rows[0]))]
+    flush_left = [column < left or column >= len(widths) - text for column in range(len(widths))]
+    return "".join(
+        "  ".join(
+            cell + " " * (width - display_width(cell)) if is_left else " " * (width - display_width(cell)) + cell
+            for cell, width, is_left in zip(row, widths, flush_left, strict=True)
+        ).rstrip()
+        + "\n"
+        for row in rows
+    )

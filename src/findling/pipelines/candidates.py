@@ -1,0 +1,138 @@
+"""Candidates: what the legs find for a query, fused into one ranking that tells what each of them contributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.plans import Plan
+from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
+from findling.domain.queries import Any, Filters, Node
+from findling.pipelines.meaning import Meaning, MeaningHit, find_by_meaning, read_in_time
+from findling.text.query_language import positive_texts
+
+if TYPE_CHECKING:
+    from findling.ranking.fusion import Part
+    from findling.ranking.weighting import Weighing
+
+__all__ = ["Candidate", "Found", "find_candidates", "relative"]
+
+_LEAST_DEPTH = 100
+"""Candidates a leg is asked for at least: what is far down in one leg may be first in the other."""
+
+_READ_AHEAD = 20
+"""How many of the best candidates a model may read during a search."""
+
+
+class Candidate(NamedTuple):
+    """A chunk that a leg has found. `score` runs from 0 to 1; ranks count from 1, and are 0 in a leg without it."""
+
+    cid: int
+    score: float
+    keyword_rank: int = 0
+    keyword_score: float = 0.0
+    vector_rank: int = 0
+    vector: MeaningHit | None = None
+    parts: tuple[Part, ...] = ()
+
+
+class Found(NamedTuple):
+    """The candidates, best first, what the keyword leg said, and how the two kinds of evidence were weighed."""
+
+    candidates: list[Candidate]
+    keyword: KeywordHits
+    total: int
+    is_all: bool
+    strategy: str
+    weighing: Weighing | None = None
+    feedback: str = ""
+
+
+def find_candidates(
+    store: TruthStore,
+    keyword: KeywordLeg,
+    meaning: Meaning | None,
+    query: str,
+    node: Node,
+    filters: Filters,
+    plan: Plan,
+    wanted: int,
+) -> Found:
+    """Ask the legs of the plan for at least `wanted` candidates. Raises ModelError when a model fails."""
+    if meaning is None or not meaning.spaces:
+        return _only_words(store, keyword, node, filters, plan, wanted)
+    from findling.pipelines.fusing import ages_of, fuse
+
+    depth = _depth(wanted, plan.overfetch)
+    # Quotes and exclusions are promises that only words can keep: meaning then reorders and adds nothing.
+    plain = isinstance(node, Any)
+    with_words = plan.mode == "hybrid" or not plain
+    found, feedback = _by_words(store, keyword, node, filters, plan, depth if with_words else 1)
+    words = dict(found.hits) if with_words else {}
+    near, judges = find_by_meaning(
+        meaning.spaces,
+        query if plain else " ".join(positive_texts(node)),
+        depth if plain else 0,
+        allowed=None if filters == Filters() else frozenset(store.matching(filters)),
+        also=list(words),
+    )
+    near = _standing_out(near, words)
+    ages = ages_of(store, words.keys() | near.keys()) if plan.fusion == "recency" else {}
+    fused, weighing = fuse(query, words, near, found.ceiling, plan, ages)
+    unread = [hit.cid for hit in fused[:_READ_AHEAD] if hit.vector is None or hit.vector.speed == "instant"]
+    best = judges[0].space
+    if unread and plan.budget_ms and best.leg.speed == "refined" and not best.embedder.host:
+        near = _standing_out(near | read_in_time(store, judges[0], unread, plan.budget_ms, meaning.may_read), words)
+        fused, weighing = fuse(query, words, near, found.ceiling, plan, ages)
+    only_near = len(near.keys() - words.keys())
+    return Found(
+        fused,
+        found,
+        total=only_near + (found.total if with_words else 0),
+        is_all=len(words) < depth and only_near < depth,
+        strategy=plan.mode,
+        weighing=weighing,
+        feedback=feedback,
+    )
+
+
+def relative(score: float, ceiling: float) -> float:
+    """A score between 0 and 1 on one scale for all queries.
+
+    One half says: half of all that the query's words could contribute in the body. Words that no chunk contains
+    count in the ceiling too, so an answer that ignores half of the question scores low.
+    """
+    return score / (score + ceiling / 2) if score > 0 else 0.0
+
+
+def _standing_out(near: Mapping[int, MeaningHit], words: Mapping[int, float]) -> dict[int, MeaningHit]:
+    """Without what neither its words nor its meaning would find."""
+    return {cid: hit for cid, hit in near.items() if cid in words or hit.is_near}
+
+
+def _by_words(
+    store: TruthStore, keyword: KeywordLeg, node: Node, filters: Filters, plan: Plan, limit: int
+) -> tuple[KeywordHits, str]:
+    found = keyword.search(node, filters, limit)
+    if not plan.feedback:
+        return found, ""
+    from findling.pipelines.feedback import with_feedback
+
+    return with_feedback(store, keyword, node, filters, found, limit)
+
+
+def _only_words(store: TruthStore, keyword: KeywordLeg, node: Node, filters: Filters, plan: Plan, wanted: int) -> Found:
+    found, feedback = _by_words(store, keyword, node, filters, plan, wanted)
+    candidates = [
+        Candidate(cid, relative(score, found.ceiling), rank, score)
+        for rank, (cid, score) in enumerate(found.hits, start=1)
+    ]
+    return Found(candidates, found, found.total, len(found.hits) < wanted, "keyword", feedback=feedback)
+
+
+def _depth(wanted: int, overfetch: float) -> int:
+    """How deep the legs are asked: in steps, so that a page and the next one see the same ranking."""
+    depth = _LEAST_DEPTH
+    while depth < wanted * overfetch:
+        depth *= 4
+    return depth

@@ -1,0 +1,89 @@
+"""Fusing: one ranking from what words and what meaning have found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from findling.domain.plans import Plan
+from findling.domain.ports import TruthStore
+from findling.pipelines.candidates import Candidate, relative
+from findling.pipelines.meaning import MeaningHit
+from findling.ranking.fusion import Fused, rrf, rrf_weighted, weighted, with_recency
+from findling.ranking.weighting import Weighing, meaning_weight
+
+__all__ = ["ages_of", "fuse"]
+
+
+def fuse(
+    query: str,
+    words: Mapping[int, float],
+    near: Mapping[int, MeaningHit],
+    ceiling: float,
+    plan: Plan,
+    ages: Mapping[int, float],
+) -> tuple[list[Candidate], Weighing]:
+    """The ranking of what words and meaning have found, as the plan wants it, and how the two were weighed."""
+    strengths = {cid: hit.strength for cid, hit in near.items()}
+    if plan.mode == "semantic":
+        weighing = Weighing(1.0, "only meaning was asked for")
+    elif plan.alpha is not None:
+        weighing = Weighing(plan.alpha, "as the plan says")
+    else:
+        weighing = meaning_weight(query, words.values(), is_refined=_is_refined(near))
+    weights = {"keyword": 1 - weighing.alpha, "semantic": weighing.alpha}
+    best_words = max(words.values(), default=0.0)
+    keyword_hits = sorted(words.items(), key=lambda hit: (-hit[1], hit[0]))
+    nearest = sorted(strengths.items(), key=lambda hit: (-hit[1], hit[0]))
+    legs = {"keyword": keyword_hits, "semantic": nearest} if plan.mode == "hybrid" else {"semantic": nearest}
+    if plan.fusion == "rrf":
+        fused = rrf(legs, k=plan.rrf_k)
+    elif plan.fusion == "rrf_weighted":
+        fused = rrf_weighted(legs, weights, k=plan.rrf_k)
+    else:
+        scaled = {**legs, "keyword": [(cid, score / best_words) for cid, score in keyword_hits]}
+        raw = {"keyword": words, "semantic": {cid: hit.cosine for cid, hit in near.items()}}
+        if plan.fusion == "recency":
+            fused = with_recency(nearest, scaled["keyword"], ages, raw=raw)
+        else:
+            fused = weighted({leg: scaled[leg] for leg in legs}, weights, raw=raw)
+    confidence = max(relative(best_words, ceiling), max(strengths.values(), default=0.0))
+    return _candidates(fused, words, near, confidence), weighing
+
+
+def ages_of(store: TruthStore, cids: Iterable[int]) -> dict[int, float]:
+    """How many days ago the resource of each chunk changed, where that is known."""
+    now = time.time()
+    return {
+        cid: max(0.0, now - stored.resource.updated_at) / 86_400
+        for cid, stored in store.chunks(list(cids)).items()
+        if stored.resource.updated_at is not None
+    }
+
+
+def _candidates(
+    fused: list[Fused], words: Mapping[int, float], near: Mapping[int, MeaningHit], confidence: float
+) -> list[Candidate]:
+    """The fused ranking with scores that compare between queries: the best hit is as good as its best evidence."""
+    scale = confidence / fused[0].score if fused and fused[0].score > 0 else 0.0
+    candidates = []
+    for cid, score, parts in fused:
+        ranks = {part.leg: part.rank for part in parts}
+        candidates.append(
+            Candidate(
+                cid,
+                min(score * scale, 1.0),
+                ranks.get("keyword", 0),
+                words.get(cid, 0.0),
+                ranks.get("semantic", 0),
+                near.get(cid),
+                parts,
+            )
+        )
+    return candidates
+
+
+def _is_refined(near: Mapping[int, MeaningHit]) -> bool:
+    """Whether most of the nearest chunks were judged by the model's own vectors."""
+    best = sorted(near.values(), key=lambda hit: -hit.strength)[:10]
+    return 2 * sum(hit.speed == "refined" for hit in best) > len(best)

@@ -1,0 +1,141 @@
+"""Reordering: what a plan does to the fused ranking, step by step, each with its reason.
+
+Scores never rise from one hit to the next, whatever the steps do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from findling.domain.plans import Plan
+from findling.domain.results import Step
+from findling.pipelines.assembling import Ranked
+from findling.pipelines.meaning import Meaning
+from findling.ranking.boosts import Boost, boosted, exact_phrase, field_match, recency
+from findling.ranking.cutting import adaptive_k
+from findling.ranking.diversity import diversify, jaccard
+from findling.ranking.near_duplicates import collapse
+from findling.text.analysis import terms
+from findling.text.passage import passage
+
+__all__ = ["reorder"]
+
+_FEWEST = 3
+"""Hits that are given wherever scores fall."""
+
+
+def reorder(ranked: Sequence[Ranked], query: str, asked: Sequence[str], plan: Plan, meaning: Meaning) -> list[Ranked]:
+    """The ranking after boosts, reranking, collapse, diversity and the cut, as far as the plan has them.
+
+    Raises ModelError when the reranker fails.
+    """
+    entries = list(ranked)
+    if plan.boosts:
+        entries = _boost(entries, asked)
+    if meaning.reranker is not None:
+        entries = _rerank(entries, query, plan.rerank_depth, meaning)
+    if plan.collapse:
+        entries = _collapse(entries)
+    if plan.diversity < 1:
+        entries = _diversify(entries, plan.diversity)
+    if plan.adaptive_k:
+        scores = [entry.score for entry in entries]
+        entries = entries[: adaptive_k(scores, k_max=max(_FEWEST, len(scores)), k_min=_FEWEST).k_used]
+    return _falling(entries)
+
+
+def _boost(entries: Sequence[Ranked], asked: Sequence[str]) -> list[Ranked]:
+    boosts = {entry.stored.chunk.cid: _boosts(entry, asked) for entry in entries}
+    by_cid = {entry.stored.chunk.cid: entry for entry in entries}
+    lifted = boosted([(cid, entry.score) for cid, entry in by_cid.items()], boosts)
+    return [
+        _moved(
+            by_cid[one.id],
+            min(one.score, 1.0),
+            *[Step(name=b.name, factor=b.factor, reason=b.reason) for b in one.boosts],
+        )
+        for one in lifted
+    ]
+
+
+def _boosts(entry: Ranked, asked: Sequence[str]) -> list[Boost]:
+    chunk, resource, text = entry.stored
+    age = None if resource.updated_at is None else max(0.0, time.time() - resource.updated_at) / 86_400
+    name = resource.path.rpartition("/")[2].partition(".")[0]
+    found = (
+        field_match("title", asked, terms(resource.title)),
+        field_match("heading", asked, terms("\n".join(chunk.heading))),
+        field_match("file name", asked, terms(name)),
+        field_match("tags", asked, terms(" ".join(resource.tags))),
+        exact_phrase(asked, terms(text)),
+        recency(age),
+    )
+    return [boost for boost in found if boost is not None]
+
+
+def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning) -> list[Ranked]:
+    """The first ones by the mean of their score and the reranker's; what it may not read keeps its score."""
+    reranker = meaning.reranker
+    assert reranker is not None
+    first, rest = entries[:depth], list(entries[depth:])
+    readable = [entry for entry in first if not reranker.host or meaning.may_read(entry.stored.resource)]
+    texts = [passage(entry.stored.resource, entry.stored.chunk.heading, entry.stored.text) for entry in readable]
+    verdicts = dict(
+        zip([e.stored.chunk.cid for e in readable], reranker.rerank(query, texts) if texts else [], strict=True)
+    )
+    judged = []
+    for entry in first:
+        verdict = verdicts.get(entry.stored.chunk.cid)
+        if verdict is None:
+            judged.append(entry)
+            continue
+        score = (entry.score + verdict) / 2
+        factor = score / entry.score if entry.score else 1.0
+        judged.append(
+            _moved(entry, score, Step(name="rerank", factor=factor, reason=f"{reranker.name}: {verdict:.3f}"))
+        )
+    return [*sorted(judged, key=lambda entry: -entry.score), *rest]
+
+
+def _collapse(entries: Sequence[Ranked]) -> list[Ranked]:
+    by_cid = {entry.stored.chunk.cid: entry for entry in entries}
+    kept = collapse([(cid, terms(entry.stored.text)) for cid, entry in by_cid.items()])
+    collapsed = []
+    for cid, stands_for in kept:
+        twins = [by_cid[twin.id].stored.resource for twin in stands_for]
+        names = ", ".join(dict.fromkeys(twin.path or twin.rid for twin in twins))
+        step = Step(name="collapse", factor=1.0, reason=f"stands for {len(twins)} nearly equal: {names}")
+        collapsed.append(_moved(by_cid[cid], by_cid[cid].score, *([step] if twins else [])))
+    return collapsed
+
+
+def _diversify(entries: Sequence[Ranked], balance: float) -> list[Ranked]:
+    words = [frozenset(terms(entry.stored.text)) for entry in entries]
+    by_cid = {entry.stored.chunk.cid: entry for entry in entries}
+    spread = diversify(
+        [(cid, entry.score) for cid, entry in by_cid.items()],
+        lambda one, other: jaccard(words[one], words[other]),
+        balance=balance,
+    )
+    return [
+        _moved(
+            by_cid[one.id],
+            one.score,
+            *([Step(name="diversity", factor=1.0, reason=one.reason)] if one.reason else []),
+        )
+        for one in spread
+    ]
+
+
+def _moved(entry: Ranked, score: float, *steps: Step) -> Ranked:
+    return entry._replace(score=score, steps=(*entry.steps, *steps))
+
+
+def _falling(entries: Sequence[Ranked]) -> list[Ranked]:
+    lowest = 1.0
+    falling = []
+    for entry in entries:
+        lowest = min(lowest, entry.score)
+        falling.append(entry._replace(score=lowest))
+    return falling

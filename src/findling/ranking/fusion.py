@@ -1,0 +1,152 @@
+"""One ranking from those of several legs, with what each leg contributed.
+
+A score is the sum of the values of its parts, each of which is weight × normalised (`math.fsum`, so to the last bit
+and in any order). The order is by score, then by id. A leg that does not list an id contributes nothing to it and has
+no part in it. Every function raises ValueError for a score, weight or k that is NaN or infinite, for a negative
+weight, for a leg without a weight, and for an id that is no integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+from operator import attrgetter, index, itemgetter
+from typing import NamedTuple, TypeAlias
+
+from findling.ranking.checking import LARGEST, finite, positive, unit
+from findling.ranking.normalising import decayed
+
+__all__ = ["RECENCY_WEIGHTS", "Fused", "Part", "rrf", "rrf_weighted", "weighted", "with_recency"]
+
+Hits: TypeAlias = Sequence[tuple[int, float]]
+"""Ids with scores, best first. The place in the list is the rank; an id that comes again is passed over."""
+
+Scores: TypeAlias = Mapping[int, float] | Hits
+"""Hits, or a mapping, which is ranked by score, then by id."""
+
+RECENCY_WEIGHTS: Mapping[str, float] = {"semantic": 0.7, "keyword": 0.2, "recency": 0.1}
+
+
+class Part(NamedTuple):
+    """What one leg contributes to a score: `value` is `weight` × `normalised`; ranks count from 1."""
+
+    leg: str
+    rank: int
+    raw: float
+    normalised: float
+    weight: float
+    value: float
+
+
+class Fused(NamedTuple):
+    """An id with its score and the parts that it is the sum of, in the order of the legs."""
+
+    id: int
+    score: float
+    parts: tuple[Part, ...]
+
+
+def rrf(legs: Mapping[str, Hits], *, k: float = 60.0, weights: Mapping[str, float] | None = None) -> list[Fused]:
+    """Reciprocal rank fusion: the sum of weight / (k + rank), every weight 1 unless given."""
+    return _by_rank(legs, k, 1.0, dict.fromkeys(legs, 1.0) if weights is None else weights)
+
+
+def rrf_weighted(legs: Mapping[str, Hits], weights: Mapping[str, float], *, k: float = 60.0) -> list[Fused]:
+    """Reciprocal ranks between 0 and 1: first in every leg that has a weight is 1.
+
+    Weights count as shares of their sum. Raises ValueError when that is 0, too.
+    """
+    total = fsum(positive(weight, f"weight of leg {leg}", or_zero=True) for leg, weight in weights.items())
+    positive(total, "the sum of all weights")
+    return _by_rank(legs, k, k + 1, {leg: weight / total for leg, weight in weights.items()})
+
+
+def weighted(
+    legs: Mapping[str, Scores],
+    weights: Mapping[str, float],
+    *,
+    raw: Mapping[str, Mapping[int, float]] | None = None,
+) -> list[Fused]:
+    """The sum of weight × score, of scores that the caller has brought to 0 to 1.
+
+    Weights that add up to 1 give scores between 0 and 1. `raw` has the scores as they were before, by leg and id, for
+    the parts to tell. Raises ValueError for scores outside of 0 to 1, too.
+    """
+    before = raw or {}
+    return _fused({leg: _scored(leg, scores, before.get(leg, {})) for leg, scores in legs.items()}, weights)
+
+
+def with_recency(
+    semantic: Scores,
+    keyword: Scores,
+    ages_in_days: Mapping[int, float],
+    *,
+    half_life_in_days: float = 90.0,
+    weights: Mapping[str, float] = RECENCY_WEIGHTS,
+    raw: Mapping[str, Mapping[int, float]] | None = None,
+) -> list[Fused]:
+    """`weighted` of meaning, words and age: 0.7, 0.2 and 0.1 unless told.
+
+    Age finds nothing by itself: it counts for what one of the other two lists. What has no known age gets nothing
+    for it. The raw score of the part `recency` is the age.
+    """
+    listed = dict(semantic).keys() | dict(keyword).keys()
+    ages = {item: age for item, age in ages_in_days.items() if item in listed}
+    recency = {item: decayed(age, half_life_in_days) for item, age in ages.items()}
+    legs = {"semantic": semantic, "keyword": keyword, "recency": recency}
+    return weighted(legs, weights, raw={**(raw or {}), "recency": ages})
+
+
+_Entry: TypeAlias = tuple[int, int, float, float]
+"""Id, rank, raw and normalised score."""
+
+
+def _by_rank(legs: Mapping[str, Hits], k: float, top: float, weights: Mapping[str, float]) -> list[Fused]:
+    positive(k, "k", or_zero=True)
+    entries = {
+        leg: [(item, rank, score, top / (k + rank)) for rank, (item, score) in enumerate(_ranked(leg, hits), start=1)]
+        for leg, hits in legs.items()
+    }
+    return _fused(entries, weights)
+
+
+def _scored(leg: str, scores: Scores, before: Mapping[int, float]) -> list[_Entry]:
+    name, raw_name = f"score of leg {leg}", f"raw score of leg {leg}"
+    return [
+        (item, rank, finite(before.get(item, score), raw_name), unit(score, name))
+        for rank, (item, score) in enumerate(_ranked(leg, scores), start=1)
+    ]
+
+
+def _ranked(leg: str, scores: Scores) -> Iterable[tuple[int, float]]:
+    """Each id once, best first, with the score it has at its best rank."""
+    if isinstance(scores, Mapping):
+        return sorted(sorted(_checked(leg, scores.items())), key=itemgetter(1), reverse=True)
+    first: dict[int, float] = {}
+    for item, score in _checked(leg, scores):
+        first.setdefault(item, score)
+    return first.items()
+
+
+def _checked(leg: str, hits: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    try:
+        checked = [(index(item), score) for item, score in hits]
+    except TypeError as error:
+        raise ValueError(f"leg {leg} lists an id that is no integer") from error
+    for _, score in checked:
+        if not -LARGEST <= score <= LARGEST:
+            finite(score, f"score of leg {leg}")
+    return checked
+
+
+def _fused(legs: Mapping[str, Iterable[_Entry]], weights: Mapping[str, float]) -> list[Fused]:
+    parts: dict[int, list[Part]] = {}
+    for leg, entries in legs.items():
+        if leg not in weights:
+            raise ValueError(f"leg {leg} has no weight; there are weights for {', '.join(weights) or 'none'}")
+        weight = positive(weights[leg], f"weight of leg {leg}", or_zero=True)
+        for item, rank, raw, normalised in entries:
+            parts.setdefault(item, []).append(Part(leg, rank, raw, normalised, weight, weight * normalised))
+    fused = [Fused(item, fsum([part.value for part in own]), tuple(own)) for item, own in sorted(parts.items())]
+    fused.sort(key=attrgetter("score"), reverse=True)  # stable, so equal scores stay in the order of their ids
+    return fused

@@ -1,0 +1,193 @@
+"""Every setting, declared once: help, files, environment, command line and documentation take it from here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["ENVIRONMENT", "SETTINGS", "EnvironmentVariable", "Setting", "Value"]
+
+Value = str | int | float | bool | tuple[str, ...]
+
+
+class Setting(NamedTuple):
+    """One setting. `kind` is `text`, `name`, `switch`, `count`, `size`, `number` or `patterns`.
+
+    A `user_only` setting reaches outside the project or drives the terminal, so a project file may not set it.
+    """
+
+    name: str
+    kind: str
+    default: Value
+    help: str
+    choices: tuple[str, ...] = ()
+    minimum: float = 0
+    maximum: float = float("inf")
+    user_only: bool = False
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return "FINDLING_" + self.name.upper().replace(".", "_")
+
+
+class EnvironmentVariable(NamedTuple):
+    """A variable that is not named after a setting; `setting` is the one it is short for, if any."""
+
+    name: str
+    help: str
+    setting: str = ""
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "workspace.name",
+        "name",
+        "",
+        "Workspace to use; empty: the one that belongs to the searched folder.",
+        user_only=True,
+    ),
+    Setting("index.max_file_size", "size", 4194304, "Files larger than this are left out.", minimum=1),
+    Setting(
+        "index.max_document_size", "size", 67108864, "PDFs, office files, mail larger than this: left out.", minimum=1
+    ),
+    Setting(
+        "index.max_text", "size", 16777216, "Characters taken of one document; what follows is left out.", minimum=1
+    ),
+    Setting("index.max_seconds", "number", 60.0, "How long reading one document may take.", minimum=0.1),
+    Setting("index.max_memory", "size", 1073741824, "Memory that reading one document may take.", minimum=1 << 26),
+    Setting("index.workers", "count", 0, "Processes that read files; 0: one for each processor core.", maximum=64),
+    Setting("index.hidden", "switch", False, "Index files and folders whose name starts with a dot."),
+    Setting("index.follow_symlinks", "switch", False, "Follow symbolic links, also out of the folder.", user_only=True),
+    Setting("index.use_ignore_files", "switch", True, "Leave out what .gitignore and .ignore name."),
+    Setting("index.include", "patterns", (), "Patterns to index although a rule leaves them out."),
+    Setting("index.exclude", "patterns", (), "Patterns to leave out, written as in .gitignore."),
+    Setting("index.batch_bytes", "size", 8388608, "How much text one transaction holds.", minimum=1),
+    Setting("chunk.preset", "text", "default", "How texts are cut into chunks.", ("default", "sila", "nexus", "lss")),
+    Setting(
+        "chunk.strategy",
+        "text",
+        "preset",
+        "By structure, in equal parts, or in parts that overlap; preset: as the preset says.",
+        ("preset", "semantic", "fixed", "overlapping"),
+    ),
+    Setting("chunk.size", "count", 0, "How large a chunk may be; 0: as the preset says."),
+    Setting("chunk.overlap", "count", -1, "How much chunks overlap; -1: as the preset says.", minimum=-1),
+    Setting(
+        "chunk.unit",
+        "text",
+        "preset",
+        "What size and overlap count; preset: as the preset says.",
+        ("preset", "characters", "tokens", "words"),
+    ),
+    Setting(
+        "chunk.code",
+        "text",
+        "auto",
+        "How definitions in code are found; auto: by syntax trees where patterns go wrong.",
+        ("auto", "patterns", "syntax"),
+    ),
+    Setting("search.limit", "count", 10, "How many hits an answer holds at most.", minimum=1),
+    Setting("search.refresh", "text", "auto", "Whether a search first takes in changed files.", ("auto", "never")),
+    Setting("search.context", "count", 0, "Lines shown before and after each matching line."),
+    Setting("search.snippet_lines", "count", 3, "Lines shown of each hit.", minimum=1),
+    Setting(
+        "search.mode",
+        "text",
+        "hybrid",
+        "What a search goes by: words and meaning, words alone, or meaning alone.",
+        ("hybrid", "keyword", "semantic"),
+    ),
+    Setting(
+        "search.fusion",
+        "text",
+        "weighted",
+        "How words and meaning become one ranking: by their scores, by their ranks, or by scores and age.",
+        ("weighted", "rrf", "rrf_weighted", "recency"),
+    ),
+    Setting(
+        "search.alpha",
+        "number",
+        -1.0,
+        "Weight of meaning against words, 0 to 1; -1: decided for each query.",
+        minimum=-1,
+        maximum=1,
+    ),
+    Setting("search.rrf_k", "number", 60.0, "How slowly ranks lose their worth when rankings are fused by rank."),
+    Setting("search.overfetch", "number", 3.0, "How many times the wanted hits each leg is asked for.", minimum=1),
+    Setting("search.feedback", "switch", False, "Search again with words that the best hits of a short query share."),
+    Setting("search.boosts", "switch", False, "Lift hits whose title, heading, name or tags match, and recent ones."),
+    Setting("search.collapse", "switch", False, "Show nearly equal chunks once, with a note of the others."),
+    Setting(
+        "search.diversity",
+        "number",
+        1.0,
+        "Share of relevance when similar hits are spread, such as 0.7; 1: leave the ranking alone.",
+        maximum=1,
+    ),
+    Setting("search.adaptive_k", "switch", False, "End the answer where scores fall most."),
+    Setting("keyword.k1", "number", 1.2, "BM25: how fast repeated words stop counting."),
+    Setting("keyword.b", "number", 0.75, "BM25: how much long chunks are held back.", maximum=1),
+    Setting("keyword.weight_title", "number", 0.5, "Weight of words in the title; the text itself has 1."),
+    Setting("keyword.weight_heading", "number", 0.5, "Weight of words in the headings above a chunk."),
+    Setting("keyword.weight_path", "number", 0.5, "Weight of words in the path."),
+    Setting("keyword.weight_tags", "number", 0.5, "Weight of words in the tags."),
+    Setting("keyword.unit", "text", "chunk", "What is ranked: chunks, or whole pages.", ("chunk", "page")),
+    Setting(
+        "semantic.model",
+        "text",
+        "auto",
+        "What reads for meaning: a model's name, its folder, PROVIDER:MODEL, auto (what is installed) or none.",
+        user_only=True,
+    ),
+    Setting("semantic.instant", "switch", True, "Give every chunk a simple vector while it is indexed."),
+    Setting(
+        "semantic.base_url", "text", "", "Address of the provider of semantic.model; empty: its own.", user_only=True
+    ),
+    Setting("semantic.threads", "count", 0, "Threads of a local model; 0: one for each processor core.", maximum=256),
+    Setting(
+        "semantic.refine",
+        "text",
+        "background",
+        "Whether the model reads all passages in the background once they are indexed.",
+        ("background", "never"),
+    ),
+    Setting("semantic.cpu_share", "number", 0.5, "Share of its time that reading in the background takes.", maximum=1),
+    Setting(
+        "semantic.query_budget_ms",
+        "number",
+        300.0,
+        "Time a search may spend on the best passages not read yet; 0: none.",
+    ),
+    Setting("semantic.hnsw_from", "count", 200000, "Passages from which a graph is searched instead of all of them."),
+    Setting("remote.timeout_s", "number", 10.0, "How long one request to a provider may take.", minimum=0.1),
+    Setting("remote.dimensions", "count", 0, "Length of vectors to ask a provider for; 0: the model's own."),
+    Setting("remote.allow_private", "switch", False, "Send also what is marked private to a provider.", user_only=True),
+    Setting(
+        "privacy.private",
+        "patterns",
+        (),
+        "Paths never sent to a provider, written as in .gitignore; so is the tag private.",
+    ),
+    Setting(
+        "rerank.model", "text", "none", "What reads query and passage together: as semantic.model.", user_only=True
+    ),
+    Setting("rerank.base_url", "text", "", "Address of the provider of rerank.model; empty: its own.", user_only=True),
+    Setting("rerank.depth", "count", 50, "How many of the best hits are read again.", minimum=1),
+    Setting("chat.model", "text", "none", "PROVIDER:MODEL that answers in words, or none.", user_only=True),
+    Setting("chat.base_url", "text", "", "Address of the provider of chat.model; empty: its own.", user_only=True),
+    Setting("store.home", "text", "", "Folder of the workspaces; empty: the user's data folder.", user_only=True),
+    Setting("output.color", "text", "auto", "When to colour the output.", ("auto", "always", "never")),
+    Setting(
+        "output.editor_uri",
+        "text",
+        "",
+        "Address behind a hit on a terminal, such as file://{path}#{line}; empty: none.",
+        user_only=True,
+    ),
+)
+
+ENVIRONMENT: tuple[EnvironmentVariable, ...] = (
+    EnvironmentVariable("FINDLING_HOME", "Folder that holds the workspaces.", "store.home"),
+    EnvironmentVariable("FINDLING_WORKSPACE", "Workspace to use.", "workspace.name"),
+    EnvironmentVariable("FINDLING_CONFIG", "The user file to read and write instead of the usual one."),
+)

@@ -1,0 +1,316 @@
+"""The vectors of one workspace: legs, opened when they are needed and kept in step, and the models they are of."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from findling.domain.errors import (
+    CorruptError,
+    DiskFullError,
+    FindlingError,
+    LockedError,
+    MissingExtraError,
+    ModelError,
+    ModelNotFoundError,
+    ReadOnlyError,
+)
+from findling.domain.ports import Embedder, Reranker
+from findling.domain.resources import Resource
+from findling.pipelines.catching_up import catch_up
+from findling.pipelines.meaning import Meaning, Space
+from findling.service.opened import OpenedWorkspace
+from findling.service.privacy import may_send
+from findling.service.settings import Settings
+from findling.service.workspace import STORE_FILE
+
+if TYPE_CHECKING:
+    from findling.pipelines.refining import RefineProgress, RefineReport
+    from findling.pipelines.vector_legs import InstantLeg, RefinedLeg
+
+__all__ = ["WorkspaceVectors", "instant_embedder"]
+
+_CHOSEN_BY = "chosen by "
+"""Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
+
+_T = TypeVar("_T")
+
+
+class WorkspaceVectors:
+    """What findling knows about meaning in one workspace."""
+
+    def __init__(self, files: OpenedWorkspace, settings: Settings) -> None:
+        self._files = files
+        self._settings = settings
+        self._legs: dict[str, InstantLeg | RefinedLeg] = {}
+        self._embedders: dict[str, Embedder | None] = {}
+        self._rerankers: list[Reranker | None] = []
+
+    def close(self) -> None:
+        """Release files; closing twice is fine."""
+        while self._legs:
+            self._legs.popitem()[1].close()
+
+    def meaning(self) -> Meaning:
+        """What a search by meaning has at hand; legs that are behind catch up if nobody else is writing."""
+        notes: list[str] = []
+        spaces: list[Space] = []
+        model = self._or_note(notes, self._embedder)
+        coverage = 0.0
+        if model is not None:
+            model, coverage = self._in_use(model)
+            budget = self._settings["semantic.query_budget_ms"] and not model.host
+            leg = self._or_note(notes, partial(self._level, model)) if coverage or budget else None
+            spaces += [Space(leg, model, is_whole=coverage >= 1)] if leg is not None else []
+        instant = instant_embedder() if self._settings["semantic.instant"] else None
+        if coverage < 1:
+            spaces += self._instant_spaces(notes)
+        reranker = self._or_note(notes, self._reranker)
+        hosts = [used.host for used in (model, reranker) if used is not None]
+        allowed = may_send(self._settings) if any(hosts) else _anything
+        return Meaning(tuple(spaces), coverage, allowed, reranker, instant, self._instant_spaces, tuple(notes))
+
+    def writable(self) -> list[InstantLeg | RefinedLeg]:
+        """The legs that are written while files are indexed, in step with the truth. The caller holds the lock."""
+        return [self._sound(instant_embedder())] if self._settings["semantic.instant"] else []
+
+    def legs(self) -> Iterator[tuple[str, InstantLeg | RefinedLeg | CorruptError]]:
+        """The legs as they are, or what is wrong with them; for checks."""
+        model = self._or_note([], self._embedder)
+        kept = model if model is not None and self._files.store.coverage(model.fingerprint)[0] else None
+        instant = instant_embedder() if self._settings["semantic.instant"] else None
+        for name, embedder in (("instant leg", instant), ("refined leg", kept)):
+            if embedder is not None:
+                try:
+                    yield name, self._leg(embedder)
+                except CorruptError as damage:
+                    yield name, damage
+
+    def rebuild(self) -> None:
+        """Make the legs anew from the truth, and forget vectors that no chunk needs. The caller holds the lock."""
+        from findling.stores.vector_matrix import discard_matrix
+
+        self.close()
+        for folder in self._files.folder.glob("vectors-*"):
+            discard_matrix(folder)
+        self._files.store.drop_vectors()
+        self.writable()
+
+    def refine(
+        self,
+        *,
+        cpu_share: float = 1.0,
+        on_progress: Callable[[RefineProgress], None] | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> RefineReport:
+        """Have the model read what it has not read yet.
+
+        Raises ModelError when there is no model or it fails, and LockedError when another process is at it already.
+        """
+        from findling.pipelines.refining import refine
+        from findling.stores.lock import WriteLock
+
+        model = self._embedder()
+        if model is None:
+            raise ModelNotFoundError("there is no model to read with", hint="findling models list")
+        lock = WriteLock(self._files.folder / "refine.lock")
+        if not lock.acquire(0.0):
+            raise LockedError("another process is having the passages read", hint="findling status")
+        try:
+            store = self._files.store
+            store.set_meta(_CHOSEN_BY + model.fingerprint, self._settings["semantic.model"])
+            with self._borrowing(model.fingerprint) as borrow:
+                report = refine(
+                    store,
+                    model,
+                    may_read=may_send(self._settings) if model.host else _anything,
+                    borrow=borrow,
+                    cpu_share=cpu_share,
+                    on_progress=on_progress,
+                    should_stop=should_stop,
+                )
+        finally:
+            lock.release()
+        self._level(model)
+        return report
+
+    def account(self) -> dict[str, Any]:
+        """What `status` tells about meaning."""
+        notes: list[str] = []
+        model = self._or_note(notes, self._embedder)
+        covered, chunks = self._files.store.coverage(model.fingerprint) if model else (0, 0)
+        return {
+            "instant": bool(self._settings["semantic.instant"]),
+            "model": model.name if model else "",
+            "read": covered,
+            "of": chunks,
+            "refining": self._is_refining(),
+            "sent_to": model.host if model else "",
+            "reranker": self._settings["rerank.model"],
+            "problems": notes,
+        }
+
+    def _instant_spaces(self, notes: list[str]) -> list[Space]:
+        """The space that needs no model, unless the settings or a damage stand in the way."""
+        if not self._settings["semantic.instant"]:
+            return []
+        leg = self._or_note(notes, partial(self._level, instant_embedder()))
+        return [] if leg is None else [Space(leg, instant_embedder())]
+
+    # Models
+
+    def _embedder(self, chosen: str | None = None) -> Embedder | None:
+        from findling.service.model_choice import choose_embedder
+
+        spec = chosen or self._settings["semantic.model"]
+        settings = self._settings.override({"semantic.model": spec}, "vectors in use") if chosen else self._settings
+        if spec not in self._embedders:
+            self._embedders[spec] = choose_embedder(settings)
+        return self._embedders[spec]
+
+    def _reranker(self) -> Reranker | None:
+        from findling.service.model_choice import choose_reranker
+
+        if not self._rerankers:
+            self._rerankers.append(choose_reranker(self._settings))
+        return self._rerankers[0]
+
+    def _in_use(self, model: Embedder) -> tuple[Embedder, float]:
+        """The model whose vectors serve: the chosen one, or the one before it while that covers more."""
+        store = self._files.store
+        covered, chunks = store.coverage(model.fingerprint)
+        if covered >= chunks:
+            return model, 1.0
+        best, most = model, covered
+        for fingerprint in store.models().keys() - {model.fingerprint}:
+            chosen_by = store.get_meta(_CHOSEN_BY + fingerprint)
+            others = store.coverage(fingerprint)[0] if chosen_by else 0
+            if others > most:
+                earlier = self._or_note([], partial(self._embedder, chosen_by))
+                if earlier is not None and earlier.fingerprint == fingerprint:
+                    best, most = earlier, others
+        return best, most / chunks
+
+    # Legs
+
+    def _level(self, embedder: Embedder) -> InstantLeg | RefinedLeg:
+        """A leg in step with the truth, or as far as it is while another process is writing."""
+        try:
+            leg = self._leg(embedder)
+            if not self._is_behind(leg):
+                return leg
+            leg = self._leg(embedder, again=True)
+            if not self._is_behind(leg):
+                return leg
+        except CorruptError:
+            with self._files.writing():
+                return self._sound(embedder)
+        with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
+            return self._sound(embedder)
+        return leg
+
+    def _is_behind(self, leg: InstantLeg | RefinedLeg) -> bool:
+        return leg.seq() != self._files.store.seq() or leg.has_news()
+
+    def _sound(self, embedder: Embedder) -> InstantLeg | RefinedLeg:
+        """A leg in step with the truth, made anew when it is damaged. The caller holds the lock."""
+        store = self._files.store
+        try:
+            leg = self._leg(embedder, again=True)
+        except CorruptError:
+            from findling.stores.vector_matrix import discard_matrix
+
+            discard_matrix(self._folder(embedder))
+            leg = self._leg(embedder, again=True)
+        if not catch_up(store, leg) and leg.has_news():
+            leg.commit(store.seq())
+        return leg
+
+    def _leg(self, embedder: Embedder, *, again: bool = False) -> InstantLeg | RefinedLeg:
+        from findling.pipelines.vector_legs import InstantLeg, RefinedLeg
+        from findling.stores.vector_matrix import VectorMatrix
+
+        key = embedder.fingerprint
+        if again and key in self._legs:
+            self._legs.pop(key).close()
+        if key not in self._legs:
+            store = self._files.store
+            matrix = VectorMatrix.open(
+                self._folder(embedder),
+                made_for=f"{store.get_meta('store_id')}|{key}",
+                dimensions=embedder.dimensions or self._stored_dimensions(key),
+                graph_from=self._settings["semantic.hnsw_from"],
+            )
+            is_instant = embedder is instant_embedder()
+            self._legs[key] = InstantLeg(matrix, embedder) if is_instant else RefinedLeg(matrix, store, key)
+        return self._legs[key]
+
+    def _stored_dimensions(self, model: str) -> int:
+        """The length of a provider's vectors, which it tells only with the first of them."""
+        row = next(iter(self._files.store.vector_rows(model, 0)), None)
+        return len(row.vector) // 2 if row else 0
+
+    def _folder(self, embedder: Embedder) -> Path:
+        # The name only tells models apart; what a folder is made for stands inside it.
+        name = blake2b(embedder.fingerprint.encode(), digest_size=6).hexdigest()
+        return self._files.folder / f"vectors-{name}"
+
+    # Inside
+
+    @contextlib.contextmanager
+    def _borrowing(self, model: str) -> Iterator[Callable[[Sequence[bytes]], Mapping[bytes, bytes]]]:
+        """Vectors that other workspaces hold: what one of them has had read is not read again."""
+        from findling.stores.sqlite import SqliteStore
+
+        with contextlib.ExitStack() as stack:
+            stores = []
+            for path in sorted(self._files.folder.parent.glob(f"*/{STORE_FILE}")):
+                if path.parent != self._files.folder:
+                    # One that is damaged, or made by another version, has nothing to lend.
+                    with contextlib.suppress(FindlingError):
+                        other = stack.enter_context(SqliteStore.open(path, readonly=True))
+                        stores += [other] if model in other.models() else []
+
+            def borrow(digests: Sequence[bytes]) -> dict[bytes, bytes]:
+                found: dict[bytes, bytes] = {}
+                for other in stores:
+                    missing = [digest for digest in digests if digest not in found]
+                    found |= other.vectors(model, missing) if missing else {}
+                return found
+
+            yield borrow
+
+    def _is_refining(self) -> bool:
+        from findling.stores.lock import WriteLock
+
+        lock = WriteLock(self._files.folder / "refine.lock")
+        try:
+            is_free = lock.acquire(0.0)
+        except FindlingError:  # a folder that cannot be written: nobody refines in it
+            return False
+        lock.release()
+        return not is_free
+
+    def _or_note(self, notes: list[str], get: Callable[[], _T]) -> _T | None:
+        """What is asked for, or nothing and a note of what stands in the way."""
+        try:
+            return get()
+        except (CorruptError, MissingExtraError, ModelError) as error:
+            notes.append(f"{error.message}; {error.hint}" if error.hint else error.message)
+            return None
+
+
+def _anything(resource: Resource) -> bool:
+    return True
+
+
+@cache
+def instant_embedder() -> Embedder:
+    """The one that needs no model."""
+    from findling.models.instant import InstantEmbedder
+
+    return InstantEmbedder()

@@ -1,0 +1,177 @@
+"""The tokens of a text as BERT's uncased models read them: numbers of entries in a WordPiece vocabulary.
+
+The steps are BERT's own: drop control characters, split at spaces, punctuation and Chinese characters, take accents
+off, lower the case, then take the longest known beginning again and again. Nothing in them looks across a space, so a
+text is split at spaces with the speed of `bytes` and the tokens of every part are remembered. The names of special
+tokens (`[SEP]`) are read as the plain text that they are. Of the signs that Unicode has gained since 2015, some 500 are
+read by the tables of today; `tokenizers` keeps to older ones and knows none of them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from string import punctuation
+
+__all__ = ["CONTROLS", "Vocabulary", "WordPieces", "bert_vocabulary", "piece_ids", "plain_words"]
+
+CONTROLS = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n\r")
+"""Bytes that BERT drops wherever they stand."""
+
+
+def piece_ids(text: str, limit: int | None = None) -> list[int]:
+    """The tokens of a text in BERT's own uncased vocabulary, at most `limit`, without the two put around a text."""
+    return _bert_pieces().ids(text, limit)
+
+
+class WordPieces:
+    """Turns texts into tokens of one vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._parts = _Parts(vocabulary)
+
+    def ids(self, text: str, limit: int | None = None) -> list[int]:
+        """The tokens of a text, at most `limit` of them, without the two that a model puts around a text."""
+        data = text.encode("utf-8", "surrogatepass").translate(_LOWER, CONTROLS)
+        if limit is None:
+            return list(chain.from_iterable(map(self._parts.__getitem__, data.split())))
+        ids: list[int] = []
+        while data and len(ids) < limit:
+            wanted = limit - len(ids)
+            parts = data.split(None, wanted)
+            # What stands behind the last split is the unread rest of the text.
+            data = parts.pop() if len(parts) > wanted else b""
+            ids.extend(chain.from_iterable(map(self._parts.__getitem__, parts)))
+        return ids[:limit]
+
+
+class Vocabulary:
+    """The entries of a vocabulary with their numbers: those a word can begin with, and `##` those that can follow.
+
+    `unknown` is the entry for a word that no others make up; KeyError when there is none.
+    """
+
+    def __init__(self, numbers: Mapping[str, int], unknown: str = "[UNK]") -> None:
+        self.numbers = numbers
+        self._unknown = (numbers[unknown],)
+        self._later = {entry[2:]: number for entry, number in numbers.items() if entry[:2] == "##" and len(entry) > 2}
+        self._longest, self._longest_later = _longest_by_start(numbers), _longest_by_start(self._later)
+
+    def pieces(self, word: str) -> Sequence[int]:
+        """The entries that make up the word, the longest first, or the one for unknown words."""
+        known, longest = self.numbers, self._longest
+        number = known.get(word)
+        if number is not None:
+            return (number,)
+        length = len(word)
+        if length > _LONGEST_WORD:
+            return self._unknown
+        pieces: list[int] = []
+        start = 0
+        while start < length:
+            end = start + longest.get(word[start : start + 2], 1)
+            if end > length:
+                end = length
+            while (number := known.get(word[start:end])) is None:
+                end -= 1
+                if end == start:
+                    return self._unknown
+            pieces.append(number)
+            start, known, longest = end, self._later, self._longest_later
+        return pieces
+
+
+def plain_words(text: str) -> list[str]:
+    """The words and marks of a text in the plain letters that a vocabulary holds."""
+    return unicodedata.normalize("NFD", text).translate(_signs).split()
+
+
+@cache
+def bert_vocabulary() -> Vocabulary:
+    """The vocabulary of BERT's uncased models, 30,522 entries."""
+    lines = gzip.decompress(_VOCABULARY.read_bytes()).decode().splitlines()
+    return Vocabulary({entry: number for number, entry in enumerate(lines)})
+
+
+@cache
+def _bert_pieces() -> WordPieces:
+    return WordPieces(bert_vocabulary())
+
+
+_VOCABULARY = Path(__file__).with_name("data") / "bert-uncased-vocab.txt.gz"
+_LONGEST_WORD = 100
+"""BERT reads a longer word as one unknown token."""
+
+_MAX_KNOWN = 50_000
+_LONGEST_KNOWN = 48
+
+_LOWER = bytes(range(256)).lower()
+_WORDS_AND_MARKS = re.compile(f"[{re.escape(punctuation)}]|[^{re.escape(punctuation)}]+").findall
+
+
+class _Parts(dict[bytes, tuple[int, ...]]):
+    """Tokens of what stands between two spaces, filled when it is asked for; forgotten when there are too many."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self._pieces = vocabulary.pieces
+
+    def __missing__(self, part: bytes) -> tuple[int, ...]:
+        text = part.decode("utf-8", "surrogatepass")
+        words = _WORDS_AND_MARKS(text) if part.isascii() else plain_words(text)
+        ids = tuple(chain.from_iterable(map(self._pieces, words)))
+        if len(part) <= _LONGEST_KNOWN:
+            if len(self) >= _MAX_KNOWN:
+                self.clear()
+            self[part] = ids
+        return ids
+
+
+class _Signs(dict[int, str]):
+    """What BERT makes of a character that does not decompose any further, for `str.translate`."""
+
+    def __missing__(self, code: int) -> str:
+        sign = self[code] = _plain_sign(chr(code))
+        return sign
+
+
+_signs = _Signs()
+
+
+def _plain_sign(sign: str) -> str:
+    category = unicodedata.category(sign)
+    if category in ("Cc", "Cf", "Co", "Cs", "Mn") or sign == "\ufffd":
+        return ""
+    if category[0] == "P" or sign in punctuation or _is_chinese(sign):
+        return f" {sign} "
+    return " " if sign.isspace() else sign.lower()
+
+
+def _is_chinese(sign: str) -> bool:
+    return any(first <= sign <= last for first, last in _CHINESE)
+
+
+_CHINESE = (
+    ("\u3400", "\u4dbf"),
+    ("\u4e00", "\u9fff"),
+    ("\uf900", "\ufaff"),
+    ("\U00020000", "\U0002a6df"),
+    ("\U0002a700", "\U0002b81f"),
+    ("\U0002b920", "\U0002ceaf"),
+    ("\U0002f800", "\U0002fa1f"),
+)
+
+
+def _longest_by_start(entries: Mapping[str, int]) -> dict[str, int]:
+    """How long an entry is at most, by its first two letters."""
+    longest: dict[str, int] = {}
+    for entry in entries:
+        start, length = entry[:2], len(entry)
+        if length > longest.get(start, 0):
+            longest[start] = length
+    return longest

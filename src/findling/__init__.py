@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from findling.domain.errors import FindlingError
+    from findling.domain.plans import Plan
     from findling.domain.ports import IndexProgress
     from findling.domain.queries import Filters, SearchRequest
     from findling.domain.reports import IndexReport
@@ -31,6 +32,7 @@ __all__ = [
     "Hit",
     "IndexProgress",
     "IndexReport",
+    "Plan",
     "Resource",
     "SearchAnswer",
     "SearchRequest",
@@ -47,6 +49,7 @@ _HOMES = {
     "Hit": "findling.domain.results",
     "IndexProgress": "findling.domain.ports",
     "IndexReport": "findling.domain.reports",
+    "Plan": "findling.domain.plans",
     "Resource": "findling.domain.resources",
     "SearchAnswer": "findling.domain.results",
     "SearchRequest": "findling.domain.queries",

@@ -128,7 +128,7 @@ def test_what_is_private_is_never_reranked_by_a_provider(tree: Path, tmp_path: P
         for place, (cid, stored) in enumerate(chunks.items())
     ]
     meaning = Meaning(reranker=reranker, may_read=may_send(settings))
-    reordered = reorder(ranked, "database connections", ["database"], Plan(), meaning)
+    reordered = reorder(ranked, "database connections", ["database"], Plan(), meaning, [])
     assert len(reordered) == 2
     assert "vault" not in sent(server)
     steps = {entry.stored.resource.path: [step.name for step in entry.steps] for entry in reordered}

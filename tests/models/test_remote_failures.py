@@ -208,7 +208,7 @@ def test_something_else_at_the_address(server: ProviderServer) -> None:
         embedder = remote_embedder("ollama:", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}")
         with pytest.raises(ProviderError, match="does not speak HTTP") as caught:
             embedder.embed(["a"], "query")
-    assert "remote.base_url" in caught.value.hint
+    assert "base_url" in caught.value.hint
     secure = remote_embedder("ollama:", base_url=f"https://127.0.0.1:{server.port}")
     with pytest.raises(ProviderError, match="TLS"):
         secure.embed(["a"], "query")
@@ -228,7 +228,7 @@ def test_a_redirect_is_refused_so_that_the_key_stays(server: ProviderServer, sta
     embedder = embedder_at(server)
     with pytest.raises(ProviderError, match=f"{status}, a redirect") as caught:
         embedder.embed(["a"])
-    assert "remote.base_url" in caught.value.hint
+    assert "base_url" in caught.value.hint
     assert len(server.received) == 1
 
 
@@ -361,7 +361,7 @@ def test_addresses(url: str, address: Address) -> None:
     ["ftp://example.org", "https://", "https:///v1", "http://h:port", "https://h/v1?key=1", "file:///etc", "ht tp://"],
 )
 def test_addresses_that_are_none(url: str) -> None:
-    with pytest.raises(InvalidValueError, match=r"remote\.base_url") as caught:
+    with pytest.raises(InvalidValueError, match=r"base_url") as caught:
         remote_chat("openai:", base_url=url)
     assert caught.value.hint
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="fi
 
 
 def open_engine(root: Path, home: Path, **values: object) -> findling.Engine:
-    settings = findling.Settings().override({"store.home": str(home), **values}, "test")
+    settings = findling.Settings().override({"store.home": str(home), "search.mode": "keyword", **values}, "test")
     return findling.open(root, settings=settings)
 
 

@@ -61,8 +61,9 @@ class Step:
 class Receipt:
     """Why a hit is where it is. Ranks count from 1 and are 0 in a leg that has not found it.
 
-    `keyword_score` is the raw BM25 score, `vector_score` the cosine and `speed` which vectors gave it; `fused_score`
-    is the sum of `parts`, `final_score` what became of it after all `steps`.
+    `keyword_score` is the raw BM25 score, `vector_score` the cosine and `speed` which vectors gave it. The sums of
+    `parts` rank the hits; `fused_score` is that sum on a scale on which the best hit is as good as its best evidence,
+    `final_score` what became of it after all `steps`.
     """
 
     keyword_rank: int = 0

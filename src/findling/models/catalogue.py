@@ -26,7 +26,7 @@ CATALOGUE: tuple[ModelCard, ...] = (
         size=133_000_000,
         licence="MIT",
         mirrors=("thenlper/gte-small",),
-        usual_cosines=(0.763, 0.033),
+        usual_cosines=(0.70, 0.024),
     ),
     ModelCard(
         "bge-small",

@@ -153,7 +153,9 @@ class HttpClient:
         if isinstance(error, ConnectionRefusedError):
             local = is_loopback(self.address.host)
             where = f"refuses connections at port {self.address.port}"
-            hint = f"Start the server ({self.service}) or set remote.base_url to its address." if local else _HINT_DOWN
+            hint = (
+                f"Start the server ({self.service}) or set its base_url to where it listens." if local else _HINT_DOWN
+            )
             raise _PassingError(self._message(where), hint=hint, tries=1 if local else 2) from error
         if isinstance(error, ConnectionError):
             raise _PassingError(self._message("closed the connection"), hint=_HINT_DOWN) from error
@@ -161,7 +163,7 @@ class HttpClient:
             raise self.failure("cannot be found: its name is not known here", hint=_HINT_DOWN) from error
         if isinstance(error, ssl.SSLCertVerificationError):
             what = f"has a certificate that cannot be trusted ({error.verify_message})"
-            raise self.failure(what, hint="Check remote.base_url and the certificates of this machine.") from error
+            raise self.failure(what, hint="Check base_url and the certificates of this machine.") from error
         if isinstance(error, ssl.SSLError):
             what = f"cannot be spoken to in TLS ({error.reason})"
             raise self.failure(what, hint=_HINT_ADDRESS) from error
@@ -172,7 +174,7 @@ class HttpClient:
         status = reply.status
         if 300 <= status < 400:
             what = f"answered {status}, a redirect; these are not followed, so that no key travels"
-            raise self.failure(what, hint="Set remote.base_url to the address that answers itself.")
+            raise self.failure(what, hint="Set base_url to the address that answers itself.")
         if status in (401, 403):
             # No word of the reply: some quote a part of the key.
             raise self.failure(f"answered {status}: the key is missing or not accepted", hint=self._key_hint)
@@ -230,8 +232,8 @@ def _tls() -> ssl.SSLContext:
 
 _HINT_DOWN = "Check the network and the provider's status, then try again."
 _HINT_SLOW = "Try again, or allow more time with remote.timeout_s."
-_HINT_ADDRESS = "Check remote.base_url: it may belong to something else."
-_HINT_MODEL = "Check the name of the model and remote.base_url; a local server must have loaded the model."
+_HINT_ADDRESS = "Check base_url: it may belong to something else."
+_HINT_MODEL = "Check the name of the model and base_url; a local server must have loaded the model."
 _HINT_REQUEST = "Check the name of the model and remote.dimensions."
 
 

@@ -124,7 +124,8 @@ def _in_path(path: Path) -> ModelFiles:
     model = _model_in(path, "")
     if model is None:
         raise ModelNotFoundError(f"{path} holds no model.onnx", hint="name a folder with model.onnx and tokenizer.json")
-    return _files(card_of_folder(path), model, path, f"path {path}")
+    card = card_of_folder(path)
+    return _files(card, model, path, f"path {path}", recorded_sha256(path).get(model.name) or card.sha256)
 
 
 def _in_package(card: ModelCard) -> ModelFiles | None:

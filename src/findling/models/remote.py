@@ -165,7 +165,7 @@ class _Remote:
         except wire.MalformedReplyError as error:
             raise self._client.failure(
                 f"gave a reply that cannot be used: it {error}",
-                hint=f"Try again; if it stays so, check remote.base_url and the model {self._model!r}.",
+                hint=f"Try again; if it stays so, check its base_url and the model {self._model!r}.",
             ) from error
         return [part for parts in sent for part in parts]
 

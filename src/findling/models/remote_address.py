@@ -45,17 +45,17 @@ def parse_address(url: str) -> Address:
         parts = urlsplit(url if mark else f"//{url}")
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise InvalidValueError("remote.base_url is not a plain web address", hint=_HINT) from None
+        raise InvalidValueError("base_url is not a plain web address", hint=_HINT) from None
     if parts.username is not None or parts.password is not None:
         raise InvalidValueError(
-            f"remote.base_url for {host} holds a user's name or password",
+            f"base_url for {host} holds a user's name or password",
             hint="Leave it out: the key belongs into the environment variable of the provider.",
         )
     if not mark:
         scheme = "http" if _is_private(host) else "https"
     scheme = scheme.lower()
     if scheme not in ("http", "https") or not host or not host.isascii() or parts.query or parts.fragment:
-        raise InvalidValueError("remote.base_url is not a plain web address", hint=_HINT)
+        raise InvalidValueError("base_url is not a plain web address", hint=_HINT)
     return Address(scheme, host, port or (443 if scheme == "https" else 80), parts.path.rstrip("/"))
 
 

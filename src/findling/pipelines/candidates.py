@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,6 +64,7 @@ def find_candidates(
         return _only_words(store, keyword, node, filters, plan, wanted)
     from findling.pipelines.fusing import ages_of, fuse
 
+    deadline = time.monotonic() + plan.budget_ms / 1000
     depth = _depth(wanted, plan.overfetch)
     # Quotes and exclusions are promises that only words can keep: meaning then reorders and adds nothing.
     plain = isinstance(node, Any)
@@ -82,7 +84,7 @@ def find_candidates(
     unread = [hit.cid for hit in fused[:_READ_AHEAD] if hit.vector is None or hit.vector.speed == "instant"]
     best = judges[0].space
     if unread and plan.budget_ms and best.leg.speed == "refined" and not best.embedder.host:
-        near = _standing_out(near | read_in_time(store, judges[0], unread, plan.budget_ms, meaning.may_read), words)
+        near = _standing_out(near | read_in_time(store, judges[0], unread, deadline, meaning.may_read), words)
         fused, weighing = fuse(query, words, near, found.ceiling, plan, ages)
     only_near = len(near.keys() - words.keys())
     return Found(

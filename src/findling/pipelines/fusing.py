@@ -30,7 +30,7 @@ def fuse(
     elif plan.alpha is not None:
         weighing = Weighing(plan.alpha, "as the plan says")
     else:
-        weighing = meaning_weight(query, words.values(), is_refined=_is_refined(near))
+        weighing = meaning_weight(query, words.values(), ceiling, is_refined=_is_refined(near))
     weights = {"keyword": 1 - weighing.alpha, "semantic": weighing.alpha}
     best_words = max(words.values(), default=0.0)
     keyword_hits = sorted(words.items(), key=lambda hit: (-hit[1], hit[0]))

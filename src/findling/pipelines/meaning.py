@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.ports import Embedder, Reranker, TruthStore, VectorHits, VectorLeg
-from findling.domain.resources import Resource, StoredChunk
+from findling.domain.resources import Resource
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
@@ -31,6 +31,9 @@ _PRIOR_ROWS = 60
 
 _READ_AT_ONCE = 4
 """Passages a model reads between two looks at the clock."""
+
+_FIRST_GUESS_S = 0.03
+"""Less than what one passage takes on most machines: with less time than that, none is read."""
 
 
 class Space(NamedTuple):
@@ -134,23 +137,26 @@ def find_by_meaning(
 
 
 def read_in_time(
-    store: TruthStore, judge: Judge, cids: Sequence[int], budget_ms: float, may_read: Callable[[Resource], bool]
+    store: TruthStore, judge: Judge, cids: Sequence[int], deadline: float, may_read: Callable[[Resource], bool]
 ) -> dict[int, MeaningHit]:
-    """Judge chunks that the model has not read yet, the first ones first, until the time is up.
+    """Judge chunks that the model has not read yet, the first ones first, as many as can be read by the deadline.
 
     What was read is kept, and what was not is wished for. Raises ModelError when the model cannot read.
     """
     from findling.domain.errors import DiskFullError, LockedError, ReadOnlyError
     from findling.pipelines.refining import embed_chunks, to_rows
 
-    deadline = time.monotonic() + budget_ms / 1000
     chunks = [stored for stored in store.chunks(cids).values() if may_read(stored.resource)]
     embedder = judge.space.embedder
     read: dict[bytes, bytes] = {}
-    for batch in _batched(chunks):
-        if time.monotonic() >= deadline:
-            break
+    done, each_s = 0, _FIRST_GUESS_S
+    while done < len(chunks) and (fits := int((deadline - time.monotonic()) / each_s)) > 0:
+        # One alone tells how long one takes; after that, as many as will fit.
+        batch = chunks[done : done + min(fits, _READ_AT_ONCE if done else 1)]
+        started = time.monotonic()
         read |= embed_chunks(embedder, batch)
+        each_s = (time.monotonic() - started) / len(batch)
+        done += len(batch)
     try:
         store.put_vectors(embedder.fingerprint, read, patience_s=0.05)
         unread = [stored.chunk.cid for stored in chunks if stored.chunk.digest not in read]
@@ -166,10 +172,6 @@ def read_in_time(
 
 def _is_latin(letter: str) -> bool:
     return letter <= "\u024f" or "\u1e00" <= letter <= "\u1eff"
-
-
-def _batched(chunks: Sequence[StoredChunk]) -> Iterator[Sequence[StoredChunk]]:
-    return (chunks[start : start + _READ_AT_ONCE] for start in range(0, len(chunks), _READ_AT_ONCE))
 
 
 def _usual(hits: VectorHits, space: Space) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from findling.domain.errors import ModelError
 from findling.domain.plans import Plan
 from findling.domain.results import Step
 from findling.pipelines.assembling import Ranked
@@ -25,16 +26,21 @@ _FEWEST = 3
 """Hits that are given wherever scores fall."""
 
 
-def reorder(ranked: Sequence[Ranked], query: str, asked: Sequence[str], plan: Plan, meaning: Meaning) -> list[Ranked]:
+def reorder(
+    ranked: Sequence[Ranked], query: str, asked: Sequence[str], plan: Plan, meaning: Meaning, notes: list[str]
+) -> list[Ranked]:
     """The ranking after boosts, reranking, collapse, diversity and the cut, as far as the plan has them.
 
-    Raises ModelError when the reranker fails.
+    A reranker that fails leaves the ranking as it was, and a note.
     """
     entries = list(ranked)
     if plan.boosts:
         entries = _boost(entries, asked)
     if meaning.reranker is not None:
-        entries = _rerank(entries, query, plan.rerank_depth, meaning)
+        try:
+            entries = _rerank(entries, query, plan.rerank_depth, meaning)
+        except ModelError as error:
+            notes.append(f"not reranked: {error.message}; {error.hint}")
     if plan.collapse:
         entries = _collapse(entries)
     if plan.diversity < 1:

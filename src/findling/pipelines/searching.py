@@ -47,7 +47,8 @@ def search(
     question = _Question(request, plan, node, asked, exclude)
     while True:
         try:
-            ranked, found = _ranking(store, leg, at_hand, question)
+            ranked, found, trouble = _ranking(store, leg, at_hand, question)
+            notes += trouble
             break
         except ModelError as error:
             # Whatever still works answers, and the answer says what did not.
@@ -129,13 +130,18 @@ def _at_hand(meaning: Callable[[], Meaning] | None, plan: Plan, unit: str, query
 
 def _without_models(meaning: Meaning, error: ModelError, notes: list[str]) -> Meaning:
     """What is left when a model has failed: instant vectors need none."""
-    if meaning.reranker is None and all(space.leg.speed == "instant" for space in meaning.spaces):
+    if all(space.leg.speed == "instant" for space in meaning.spaces):
         raise error
-    return meaning._replace(spaces=tuple(meaning.spare(notes)), reranker=None, coverage=0.0)
+    return meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
 
 
-def _ranking(store: TruthStore, leg: KeywordLeg, meaning: Meaning, question: _Question) -> tuple[list[Ranked], Found]:
-    """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
+def _ranking(
+    store: TruthStore, leg: KeywordLeg, meaning: Meaning, question: _Question
+) -> tuple[list[Ranked], Found, list[str]]:
+    """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not.
+
+    Also what the legs have found, and what went wrong on the way.
+    """
     request, plan, node, asked, exclude = question
     wanted = request.offset + request.limit
     shuffles = (meaning.reranker is not None) or plan != replace(
@@ -145,6 +151,7 @@ def _ranking(store: TruthStore, leg: KeywordLeg, meaning: Meaning, question: _Qu
     if request.offset:
         plan = replace(plan, budget_ms=0.0)  # reading on would change the ranking between one page and the next
     while True:
+        trouble: list[str] = []
         found = find_candidates(store, leg, meaning, request.query, node, request.filters, plan, limit)
         stored = store.chunks([candidate.cid for candidate in found.candidates[:limit]])
         ranked = []
@@ -161,11 +168,11 @@ def _ranking(store: TruthStore, leg: KeywordLeg, meaning: Meaning, question: _Qu
         if shuffles:
             from findling.pipelines.reordering import reorder
 
-            ranked = reorder(ranked, request.query, asked, plan, meaning)
+            ranked = reorder(ranked, request.query, asked, plan, meaning, trouble)
         ranked = [entry for entry in ranked if entry.score >= request.min_score]
         is_all = found.is_all and len(found.candidates) <= limit
         if len(ranked) >= wanted or is_all or plan.adaptive_k or _is_low(found, limit, request.min_score):
-            return ranked[:wanted], found
+            return ranked[:wanted], found, trouble
         limit *= 4
 
 

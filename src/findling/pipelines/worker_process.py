@@ -93,6 +93,8 @@ def write_frame(stream: IO[bytes], value: Any) -> None:
 
 def _serve(inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
     order: Order = pickle.loads(read_frame(inbox) or b"")
+    if order.job.embed:
+        _load_vectors()
     write_frame(outbox, READY)
     while (frame := read_frame(inbox)) is not None:
         batch: Batch = pickle.loads(frame)
@@ -105,6 +107,15 @@ def _serve(inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
         prepared = [prepare(job, task) for task in batch.tasks]
         faulthandler.cancel_dump_traceback_later()
         write_frame(outbox, prepared)
+
+
+def _load_vectors() -> None:
+    """Load numpy and the token vectors now: the time and memory they take are not those of a document."""
+    # There is a worker for every core already.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from findling.models.instant import instant_codes
+
+    instant_codes(["warm up"])
 
 
 def _limit_memory(extra: int) -> None:

@@ -42,16 +42,24 @@ _DEPTH = 10
 _WORD = re.compile(r"\w+(?:[._:/-]\w+)*")
 
 
-def meaning_weight(query: str, scores: Iterable[float], *, is_refined: bool) -> Weighing:
-    """The weight of meaning for a query whose words have found chunks with these scores."""
+def meaning_weight(query: str, scores: Iterable[float], most: float, *, is_refined: bool) -> Weighing:
+    """The weight of meaning for a query whose words have found chunks with these scores, of `most` that was possible.
+
+    Where the words stand in fewer than ten chunks, it counts how much of the query the best of them holds.
+    """
     rule = _REFINED if is_refined else _INSTANT
     best = nlargest(_DEPTH, scores)
-    fall = 1 - best[-1] / best[0] if len(best) == _DEPTH else 1.0 if best else 0.0
+    fall = 1 - best[-1] / best[0] if len(best) == _DEPTH else min(best[0] / most, 1.0) if best else 0.0
     words = _WORD.findall(query)
     names = sum(map(_is_name, words[1:])) / len(words) if words else 0.0
     alpha = rule.base + rule.flatness * (0.5 - fall) - rule.names * names
     alpha = min(max(alpha, rule.least), rule.most)
-    return Weighing(alpha, f"words fall by {fall:.0%} from hit 1 to {_DEPTH}, {names:.0%} of them are names")
+    told = (
+        f"scores fall by {fall:.0%} from hit 1 to {_DEPTH}"
+        if len(best) == _DEPTH
+        else f"{len(best)} hits hold {fall:.0%}"
+    )
+    return Weighing(alpha, f"by words, {told}; {names:.0%} of the query are names")
 
 
 def _is_name(word: str) -> bool:

@@ -173,8 +173,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("rerank.base_url", "text", "", "Address of the provider of rerank.model; empty: its own.", user_only=True),
     Setting("rerank.depth", "count", 50, "How many of the best hits are read again.", minimum=1),
-    Setting("chat.model", "text", "none", "PROVIDER:MODEL that answers in words, or none.", user_only=True),
-    Setting("chat.base_url", "text", "", "Address of the provider of chat.model; empty: its own.", user_only=True),
     Setting("store.home", "text", "", "Folder of the workspaces; empty: the user's data folder.", user_only=True),
     Setting("output.color", "text", "auto", "When to colour the output.", ("auto", "always", "never")),
     Setting(

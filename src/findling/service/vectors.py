@@ -65,6 +65,8 @@ class WorkspaceVectors:
             model, coverage = self._in_use(model)
             budget = self._settings["semantic.query_budget_ms"] and not model.host
             leg = self._or_note(notes, partial(self._level, model)) if coverage or budget else None
+            if not coverage and model.host:
+                notes.append(f"{model.name} has read nothing yet; findling refine has it read")
             spaces += [Space(leg, model, is_whole=coverage >= 1)] if leg is not None else []
         instant = instant_embedder() if self._settings["semantic.instant"] else None
         if coverage < 1:

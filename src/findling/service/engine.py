@@ -228,6 +228,11 @@ class Engine:
         self._must_be_indexed()
         return workspace_status(self._files, self._vectors, self.root)
 
+    def reading(self) -> dict[str, Any]:
+        """How far the model has come: `meaning` of the status alone, which costs less."""
+        self._must_be_indexed()
+        return self._vectors.account()
+
     def skipped(self) -> list[SkippedPath]:
         """What the latest run left out, and why."""
         self._must_be_indexed()

@@ -37,6 +37,8 @@ __all__ = ["WorkspaceVectors", "instant_embedder"]
 _CHOSEN_BY = "chosen by "
 """Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
 
+_GLANCE_S = 1.0
+
 _T = TypeVar("_T")
 
 
@@ -120,7 +122,8 @@ class WorkspaceVectors:
         if model is None:
             raise ModelNotFoundError("there is no model to read with", hint="findling models list")
         lock = WriteLock(self._files.folder / "refine.lock")
-        if not lock.acquire(0.0):
+        # Whoever asks for the status holds it for a moment.
+        if not lock.acquire(_GLANCE_S):
             raise LockedError("another process is having the passages read", hint="findling status")
         try:
             store = self._files.store

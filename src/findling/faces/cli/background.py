@@ -18,7 +18,7 @@ def refine_in_background(engine: Engine, settings: Settings) -> None:
     """Start a process that has the unread passages read, unless the settings say no or one is at it."""
     if settings["semantic.refine"] != "background":
         return
-    meaning = engine.status().meaning
+    meaning = engine.reading()
     waiting = meaning["of"] - meaning["read"]
     if not meaning["model"] or not waiting or meaning["refining"]:
         return

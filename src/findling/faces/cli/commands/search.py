@@ -89,6 +89,8 @@ def search(words: tuple[str, ...], **given: Any) -> int:
             printer.show(answer)
             refresh = False
         printer.finish()
+        if answer.meaning.get("coverage", 1) < 1 and not answer.meaning["sent_to"]:
+            refine_in_background(engine, settings)  # files that came since the last time
     return 0 if printer.found else 1
 
 
@@ -105,7 +107,6 @@ def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
         left_out = sum(report.skipped.values())
         more = f"; {left_out:,} left out, see findling status --skipped" if left_out else ""
         note(f"indexed {report.added:,} files in {report.seconds:.1f} s{more}")
-    refine_in_background(engine, settings)
     return True
 
 

@@ -127,7 +127,7 @@ def test_what_is_private_is_never_reranked_by_a_provider(tree: Path, tmp_path: P
         Ranked(stored, Candidate(cid, 0.9 - place / 10), 0.9 - place / 10)
         for place, (cid, stored) in enumerate(chunks.items())
     ]
-    meaning = Meaning(reranker=reranker, may_read=may_send(settings))
+    meaning = Meaning(reranker=reranker, may_send=may_send(settings))
     reordered = reorder(ranked, "database connections", ["database"], Plan(), meaning, [])
     assert len(reordered) == 2
     assert "vault" not in sent(server)

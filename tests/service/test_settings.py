@@ -208,7 +208,7 @@ def test_short_variables(place: Place) -> None:
 @pytest.mark.parametrize("name", [setting.name for setting in SETTINGS if setting.user_only])
 def test_a_project_may_not_set_what_is_the_users(place: Place, name: str) -> None:
     section, key = name.split(".")
-    value = "true" if get_setting(name).kind == "switch" else "'x'"
+    value = {"switch": "true", "patterns": "['x']"}.get(get_setting(name).kind, "'x'")
     place.project_file.write_text(f"[{section}]\n{key} = {value}\n")
     with pytest.raises(UntrustedSettingError) as caught:
         place.load()

@@ -231,6 +231,9 @@ class KeywordLeg(Leg, Protocol):
     def search(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
         """The best `limit` chunks among those that pass the filters."""
 
+    def scores(self, node: Node, cids: Sequence[int]) -> Mapping[int, float]:
+        """What a search would score some chunks with, however far down they are; those that match at all."""
+
 
 class VectorLeg(Leg, Protocol):
     """Finds chunks by their meaning, among those it has a vector of.
@@ -285,6 +288,10 @@ class Embedder(Protocol):
     @property
     def host(self) -> str:
         """The host that texts are sent to; empty when nothing leaves the machine."""
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it reads in this process, at a speed that can be foretold; not on any server."""
 
     @property
     def languages(self) -> str:

@@ -50,6 +50,11 @@ class InstantEmbedder:
         return ""
 
     @property
+    def in_process(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def languages(self) -> str:
         """English, as the model it was distilled from."""
         return "English"

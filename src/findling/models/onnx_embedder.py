@@ -38,6 +38,8 @@ class OnnxEmbedder:
     ) -> None:
         self._card = files.card
         self._windows = windows
+        self._models_home = models_home
+        self._usual: tuple[float, float] | None = None
         self._model = LocalModel(files, models_home, _OUTPUTS, threads=threads, exact=exact)
         self._fingerprint = _fingerprint(files, self._model.sha256, windows, exact)
 
@@ -62,14 +64,23 @@ class OnnxEmbedder:
         return ""
 
     @property
+    def in_process(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def languages(self) -> str:
         """The languages it reads, as its card says."""
         return self._card.languages
 
     @property
     def usual_cosines(self) -> tuple[float, float] | None:
-        """Mean and deviation of the cosines of unrelated texts, where its card knows them."""
-        return self._card.usual_cosines
+        """Mean and deviation of the cosines of unrelated texts: as its card says, or as a few of them show."""
+        if self._card.usual_cosines is None and self._usual is None:
+            from findling.models.usual import usual_cosines
+
+            self._usual = usual_cosines(self.fingerprint, self.embed, self._models_home / "usual-cosines.json")
+        return self._card.usual_cosines or self._usual
 
     def embed(self, texts: Sequence[str], kind: str = "passage") -> Vectors:
         """One vector of length 1 for each text, in order; `kind` is `passage` or `query`.

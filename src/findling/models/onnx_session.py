@@ -81,11 +81,16 @@ def open_session(model: Path, outputs: Sequence[str], pad_id: int, prepared: Pat
         options.add_session_config_entry("session.x64quantprecision", "1")
     # Batches differ in shape, so a plan of memory for one shape is of no use to the next.
     options.enable_mem_pattern = False
-    try:
-        source = _prepared(model, prepared)
-        session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's errors share no base class below Exception
-        raise ModelError(f"{model} cannot be opened: {error}", hint="findling models list") from error
+    for last_try in (False, True):
+        try:
+            source = _prepared(model, prepared)
+            session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+            break
+        except Exception as error:  # onnxruntime's errors share no base class below Exception
+            if last_try or prepared is None or not prepared.is_file():
+                raise ModelError(f"{model} cannot be opened: {error}", hint="findling models list") from error
+            # A power cut may have left half of it; the model itself is what counts.
+            prepared.unlink(missing_ok=True)
     return OnnxSession(session, outputs, pad_id)
 
 

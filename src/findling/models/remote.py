@@ -208,6 +208,11 @@ class RemoteEmbedder(_Remote):
         return self._dimensions
 
     @property
+    def in_process(self) -> bool:
+        """No: it reads on a server, be it one on this machine."""
+        return False
+
+    @property
     def languages(self) -> str:
         """Not known: any may be tried."""
         return ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.plans import Plan
 from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
-from findling.domain.queries import Any, Filters, Node
+from findling.domain.queries import All, Any, Filters, Node, Not
 from findling.pipelines.meaning import Meaning, MeaningHit, find_by_meaning, read_in_time
 from findling.text.query_language import positive_texts
 
@@ -66,36 +66,61 @@ def find_candidates(
 
     deadline = time.monotonic() + plan.budget_ms / 1000
     depth = _depth(wanted, plan.overfetch)
-    # Quotes and exclusions are promises that only words can keep: meaning then reorders and adds nothing.
-    plain = isinstance(node, Any)
-    with_words = plan.mode == "hybrid" or not plain
+    # A quote is a promise that only words can keep: meaning then reorders and adds nothing.
+    wanted_words, excluded = _asked(node)
+    with_words = plan.mode == "hybrid" or wanted_words is None
     found, feedback = _by_words(store, keyword, node, filters, plan, depth if with_words else 1)
     words = dict(found.hits) if with_words else {}
     near, judges = find_by_meaning(
         meaning.spaces,
-        query if plain else " ".join(positive_texts(node)),
-        depth if plain else 0,
+        query if isinstance(node, Any) else " ".join(positive_texts(node)),
+        0 if wanted_words is None else depth,
         allowed=None if filters == Filters() else frozenset(store.matching(filters)),
         also=list(words),
     )
+    nearest = sorted(near, key=lambda cid: -near[cid].strength)[:_READ_AHEAD]
     near = _standing_out(near, words)
+    only_near = [cid for cid in near if cid not in words]
+    if excluded:
+        barred = keyword.scores(excluded, only_near)
+        near = {cid: hit for cid, hit in near.items() if cid not in barred}
+    if with_words and wanted_words:
+        # Asked for by name, so that a score does not depend on how deep the leg was asked.
+        words |= keyword.scores(wanted_words, [cid for cid in only_near if cid in near])
     ages = ages_of(store, words.keys() | near.keys()) if plan.fusion == "recency" else {}
     fused, weighing = fuse(query, words, near, found.ceiling, plan, ages)
-    unread = [hit.cid for hit in fused[:_READ_AHEAD] if hit.vector is None or hit.vector.speed == "instant"]
-    best = judges[0].space
-    if unread and plan.budget_ms and best.leg.speed == "refined" and not best.embedder.host:
-        near = _standing_out(near | read_in_time(store, judges[0], unread, deadline, meaning.may_read), words)
+    if plan.budget_ms and meaning.reads_on:
+        # Also what was not near enough: the model may see more in it.
+        ahead = list(dict.fromkeys([*[hit.cid for hit in fused[:_READ_AHEAD]], *nearest]))[:_READ_AHEAD]
+        unread = [cid for cid in ahead if cid not in near or near[cid].speed == "instant"]
+        read = read_in_time(store, judges[0], unread, deadline)
+        if excluded and read:
+            barred = keyword.scores(excluded, list(read))
+            read = {cid: hit for cid, hit in read.items() if cid in words or cid not in barred}
+        near = _standing_out(near | read, words)
         fused, weighing = fuse(query, words, near, found.ceiling, plan, ages)
-    only_near = len(near.keys() - words.keys())
+    unworded = len(near.keys() - words.keys())
     return Found(
         fused,
         found,
-        total=only_near + (found.total if with_words else 0),
-        is_all=len(words) < depth and only_near < depth,
+        total=unworded + (found.total if with_words else 0),
+        is_all=len(found.hits) < depth and len(only_near) < depth,
         strategy=plan.mode,
         weighing=weighing,
         feedback=feedback,
     )
+
+
+def _asked(node: Node) -> tuple[Node | None, Node | None]:
+    """The plain words of a query, `None` when it asks for more than words, and what it excludes."""
+    if isinstance(node, Any):
+        return node, None
+    parts = node.nodes if isinstance(node, All) else ()
+    words = [part for part in parts if isinstance(part, Any)]
+    excluded = [part.node for part in parts if isinstance(part, Not)]
+    if len(words) != 1 or len(words) + len(excluded) != len(parts):
+        return None, None
+    return words[0], Any(tuple(excluded))
 
 
 def relative(score: float, ceiling: float) -> float:

@@ -23,7 +23,7 @@ _FOREIGN = 5.0
 meaning alone. MiniLM: 0.30. The nearest of thousands of foreign passages reaches .22, in one of twenty cases .32; the
 nearest passage of a collection on the subject .53 to .70, in one of twenty cases less than .38 to .58."""
 
-_STANDING_OUT = 3.0
+_STANDING_OUT = 2.0
 """The same above what this query has with all chunks, for models whose usual cosines are not known."""
 
 _PRIOR_ROWS = 60
@@ -50,14 +50,16 @@ class Space(NamedTuple):
 class Meaning(NamedTuple):
     """What a search by meaning has at hand.
 
-    `spaces` come best first; `coverage` is the share of chunks that the model has read; `may_read` tells which
-    resources the model may read; `instant` finds the nearest line of a hit; `spare` gives the spaces that
-    are left when a model fails, and notes what is wrong with them; `degraded` says what is missing and why.
+    `spaces` come best first. `coverage` is the share of chunks that the model has read, and `reads_on` whether it may
+    read more of them during a search. `may_send` tells which resources a reranker elsewhere may be sent. `instant`
+    finds the nearest line of a hit. `spare` gives the spaces that are left when a model fails, and notes what is wrong
+    with them; `degraded` says what is missing and why.
     """
 
     spaces: tuple[Space, ...] = ()
     coverage: float = 0.0
-    may_read: Callable[[Resource], bool] = lambda resource: True
+    reads_on: bool = False
+    may_send: Callable[[Resource], bool] = lambda resource: True
     reranker: Reranker | None = None
     instant: Embedder | None = None
     spare: Callable[[list[str]], list[Space]] = lambda notes: []
@@ -136,9 +138,7 @@ def find_by_meaning(
     return found, judges
 
 
-def read_in_time(
-    store: TruthStore, judge: Judge, cids: Sequence[int], deadline: float, may_read: Callable[[Resource], bool]
-) -> dict[int, MeaningHit]:
+def read_in_time(store: TruthStore, judge: Judge, cids: Sequence[int], deadline: float) -> dict[int, MeaningHit]:
     """Judge chunks that the model has not read yet, the first ones first, as many as can be read by the deadline.
 
     What was read is kept, and what was not is wished for. Raises ModelError when the model cannot read.
@@ -146,7 +146,7 @@ def read_in_time(
     from findling.domain.errors import DiskFullError, LockedError, ReadOnlyError
     from findling.pipelines.refining import embed_chunks, to_rows
 
-    chunks = [stored for stored in store.chunks(cids).values() if may_read(stored.resource)]
+    chunks = list(store.chunks(cids).values())
     embedder = judge.space.embedder
     read: dict[bytes, bytes] = {}
     done, each_s = 0, _FIRST_GUESS_S

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RefineProgress", "RefineReport", "embed_chunks", "refine", "to_rows"]
 
-_BATCH = 64
-"""Passages read and kept at a time: some seconds of a model, which is what a run that is killed may lose."""
+_BATCH = 16
+"""Passages read and kept at a time: a second of a model, which is what a run that is killed may lose."""
 
 
 class RefineProgress(NamedTuple):

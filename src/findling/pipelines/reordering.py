@@ -85,7 +85,7 @@ def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning)
     reranker = meaning.reranker
     assert reranker is not None
     first, rest = entries[:depth], list(entries[depth:])
-    readable = [entry for entry in first if not reranker.host or meaning.may_read(entry.stored.resource)]
+    readable = [entry for entry in first if not reranker.host or meaning.may_send(entry.stored.resource)]
     texts = [passage(entry.stored.resource, entry.stored.chunk.heading, entry.stored.text) for entry in readable]
     verdicts = dict(
         zip([e.stored.chunk.cid for e in readable], reranker.rerank(query, texts) if texts else [], strict=True)

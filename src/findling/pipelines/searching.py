@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
-from findling.domain.errors import InvalidValueError, ModelError
+from findling.domain.errors import FindlingError, InvalidValueError, MissingExtraError, ModelError
 from findling.domain.plans import FUSIONS, MODES, Plan
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.queries import Filters, Node, SearchRequest
@@ -50,7 +50,7 @@ def search(
             ranked, found, trouble = _ranking(store, leg, at_hand, question)
             notes += trouble
             break
-        except ModelError as error:
+        except (MissingExtraError, ModelError) as error:
             # Whatever still works answers, and the answer says what did not.
             notes.append(f"{error.message}; {error.hint}" if error.hint else error.message)
             at_hand = _without_models(at_hand, error, notes)
@@ -73,7 +73,7 @@ def search(
         degraded=tuple(notes),
         unknown_terms=tuple(term for term in asked if is_owner and not found.keyword.forms.get(term)),
         timings_ms=clock.laps,
-        meaning=_account(at_hand, page) if found.strategy != "keyword" else {},
+        meaning=_account(at_hand, page) if at_hand.spaces or at_hand.reranker else {},
         plan=_plan(request, plan, node, found, leg.unit) if request.explain else {},
     )
 
@@ -96,6 +96,13 @@ def _check(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
     for name, value, choices in (("mode", plan.mode, MODES), ("fusion", plan.fusion, FUSIONS)):
         if value not in choices:
             raise InvalidValueError(f"{name} {value!r} is unknown", hint=f"one of {', '.join(choices)}")
+    for name, number, least, most in (
+        ("diversity", plan.diversity, 0.0, 1.0),
+        ("overfetch", plan.overfetch, 1.0, 1000.0),
+        ("rrf_k", plan.rrf_k, 0.0, 1e6),
+    ):
+        if not least <= number <= most:
+            raise InvalidValueError(f"{name} {number} is not between {least:g} and {most:g}")
     if plan.alpha is not None and not 0 <= plan.alpha <= 1:
         raise InvalidValueError(
             f"alpha {plan.alpha} is not between 0 and 1", hint="0 counts words only, 1 meaning only"
@@ -128,7 +135,7 @@ def _at_hand(meaning: Callable[[], Meaning] | None, plan: Plan, unit: str, query
     return at_hand._replace(spaces=able, degraded=notes)
 
 
-def _without_models(meaning: Meaning, error: ModelError, notes: list[str]) -> Meaning:
+def _without_models(meaning: Meaning, error: FindlingError, notes: list[str]) -> Meaning:
     """What is left when a model has failed: instant vectors need none."""
     if all(space.leg.speed == "instant" for space in meaning.spaces):
         raise error
@@ -191,12 +198,11 @@ def _may_see(chunk: StoredChunk, filters: Filters) -> bool:
 def _account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
     """Which vectors served an answer."""
     speeds = {entry.candidate.vector.speed for entry in page if entry.candidate.vector is not None}
+    speeds = speeds or {space.leg.speed for space in meaning.spaces[:1]}
     models = [space.embedder for space in meaning.spaces if space.leg.speed == "refined"]
     hosts = {model.host for model in (*models, meaning.reranker) if model is not None and model.host}
     return {
-        "speed": "mixed"
-        if len(speeds) > 1
-        else next(iter(speeds), meaning.spaces[0].leg.speed if meaning.spaces else ""),
+        "speed": "mixed" if len(speeds) > 1 else "".join(speeds),
         "model": models[0].name if models else "",
         "coverage": round(meaning.coverage, 4),
         "reranker": meaning.reranker.name if meaning.reranker else "",

@@ -22,7 +22,7 @@ class Weighing(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """alpha = base + flatness × (0.5 − fall) − names × share of names, within bounds.
+    """alpha = base + flatness × (0.5 − fall) − names × share of names, within bounds, then less for identifiers.
 
     Fitted on seven development sets (docs/benchmarks.md): the refined rule has a mean NDCG@10 of .682, the best fixed
     weight .677. Fitted on six and tried on the seventh, it does as well as a fixed weight, not better.
@@ -38,7 +38,11 @@ class _Rule(NamedTuple):
 _REFINED = _Rule(0.70, 0.6, 0.6, 0.5, 0.95)
 _INSTANT = _Rule(0.35, 0.8, 0.4, 0.3, 0.7)
 
+_IDENTIFIERS = 0.8
+"""What meaning loses where the query is an identifier."""
+
 _DEPTH = 10
+_IDENTIFIER = re.compile(r"[_./:]|[a-z]{2}[A-Z][a-z]")
 _WORD = re.compile(r"\w+(?:[._:/-]\w+)*")
 
 
@@ -51,16 +55,22 @@ def meaning_weight(query: str, scores: Iterable[float], most: float, *, is_refin
     best = nlargest(_DEPTH, scores)
     fall = 1 - best[-1] / best[0] if len(best) == _DEPTH else min(best[0] / most, 1.0) if best else 0.0
     words = _WORD.findall(query)
+    identifiers = sum(map(_is_identifier, words)) / len(words) if words else 0.0
     names = sum(map(_is_name, words[1:])) / len(words) if words else 0.0
     alpha = rule.base + rule.flatness * (0.5 - fall) - rule.names * names
-    alpha = min(max(alpha, rule.least), rule.most)
+    alpha = min(max(alpha, rule.least), rule.most) * (1 - _IDENTIFIERS * identifiers)
     told = (
         f"scores fall by {fall:.0%} from hit 1 to {_DEPTH}"
         if len(best) == _DEPTH
         else f"{len(best)} hits hold {fall:.0%}"
     )
-    return Weighing(alpha, f"by words, {told}; {names:.0%} of the query are names")
+    return Weighing(alpha, f"by words, {told}; {names + identifiers:.0%} of the query are names")
 
 
 def _is_name(word: str) -> bool:
     return word[0].isupper()
+
+
+def _is_identifier(word: str) -> bool:
+    """`get_user`, `getUser`, `os.path`: what is written so is meant to the letter."""
+    return _IDENTIFIER.search(word) is not None

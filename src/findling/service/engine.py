@@ -167,6 +167,7 @@ class Engine:
             legs.commit()
             # The next search must not take the absence of these files for the state of the disk.
             self._files.store.set_folders(_UNSURE)
+            self._files.store.drop_vectors()
             return len(changes)
 
     def forget_everything(self) -> None:
@@ -186,6 +187,11 @@ class Engine:
         """
         self._must_be_indexed()
         return self._vectors.refine(cpu_share=cpu_share, on_progress=on_progress, should_stop=should_stop)
+
+    def stop_refining(self) -> bool:
+        """End the process that has passages read in the background; tells whether there was one."""
+        self._must_be_indexed()
+        return self._vectors.stop()
 
     # Searching
 
@@ -216,7 +222,10 @@ class Engine:
             answer = self._answer(request, notes)
         except CorruptError as damage:
             # Damage inside a file of the leg shows only when a query comes upon it.
-            answer = self._answer(request, [*notes, self._files.mend_leg(damage)])
+            notes.append(self._files.mend_leg(damage))
+            with self._files.writing():
+                self._vectors.rebuild()
+            answer = self._answer(request, notes)
         return replace(answer, timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
 
     # Looking after it

@@ -63,9 +63,13 @@ class OpenedWorkspace:
             self._store = SqliteStore.open(path, readonly=readonly)
         return self._store
 
+    def is_replaced(self) -> bool:
+        """Whether another process has deleted the store, or made it anew, since it was opened."""
+        return self._store is not None and self._store_file != _identity(self.folder / STORE_FILE)
+
     def let_go_if_replaced(self) -> None:
         """Close files that another process has deleted or made anew; to be called between two uses of them."""
-        if self._store is not None and self._store_file != _identity(self.folder / STORE_FILE):
+        if self.is_replaced():
             self.close()
 
     @property

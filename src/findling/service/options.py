@@ -75,6 +75,8 @@ def scoring(settings: Settings) -> Scoring:
 def search_plan(settings: Settings) -> Plan:
     """How a search is carried out unless the request says otherwise."""
     alpha = settings["search.alpha"]
+    if -1 < alpha < 0:
+        raise InvalidValueError(f"search.alpha is {alpha:g}", hint="0 to 1, or -1 to have it decided for each query")
     return Plan(
         mode=settings["search.mode"],
         fusion=settings["search.fusion"],

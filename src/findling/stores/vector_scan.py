@@ -13,6 +13,7 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from findling.domain.errors import CorruptError
 from findling.stores.vector_files import Columns
 
 __all__ = ["Candidates", "Query", "allowed_rows", "cosines", "look_at", "quantise", "rescore", "scan", "spread"]
@@ -101,10 +102,13 @@ def rescore(columns: Columns, query: Query, rows: NDArray[np.int64], limit: int)
 
 
 def cosines(columns: Columns, query: Query, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Cosines in full, one a row."""
+    """Cosines in full, one a row. Raises CorruptError when the rows hold no numbers."""
     # Not a matrix product, in which equal rows differ in the last digits by their place.
     products = np.take(columns.full, rows, axis=0).astype(np.float32) * query.vector
-    return np.asarray(products.sum(axis=1), np.float32)
+    sums = np.asarray(products.sum(axis=1), np.float32)
+    if not np.isfinite(sums).all():
+        raise CorruptError("a vector leg holds values that are no numbers", hint="findling repair")
+    return sums
 
 
 def allowed_rows(columns: Columns, allowed: Collection[int]) -> NDArray[np.bool_]:

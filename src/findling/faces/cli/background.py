@@ -27,6 +27,9 @@ def refine_in_background(engine: Engine, settings: Settings) -> None:
     command = [sys.executable, "-m", "findling", "refine", str(engine.subject), "--gently"]
     if settings["workspace.name"]:
         command += ["--workspace", settings["workspace.name"]]
+    for name in settings:
+        if settings.origin(name) == "flag --set":
+            command += ["--set", f"{name}={settings[name]}"]
     # A session of its own: it must outlive the terminal it was started from.
     process = subprocess.Popen(
         command,

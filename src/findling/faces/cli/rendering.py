@@ -157,7 +157,8 @@ def _receipt(hit: Hit) -> Iterator[str]:
     near += f" ({receipt.speed})" if near else ""
     yield f"why: {'; '.join(filter(None, (words, near)))}; score {hit.score:.4g}"
     if len(receipt.parts) > 1:
-        yield "     " + " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in receipt.parts)
+        sums = " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in receipt.parts)
+        yield f"     ranked by {sums} = {sum(part.value for part in receipt.parts):.3f}"
     for step in receipt.steps:
         yield f"     {step.name} ×{step.factor:.2f}: {step.reason}"
     for match in receipt.matches:

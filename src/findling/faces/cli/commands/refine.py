@@ -19,7 +19,7 @@ from findling.faces.cli.options import (
     workspace_option,
 )
 from findling.faces.cli.progress import refine_bar
-from findling.faces.cli.terminal import write
+from findling.faces.cli.terminal import note, write
 
 __all__ = ["refine"]
 
@@ -28,11 +28,18 @@ __all__ = ["refine"]
 @path_argument
 @click.option("--seconds", type=click.FloatRange(min=0), metavar="S", help="Stop after so many seconds.")
 @click.option("--gently", is_flag=True, help="At low priority, and with the share of time that the settings allow.")
+@click.option("--stop", is_flag=True, help="End the process that reads in the background instead.")
 @json_option
 @changes_option
 @workspace_option
 def refine(
-    path: str, seconds: float | None, gently: bool, as_json: bool, changes: tuple[str, ...], workspace: str | None
+    path: str,
+    seconds: float | None,
+    gently: bool,
+    stop: bool,
+    as_json: bool,
+    changes: tuple[str, ...],
+    workspace: str | None,
 ) -> int:
     """Have the model read the passages of PATH that it has not read yet.
 
@@ -40,6 +47,11 @@ def refine(
     was. `findling index` and a first search start it in the background.
     """
     settings = apply_changes(resolve(path, workspace=workspace), changes)
+    if stop:
+        with opened(path, settings) as engine:
+            stopped = engine.stop_refining()
+        note("reading has been stopped; it goes on with the next search" if stopped else "nothing is reading here")
+        return 0 if stopped else 1
     deadline = None if seconds is None else time.monotonic() + seconds
     if gently:
         with suppress(AttributeError, OSError):  # no such thing on Windows
@@ -61,6 +73,6 @@ def refine(
         write(dump(report_document(report._asdict()), indent=2))
         return 0
     parts = {"read": report.read, "taken from other workspaces": report.borrowed, "kept private": report.withheld}
-    told = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count) or "nothing to read"
+    told = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count) or "nothing read"
     write(f"{told} in {report.seconds:.1f} s; {report.covered:,} of {report.chunks:,} passages have been read\n")
     return 0

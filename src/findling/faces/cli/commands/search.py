@@ -167,13 +167,21 @@ def _tell(answer: SearchAnswer) -> None:
         # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
         strict = any(mark in answer.understood_as for mark in ('"', "-"))
         understood = f"understood as {_shortened(answer.understood_as)}" if strict else ""
-        reasons = "".join(f"; {reason}" for reason in (understood, unknown) if reason)
+        reasons = "".join(f"; {reason}" for reason in (understood, unknown, _unread(answer)) if reason)
         note(f'no match for "{_shortened(answer.query)}"{reasons}', _meant_command(answer.query))
     elif unknown:
         note(unknown)
     if answer.hits and sys.stdout.isatty():
         more = f" of {answer.total:,}" if answer.total > len(answer.hits) else ""
-        note(f"{len(answer.hits):,}{more} hits in {sum(answer.timings_ms.values()):.0f} ms")
+        facts = (f"{len(answer.hits):,}{more} hits in {sum(answer.timings_ms.values()):.0f} ms", _unread(answer))
+        note("; ".join(filter(None, facts)))
+
+
+def _unread(answer: SearchAnswer) -> str:
+    """How much the model has read, as long as that is not everything."""
+    meaning = answer.meaning
+    is_partial = meaning and meaning["model"] and meaning["coverage"] < 1
+    return f"{meaning['model']} has read {meaning['coverage']:.0%} of the passages so far" if is_partial else ""
 
 
 def _shortened(text: str) -> str:

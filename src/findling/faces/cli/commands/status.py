@@ -70,6 +70,8 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
         now = ", reading now" if meaning["refining"] else ""
         host = f", at {meaning['sent_to']}" if meaning["sent_to"] else ""
         parts.append(f"{meaning['model']} has read {meaning['read']:,} of {meaning['of']:,} ({share:.0%}{now}{host})")
+        if share < 1 and not meaning["refining"]:
+            parts.append("findling refine reads the rest")
     if meaning["reranker"] != "none":
         parts.append(f"reranked by {meaning['reranker']}")
     return "; ".join([*parts, *meaning["problems"]]) or "words only"

@@ -42,7 +42,10 @@ def choose_embedder(settings: Settings) -> Embedder | None:
         return None
     from findling.models.onnx_embedder import OnnxEmbedder
 
-    return OnnxEmbedder(files, models_home(settings), threads=settings["semantic.threads"])
+    # MiniLM on SciFact, a development set: NDCG@10 .736 exactly, .731 with 8-bit numbers.
+    return OnnxEmbedder(
+        files, models_home(settings), threads=settings["semantic.threads"], exact=not settings["semantic.fast"]
+    )
 
 
 def choose_reranker(settings: Settings) -> Reranker | None:

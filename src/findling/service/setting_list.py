@@ -143,6 +143,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "semantic.base_url", "text", "", "Address of the provider of semantic.model; empty: its own.", user_only=True
     ),
+    Setting(
+        "semantic.fast",
+        "switch",
+        False,
+        "Have a model with 8-bit weights calculate with them: 2.5 times as fast, a little less exact.",
+    ),
     Setting("semantic.threads", "count", 0, "Threads of a local model; 0: one for each processor core.", maximum=256),
     Setting(
         "semantic.refine",

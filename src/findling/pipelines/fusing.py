@@ -14,6 +14,12 @@ from findling.ranking.weighting import Weighing, meaning_weight
 
 __all__ = ["ages_of", "fuse"]
 
+_STEEPNESS = 1.3
+_BEST_BY_WORDS, _BEYOND = 100, 0.01
+"""How fast words lose their say down the ranking, and the place from which they hardly have any. NDCG@10 of the hybrid
+on the development sets SciFact, anthropic-codebase, cosqa, lihua-world, cranfield: .735 .740 .595 .829 .432; with plain
+shares .733 .739 .605 .826 .431."""
+
 
 def fuse(
     query: str,
@@ -41,7 +47,7 @@ def fuse(
     elif plan.fusion == "rrf_weighted":
         fused = rrf_weighted(legs, weights, k=plan.rrf_k)
     else:
-        scaled = {**legs, "keyword": [(cid, score / best_words) for cid, score in keyword_hits]}
+        scaled = {**legs, "keyword": _shares(keyword_hits)}
         raw = {"keyword": words, "semantic": {cid: hit.cosine for cid, hit in near.items()}}
         if plan.fusion == "recency":
             fused = with_recency(nearest, scaled["keyword"], ages, raw=raw)
@@ -59,6 +65,15 @@ def ages_of(store: TruthStore, cids: Iterable[int]) -> dict[int, float]:
         for cid, stored in store.chunks(list(cids)).items()
         if stored.resource.updated_at is not None
     }
+
+
+def _shares(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Scores of words between 0 and 1, the best first."""
+    best = hits[0][1] if hits else 1.0
+    return [
+        (cid, (score / best) ** _STEEPNESS * (1.0 if rank < _BEST_BY_WORDS else _BEYOND))
+        for rank, (cid, score) in enumerate(hits)
+    ]
 
 
 def _candidates(

@@ -42,7 +42,7 @@ _IDENTIFIERS = 0.8
 """What meaning loses where the query is an identifier."""
 
 _DEPTH = 10
-_IDENTIFIER = re.compile(r"[_./:]|[a-z]{2}[A-Z][a-z]")
+_IDENTIFIER = re.compile(r"_|[a-z]{2}\.[a-z]{2}|[a-z]{2}[A-Z][a-z]")
 _WORD = re.compile(r"\w+(?:[._:/-]\w+)*")
 
 

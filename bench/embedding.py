@@ -104,8 +104,8 @@ def sample(texts: list[str], size: int) -> list[str]:
 
 def fastembed(files: ModelFiles, folder: Path, threads: int, batch: int) -> Embed:
     """The peer, with the same model file and a tokenizer made from the same vocabulary."""
-    from fastembed import TextEmbedding
-    from fastembed.common.model_description import ModelSource, PoolingType
+    from fastembed import TextEmbedding  # type: ignore[import-not-found, unused-ignore]
+    from fastembed.common.model_description import ModelSource, PoolingType  # type: ignore[import-not-found, unused-ignore]
 
     write_model_folder(files, folder)
     TextEmbedding.add_custom_model(

@@ -14,7 +14,7 @@ from operator import attrgetter, index, itemgetter
 from typing import NamedTuple, TypeAlias
 
 from findling.ranking.checking import LARGEST, finite, positive, unit
-from findling.ranking.normalising import decayed
+from findling.ranking.decay import decayed
 
 __all__ = ["RECENCY_WEIGHTS", "Fused", "Part", "rrf", "rrf_weighted", "weighted", "with_recency"]
 

@@ -57,8 +57,8 @@ def main() -> None:
         home = Path(folder)
         files = locate("minilm", home)
         sides: dict[str, Embed] = {
-            "findling": OnnxEmbedder(files, home, threads=asked.threads, windows=1).embed,
-            "findling, exact": OnnxEmbedder(files, home, threads=asked.threads, windows=1, exact=True).embed,
+            "findling": OnnxEmbedder(files, home, threads=asked.threads, windows=1, exact=True).embed,
+            "findling, fast": OnnxEmbedder(files, home, threads=asked.threads, windows=1).embed,
             "fastembed": fastembed(files, home / "peer", asked.threads, asked.peer_batch),
         }
         report(texts, sides, asked.rounds)

@@ -19,6 +19,7 @@ __all__ = [
     "Change",
     "Chat",
     "Embedder",
+    "GlossaryTerm",
     "IndexProgress",
     "KeywordHits",
     "KeywordLeg",
@@ -72,6 +73,23 @@ class VectorRow(NamedTuple):
     cid: int
     number: int
     vector: bytes
+
+
+class GlossaryTerm(NamedTuple):
+    """One surface of a group of words that mean the same; `group` is the canonical surface of its group.
+
+    `key` is the surface as `glossary_key` normalises it; group and key together are unique. `status` is `canonical`,
+    `alias`, `pending` (suggested, not used yet), `rejected` (never to be suggested again) or `protected` (to be taken
+    literally; it belongs to no group). `source` says who or what brought it, `snippet` where it was seen.
+    """
+
+    group: str
+    key: str
+    surface: str
+    status: str
+    source: str = ""
+    snippet: str = ""
+    decided_at: float | None = None
 
 
 class TruthStore(Protocol):
@@ -140,6 +158,18 @@ class TruthStore(Protocol):
     def matching(self, filters: Filters) -> Iterable[int]:
         """The numbers of all resources that pass the filters, with the meaning the keyword leg gives to each."""
 
+    def successors(self, rids: Iterable[str]) -> dict[str, str]:
+        """Those of the resources that another one names in its field `supersedes`, each with that other one."""
+
+    def superseded(self) -> list[str]:
+        """Every id that some resource names in its field `supersedes`."""
+
+    def glossary(self) -> list[GlossaryTerm]:
+        """All terms of the glossary, ordered by group and key."""
+
+    def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
+        """Drop terms by group and key, then put terms in, in one transaction; makes no change."""
+
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by the digest of the chunks they were made from; makes no change. What is there stays.
 
@@ -186,7 +216,8 @@ class TruthStore(Protocol):
 class KeywordHits(NamedTuple):
     """Chunk ids with raw BM25 scores, best first; `total` matches in all; `ceiling` is the most any chunk could score.
 
-    `forms` names, for every query term, the forms of it that the index holds; a term without forms is unknown.
+    `forms` names, for every query term, the forms of it that the index holds; a term without forms is unknown. A
+    `Prefix` is the term `text*`, a `Fuzzy` the term `text~`.
     """
 
     hits: list[tuple[int, float]]
@@ -228,10 +259,21 @@ class KeywordLeg(Leg, Protocol):
     def frequencies(self, terms: Iterable[str]) -> Mapping[str, int]:
         """In how many of them each term stands; about, where some were changed lately."""
 
-    def search(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
-        """The best `limit` chunks among those that pass the filters."""
+    def vocabulary(self, prefix: str = "") -> Iterable[tuple[str, int]]:
+        """The words it holds that begin so, each with the number of chunks it stands in, in no order."""
 
-    def scores(self, node: Node, cids: Sequence[int]) -> Mapping[int, float]:
+    def search(
+        self, node: Node, filters: Filters, limit: int, *, weights: Mapping[str, float] | None = None
+    ) -> KeywordHits:
+        """The best `limit` chunks among those that pass the filters; `weights` are those of text fields.
+
+        A node that asks for no text (see `asks_for_text`) has nothing to rank by: the latest chunks come first, all
+        with the score 0.
+        """
+
+    def scores(
+        self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
+    ) -> Mapping[int, float]:
         """What a search would score some chunks with, however far down they are; those that match at all."""
 
 

@@ -3,44 +3,132 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from findling.domain.plans import Plan
 
-__all__ = ["All", "Any", "Filters", "Node", "Not", "Phrase", "SearchRequest", "Word"]
+__all__ = [
+    "All",
+    "Any",
+    "Field",
+    "Filters",
+    "Fuzzy",
+    "Near",
+    "Node",
+    "Not",
+    "Phrase",
+    "Prefix",
+    "Range",
+    "Same",
+    "SearchRequest",
+    "Term",
+    "Word",
+]
 
 
-class Word(NamedTuple):
-    """A word to rank by, as the user typed it."""
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word to rank by, as the user typed it: any of its terms (`node.js`: node, js) in any inflected form will do."""
 
     text: str
 
 
-class Phrase(NamedTuple):
-    """Words that must stand next to each other, in this order."""
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word that is meant: in any inflected form, a compound such as `node.js` or `getUser` with its parts in a row.
+
+    `field` limits it to one text field: `title`, `heading`, `path`, `tags`, `body`; empty is any of them.
+    """
 
     text: str
+    field: str = ""
 
 
-class Not(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that must stand next to each other, in this order, as they are written. Of one word: that form only."""
+
+    text: str
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The beginning of a word."""
+
+    text: str
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fuzzy:
+    """A word or one spelled nearly so: at most `distance` letters added, left out, changed or swapped."""
+
+    text: str
+    distance: int = 1
+    field: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Two words, in any inflected form, with at most `distance` words between them, in either order, in the body."""
+
+    first: str
+    second: str
+    distance: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A resource for which the property `name` has any of the values; no text is looked at.
+
+    `path`, `ext`, `lang`, `type`, `tag`, `system`, `author` or `rid`; `is` stands for what only the store can tell.
+    """
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A resource that changed at or after one moment and before another; seconds since the epoch."""
+
+    after: float | None = None
+    before: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
     """What must not match."""
 
     node: Node
 
 
-class Any(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Any:
     """At least one of the nodes; the more of them match, the better the rank."""
 
     nodes: tuple[Node, ...]
 
 
-class All(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Same:
+    """Ways to say the same thing: at least one of the nodes, and the best one counts. The first is what was typed.
+
+    `group` names the entry of the glossary that they come from, if they do.
+    """
+
+    nodes: tuple[Node, ...]
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class All:
     """Every one of the nodes."""
 
     nodes: tuple[Node, ...]
 
 
-Node = Word | Phrase | Not | Any | All
+Node = Word | Term | Phrase | Prefix | Fuzzy | Near | Field | Range | Not | Any | Same | All
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +136,8 @@ class Filters:
     """What the answer is limited to; every filter is applied inside the leg, before anything is scored.
 
     An empty tuple does not filter. `principals` is `None` for the owner of the workspace, who sees everything;
-    an empty tuple is a caller without any right and finds nothing.
+    an empty tuple is a caller without any right and finds nothing. `where` is a tree of `Field`, `Range`, `Not`,
+    `Any` and `All` that has to hold besides.
     """
 
     ext: tuple[str, ...] = ()
@@ -61,6 +150,7 @@ class Filters:
     after: float | None = None
     before: float | None = None
     principals: tuple[str, ...] | None = None
+    where: Node | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +158,8 @@ class SearchRequest:
     """One question with everything that bears on its answer.
 
     `limit` counts hits (chunks); `min_score` is on the 0..1 scale of `Hit.score`; `exclude_pattern` is a regular
-    expression that drops every chunk whose text it matches, before the answer is cut to `limit`. Without a `plan` the
-    one of the settings is carried out.
+    expression that drops every chunk whose text it matches, before the answer is cut to `limit`. Without a `plan` that
+    of the `profile` is carried out, and without one that of the settings. `in_context` has the project file scope it.
     """
 
     query: str
@@ -81,3 +171,5 @@ class SearchRequest:
     context: int = 0
     explain: bool = False
     plan: Plan | None = None
+    profile: str = ""
+    in_context: bool = True

@@ -6,9 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["SCHEMA_VERSION", "Hit", "Line", "Receipt", "ScorePart", "SearchAnswer", "Step", "TermMatch"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "AliasMatch",
+    "Degradation",
+    "Hit",
+    "Line",
+    "Receipt",
+    "ScorePart",
+    "SearchAnswer",
+    "Step",
+    "Suggestion",
+    "TermMatch",
+]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
 
 
@@ -28,11 +40,25 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class TermMatch:
-    """A term of the query found in a hit: in which field, in which forms, how often."""
+    """A term of the query found in a hit: in which field, in which forms, how often, and where.
+
+    `spans` are the places in the chunk's own text (start, end in characters), for the field `body` only.
+    """
 
     term: str
     field: str
     forms: tuple[str, ...]
+    count: int
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AliasMatch:
+    """An entry of the glossary by which a hit was found: `alias` stands in it, `typed` was asked for."""
+
+    group: str
+    typed: str
+    alias: str
     count: int
 
 
@@ -62,8 +88,9 @@ class Receipt:
     """Why a hit is where it is. Ranks count from 1 and are 0 in a leg that has not found it.
 
     `keyword_score` is the raw BM25 score, `vector_score` the cosine and `speed` which vectors gave it. The sums of
-    `parts` rank the hits; `fused_score` is that sum on a scale on which the best hit is as good as its best evidence,
-    `final_score` what became of it after all `steps`.
+    `parts` rank the hits; `fused_score` is that sum times `scale`, on which the best hit is as good as its best
+    evidence; `final_score` is what became of it after the factors of all `steps`. `supersedes` and `superseded_by` are
+    the ids of what this resource replaces, and of what replaces it, nearest first.
     """
 
     keyword_rank: int = 0
@@ -71,12 +98,16 @@ class Receipt:
     vector_rank: int = 0
     vector_score: float = 0.0
     speed: str = ""
+    scale: float = 1.0
     fused_score: float
     final_score: float
     parts: tuple[ScorePart, ...] = ()
     steps: tuple[Step, ...] = ()
     matches: tuple[TermMatch, ...] = ()
+    aliases: tuple[AliasMatch, ...] = ()
     missing: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,10 +134,37 @@ class Hit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Degradation:
+    """What was missing when an answer was made, and the command that mends it, if there is one."""
+
+    what: str
+    fix: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.fix}" if self.fix else self.what
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suggestion:
+    """A word of the index that a word of the query may have meant; `applied` when it was searched for as well."""
+
+    term: str
+    suggestion: str
+    query: str
+    applied: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class SearchAnswer:
     """Hits, and what really happened: what was understood, what ran, what was missing, how long each stage took.
 
-    `total` counts the chunks that match the query and its filters, by its words or by its meaning. `meaning` says
+    `total` counts the chunks that match the query and its filters, by its words or by its meaning. `reading` says how
+    the query was read: `ranked` (any of its words), `boolean` (all that it asks for), or `browse` (no words at all,
+    latest first). `strategy` names what ran, `quality` how complete that was: `excellent` when words and a model's
+    meaning served in full, `good` when one of them or instant vectors did, `reduced` when something is in `degraded`.
+    `related` are neighbours by meaning that do not match. `scope` is what the project file limits searches to.
+
+    `notes` say what was made of the query, and `plan` everything that was planned. `meaning` says
     which vectors served the answer (`speed`), the model, the share of chunks it has read (`coverage`), and the host
     that text was sent to, if any; it is empty when no vectors were asked.
     """
@@ -116,8 +174,14 @@ class SearchAnswer:
     hits: tuple[Hit, ...]
     total: int
     strategy: str
-    degraded: tuple[str, ...] = ()
+    reading: str = "ranked"
+    quality: str = "good"
+    degraded: tuple[Degradation, ...] = ()
+    notes: tuple[str, ...] = ()
     unknown_terms: tuple[str, ...] = ()
+    did_you_mean: tuple[Suggestion, ...] = ()
+    related: tuple[Hit, ...] = ()
+    scope: Mapping[str, Any] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     meaning: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)

@@ -13,6 +13,7 @@ asked (see `stemming`), so exact phrases, prefixes and spelling suggestions keep
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection
 from functools import lru_cache
@@ -31,6 +32,7 @@ __all__ = [
     "is_unspaced",
     "matching_spans",
     "phrase_terms",
+    "row_terms",
     "terms",
 ]
 
@@ -71,6 +73,23 @@ def phrase_terms(text: str) -> list[str]:
     """
     words = terms(text)
     return words[:-1] if len(words) > 1 and not text.isascii() and _is_tail(*words[-2:]) else words
+
+
+def row_terms(word: str) -> list[str]:
+    """The terms of a word that stand in a row however it is written: `getUser`, `get_user` or `get user`.
+
+    A possessive `'s` is left out. A last term of one unspaced character (see `is_unspaced`) may be the beginning of a
+    longer one in the text: 대 of 50대 in 50대는.
+    """
+    row: list[str] = []
+    for part in _words(_POSSESSIVE.sub("", word)):
+        given = terms(part)
+        has_whole = len(given) > 1 and given[0].isascii() and given[0].startswith(given[1])
+        row += given[1:] if has_whole else given
+    return row[:-1] if len(row) > 1 and not word.isascii() and _is_tail(*row[-2:]) else row
+
+
+_POSSESSIVE = re.compile(r"(?<=\w)['’]s$", re.IGNORECASE)
 
 
 def _is_tail(pair: str, last: str) -> bool:

@@ -1,0 +1,123 @@
+"""Questions about the tree of a query: what it says, what it asks for, what of it is about resources alone."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Range, Same, Term, Word
+from findling.text.analysis import phrase_terms, row_terms, terms
+
+__all__ = ["asks_for_text", "canonical", "identifier_parts", "positive_terms", "positive_texts", "split_where"]
+
+
+def canonical(node: Node) -> str:
+    """The tree written out unambiguously: what an answer echoes as `understood_as`."""
+    if isinstance(node, Word | Term | Phrase | Prefix | Fuzzy | Near):
+        return _leaf(node)
+    if isinstance(node, Field):
+        return f"{node.name}:{','.join(map(_value, node.values))}"
+    if isinstance(node, Range):
+        sides = (("after", node.after), ("before", node.before))
+        return " AND ".join(f"{name}:{_moment(at)}" for name, at in sides if at is not None)
+    if isinstance(node, Not):
+        return f"-{_inner(node.node)}"
+    joint = {Any: " OR ", Same: " | ", All: " AND "}[type(node)]
+    return joint.join(map(_inner, node.nodes))
+
+
+def positive_terms(node: Node) -> list[str]:
+    """The terms that a hit may contain because of the query, in order, each once; `pre*` and `fuzzy~` as such."""
+    if isinstance(node, Word | Phrase):
+        return list(dict.fromkeys(phrase_terms(node.text)))
+    if isinstance(node, Term):
+        return list(dict.fromkeys(row_terms(node.text)))
+    if isinstance(node, Prefix):
+        words = terms(node.text)
+        return list(dict.fromkeys([*words[:-1], f"{words[-1]}*"])) if words else []
+    if isinstance(node, Fuzzy):
+        return [f"{word}~" for word in terms(node.text)[:1]]
+    if isinstance(node, Near):
+        return list(dict.fromkeys([*row_terms(node.first), *row_terms(node.second)]))
+    if isinstance(node, Not | Field | Range):
+        return []
+    return list(dict.fromkeys(term for part in node.nodes for term in positive_terms(part)))
+
+
+def positive_texts(node: Node) -> list[str]:
+    """The words and phrases that are asked for, as they were typed, without what a glossary adds."""
+    if isinstance(node, Word | Term | Phrase | Prefix | Fuzzy):
+        return [node.text]
+    if isinstance(node, Near):
+        return [node.first, node.second]
+    if isinstance(node, Not | Field | Range):
+        return []
+    nodes = node.nodes[:1] if isinstance(node, Same) and node.group else node.nodes
+    return [text for part in nodes for text in positive_texts(part)]
+
+
+def asks_for_text(node: Node) -> bool:
+    """Whether there is a word to find, and so something to rank by."""
+    if isinstance(node, Not | Field | Range):
+        return False
+    return any(map(asks_for_text, node.nodes)) if isinstance(node, Any | Same | All) else True
+
+
+def identifier_parts(node: Node) -> dict[str, set[str]]:
+    """The identifiers that are asked for, with their parts (`tapir3`: `tapir`, `3`) but for those asked for alone."""
+    forms = [(word, terms(word)) for text in positive_texts(node) for word in _RAW_WORD.findall(text)]
+    alone = {form[0] for _, form in forms if len(form) == 1}
+    return {form[0]: set(form[1:]) - alone for word, form in forms if len(form) > 1 and form[0] == word.lower()}
+
+
+def split_where(node: Node) -> tuple[Node, Node | None]:
+    """What is left of a tree without the conditions on resources that hold for all of it, and these conditions."""
+    parts = node.nodes if isinstance(node, All) else (node,)
+    where = [part for part in parts if _is_about_resources(part)]
+    if not where:
+        return node, None
+    rest = tuple(part for part in parts if not _is_about_resources(part))
+    return rest[0] if len(rest) == 1 else All(rest), where[0] if len(where) == 1 else All(tuple(where))
+
+
+_RAW_WORD = re.compile(r"[^\W_]+")
+_PLAIN_VALUE = re.compile(r'[^\s"(),|]+')
+
+
+def _is_about_resources(node: Node) -> bool:
+    if isinstance(node, Field | Range):
+        return True
+    if isinstance(node, Not):
+        return _is_about_resources(node.node)
+    return isinstance(node, Any | Same | All) and bool(node.nodes) and all(map(_is_about_resources, node.nodes))
+
+
+def _leaf(node: Word | Term | Phrase | Prefix | Fuzzy | Near) -> str:
+    if isinstance(node, Near):
+        return f"{node.first} NEAR/{node.distance} {node.second}"
+    if isinstance(node, Word):
+        return node.text
+    field = f"{node.field}:" if node.field else ""
+    if isinstance(node, Phrase):
+        return f'{field}"{node.text}"'
+    if isinstance(node, Prefix):
+        return f"{field}{node.text}*"
+    if isinstance(node, Fuzzy):
+        return f"{field}{node.text}~{node.distance}"
+    return f"{field}{node.text}"
+
+
+def _inner(node: Node) -> str:
+    """A node inside another one, in parentheses where it has parts of its own."""
+    is_joint = isinstance(node, Any | Same | All) or (isinstance(node, Range) and None not in (node.after, node.before))
+    return f"({canonical(node)})" if is_joint or isinstance(node, Near) else canonical(node)
+
+
+def _value(value: str) -> str:
+    return value if _PLAIN_VALUE.fullmatch(value) else f'"{value}"'
+
+
+def _moment(seconds: float) -> str:
+    at = datetime.fromtimestamp(seconds)
+    midnight = (at.hour, at.minute, at.second, at.microsecond) == (0, 0, 0, 0)
+    return at.date().isoformat() if midnight else at.isoformat(timespec="seconds")

@@ -57,13 +57,16 @@ ALL_COMMANDS = dict(walk(cli))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = (
-        "search index refine status ls models config include exclude forget doctor repair eval completion version"
+        "search explain index refine status ls glossary models config include exclude forget doctor repair eval "
+        "completion version"
     )
     assert set(COMMANDS) == set(promised.split())
     subcommands = {" ".join(path) for path in ALL_COMMANDS if len(path) == 2}
     assert subcommands == {f"config {name}" for name in ("show", "set", "unset", "path")} | {
         f"{group} {name}" for group in ("include", "exclude") for name in ("add", "remove", "list")
-    } | {f"models {name}" for name in ("list", "pull", "use", "test")}
+    } | {f"models {name}" for name in ("list", "pull", "use", "test")} | {
+        f"glossary {name}" for name in "add list pending approve reject protect remove merge export import".split()
+    }
 
 
 @pytest.mark.parametrize("path", ALL_COMMANDS)
@@ -108,7 +111,7 @@ def test_the_version(findling: Findling) -> None:
         (["--color", "pink", "q"], "pink", "findling search --help"),
         (["-k", "many", "q"], "flag --limit: search.limit must be a whole number", "findling config show"),
         (["-C", "-1", "q"], "search.context", ""),
-        (["--min-score", "high", "q"], "--min-score", "findling search --help"),
+        (["--min-score", "high", "q"], "--min-score", "findling config show"),
         (["-e", ".ts", "-E", ".ts", "q"], "-e and -E both name .ts", "one of them"),
         (["-x", "(", "q"], "no regular expression", "backslash"),
         (["q", "nowhere"], "there is no file or folder nowhere", '"q nowhere"'),
@@ -152,7 +155,7 @@ def test_config_show_is_toml_with_origins(project: Path, findling: Findling, mon
     assert "chunk.size = 0  # default\n" in out
     assert "#" not in findling("config", "show")[1]
     document = json.loads(findling("config", "show", "--json")[1])
-    assert document["schema"] == 2
+    assert document["schema"] == 3
     assert document["settings"]["search.limit"] == {"value": 3, "origin": "env FINDLING_SEARCH_LIMIT"}
 
 

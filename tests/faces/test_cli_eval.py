@@ -177,7 +177,7 @@ def test_a_judged_file_that_is_not_indexed_is_named(findling: Findling, golden: 
     [
         (("nowhere",), "there is no folder nowhere"),
         ((".",), "has neither corpus.jsonl nor files/"),
-        (("--profile", "magic"), "'magic' is not one of"),
+        (("--profile", "magic"), "no profile is called magic"),
         (("--set", "keyword.k9=1"), "no setting is called keyword.k9"),
         (("--set", "keyword.b=much"), "keyword.b must be a number"),
         (("--set", "keyword.b"), "--set wants NAME=VALUE"),

@@ -43,7 +43,7 @@ def test_explain_tells_both_legs_and_the_weights(notes: Path, findling: Findling
     assert "(refined)" in out
     assert "0.50 × 1.000 keyword + 0.50 × " in out
     assert "strategy: hybrid" in out
-    assert "alpha: 0.5" in out
+    assert "weighing: alpha = 0.5" in out
     assert "model = minilm; coverage = 1" in out
 
 
@@ -118,7 +118,7 @@ def test_indexing_has_the_model_read_in_the_background(
 
 def test_the_answer_says_which_vectors_served_it(notes: Path, findling: Findling) -> None:
     instant = json.loads(findling("cat", "--json", "--set", "semantic.query_budget_ms=0")[1])
-    assert (instant["schema"], instant["strategy"]) == (2, "hybrid")
+    assert (instant["schema"], instant["strategy"]) == (3, "hybrid")
     assert instant["meaning"] == {
         "speed": "instant", "model": "", "coverage": 0.0, "reranker": "", "sent_to": [],
     }  # fmt: skip

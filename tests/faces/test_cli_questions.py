@@ -12,7 +12,7 @@ from findling.service.settings import Settings
 
 
 def test_a_query_and_a_path(project: Path) -> None:
-    assert read_queries(SearchOptions(words=("login",))) == (["login"], ".")
+    assert read_queries(SearchOptions(words=("login",))) == (["login"], None)
     assert read_queries(SearchOptions(words=("login", "docs"))) == (["login"], "docs")
     assert read_queries(SearchOptions(words=("login", "docs/guide.md"))) == (["login"], "docs/guide.md")
     assert read_queries(SearchOptions(words=("docs",))) == (["docs"], ".")
@@ -21,13 +21,13 @@ def test_a_query_and_a_path(project: Path) -> None:
 def test_queries_from_a_file(project: Path) -> None:
     (project / "queries.txt").write_text("first one\n\n  second  \r\n")
     wanted = ["first one", "second"]
-    assert read_queries(SearchOptions(queries="queries.txt")) == (wanted, ".")
+    assert read_queries(SearchOptions(queries="queries.txt")) == (wanted, None)
     assert read_queries(SearchOptions(queries="queries.txt", words=("docs",))) == (wanted, "docs")
 
 
 def test_queries_from_stdin(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("one\ntwo\n"))
-    assert read_queries(SearchOptions(queries="-")) == (["one", "two"], ".")
+    assert read_queries(SearchOptions(queries="-")) == (["one", "two"], None)
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,12 @@ def test_a_request_takes_everything_over() -> None:
         after="2026-01-31",
         before="2026-02-01T12:00:00+00:00",
         exclude_pattern=r"\bTODO\b",
-        min_score=0.25,
         explain=True,
     )
     settings = Settings().override({"search.limit": 3, "search.context": 2}, "test")
     request = build_request("q", options, settings)
     filters = request.filters
-    assert (request.query, request.limit, request.context, request.min_score) == ("q", 3, 2, 0.25)
+    assert (request.query, request.limit, request.context) == ("q", 3, 2)
     assert (request.exclude_pattern, request.explain) == (r"\bTODO\b", True)
     assert (filters.ext, filters.not_ext) == ((".py", ".md", ".rst"), (".ts",))
     assert (filters.path, filters.type, filters.lang) == (("docs", "src/app"), ("file",), ("python",))
@@ -96,8 +95,6 @@ def test_the_searched_folder_itself_limits_nothing() -> None:
         (SearchOptions(after="soon"), "--after soon is no date"),
         (SearchOptions(before="2026-13-01"), "--before 2026-13-01 is no date"),
         (SearchOptions(after="2026-02-01", before="2026-02-01"), "nothing is after 2026-02-01 and before"),
-        (SearchOptions(min_score=1.5), "--min-score 1.5 is not between 0 and 1"),
-        (SearchOptions(min_score=float("nan")), "--min-score nan"),
         (SearchOptions(path_prefix=("../x",)), "--path ../x does not lie"),
         (SearchOptions(path_prefix=("/x",)), "--path /x does not lie"),
     ],

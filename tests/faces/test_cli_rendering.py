@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.domain.results import Hit, Line, Receipt, SearchAnswer, TermMatch
+from findling.domain.results import Degradation, Hit, Line, Receipt, ScorePart, SearchAnswer, TermMatch
 from findling.faces.cli.documents import answer_document, answer_stream, dump
 from findling.faces.cli.rendering import View, highlight, make_view, render_files, render_text, render_vimgrep
 
@@ -30,7 +30,7 @@ def make_hit(path: str, *lines: Line, score: float = 0.5, heading: tuple[str, ..
         "score": score,
         "lines": lines,
         "line": next((line.number for line in lines if line.spans), lines[0].number if lines else 1),
-        "receipt": Receipt(keyword_rank=1, keyword_score=7.3125, fused_score=7.3125, final_score=score),
+        "receipt": Receipt(keyword_rank=1, keyword_score=7.3125, fused_score=0.58, final_score=score),
     }
     return Hit(**{**values, **given})  # type: ignore[arg-type]
 
@@ -88,34 +88,43 @@ def test_explain_shows_the_receipt_and_the_plan() -> None:
     receipt = Receipt(
         keyword_rank=2,
         keyword_score=7.3125,
-        fused_score=7.3125,
+        fused_score=0.58,
         final_score=0.58,
         matches=(
             TermMatch(term="login", field="body", forms=("login", "logins"), count=3),
             TermMatch(term="login", field="title", forms=("login",), count=1),
         ),
+        parts=(ScorePart(leg="keyword", rank=2, raw=7.3125, normalised=0.58, weight=1.0, value=0.58),),
         missing=("token",),
     )
     answer = make_answer(
         make_hit("docs/guide.md", Line(number=9, text="logins"), score=0.58, receipt=receipt),
         total=127,
-        degraded=("another process is indexing",),
+        degraded=(Degradation(what="another process is indexing", fix="findling index"),),
         timings_ms={"parse": 0.123, "keyword": 4.0},
-        plan={"legs": ["keyword"], "understood_as": "login", "forms": {"login": ["login", "logins"]}, "filters": {}},
+        plan={
+            "because": "plain words rank",
+            "legs": ["keyword"],
+            "forms": {"login": ["login", "logins"]},
+            "filters": {},
+        },
     )
     assert render_text(answer, PIPED._replace(explain=True)) == (
         "docs/guide.md:9                                                           0.58\n"
         "  9 │ logins\n"
         "  why: keyword rank 2, BM25 7.312; score 0.58\n"
+        "       1.00 × 0.580 keyword = 0.58\n"
         "       login ×3 in body as login, logins\n"
         "       login ×1 in title\n"
         "       missing: token\n"
         "\n"
         "plan\n"
         "  understood as: login\n"
+        "  read as: ranked: plain words rank\n"
         "  strategy: keyword\n"
+        "  quality: good\n"
         "  matches: 127\n"
-        "  degraded: another process is indexing\n"
+        "  degraded: another process is indexing; findling index\n"
         "  timings: parse 0.1 ms, keyword 4.0 ms\n"
         "  legs: keyword\n"
         "  forms: login = login, logins\n"
@@ -239,7 +248,7 @@ def test_what_is_no_file_goes_by_its_id() -> None:
 def test_json_documents() -> None:
     document = json.loads(dump(answer_document(ANSWER, ROOT)))
     assert list(document)[:3] == ["schema", "root", "query"]
-    assert (document["schema"], document["root"]) == (2, str(ROOT))
+    assert (document["schema"], document["root"]) == (3, str(ROOT))
     assert document["hits"][0]["path"] == "src/app/auth.py"
     assert document["hits"][0]["lines"][0] == {
         "number": 41,
@@ -254,7 +263,7 @@ def test_json_streams() -> None:
     pieces = [json.loads(dump(piece)) for piece in answer_stream(ANSWER, ROOT)]
     assert [piece["kind"] for piece in pieces] == ["hit", "hit", "hit", "summary"]
     assert all(list(piece)[:4] == ["schema", "kind", "query", "root"] for piece in pieces)
-    assert {piece["schema"] for piece in pieces} == {2}
+    assert {piece["schema"] for piece in pieces} == {3}
     assert pieces[1]["score"] == 0.58
     assert (pieces[3]["total"], pieces[3]["shown"], "hits" in pieces[3]) == (3, 3, False)
     assert [piece["kind"] for piece in answer_stream(make_answer(), ROOT)] == ["summary"]

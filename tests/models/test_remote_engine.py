@@ -145,13 +145,13 @@ def test_a_provider_that_is_down_degrades_to_what_is_here(tree: Path, tmp_path: 
         answer = engine.search("database connections")
         assert [hit.path for hit in answer][:1] == ["pool.md"]
         assert answer.meaning["speed"] == "instant"
-        assert "openai" in answer.degraded[0]
+        assert "openai" in answer.degraded[0].what
     bare = settings.override({"semantic.instant": False}, "test")
     with findling.open(tree, settings=bare) as engine:
         answer = engine.search("database connections")
         assert answer.strategy == "keyword"
         assert [hit.path for hit in answer] == ["pool.md"]
-        assert "openai" in answer.degraded[0]
+        assert "openai" in answer.degraded[0].what
         with pytest.raises(ProviderError):
             (tree / "new.md").write_text("Something else.\n")
             engine.index()
@@ -174,4 +174,4 @@ def test_a_reranker_reorders_and_says_so(tree: Path, tmp_path: Path, server: Pro
         scores = [hit.score for hit in answer]
         assert scores == sorted(scores, reverse=True)
         server.then(500, times=20)
-        assert "vllm" in engine.search("hands out database connections").degraded[0]
+        assert "vllm" in engine.search("hands out database connections").degraded[0].what

@@ -16,9 +16,11 @@ from findling.ranking.boosts import (
     Boosted,
     author_affinity,
     boosted,
+    exact_field,
     exact_phrase,
     field_match,
     recency,
+    starts_field,
 )
 from findling.ranking.fusion import rrf
 
@@ -131,6 +133,51 @@ def test_a_phrase_is_whole_words_in_order() -> None:
     assert exact_phrase([], []) is None
 
 
+def test_a_phrase_takes_the_factor_that_is_asked_for() -> None:
+    boost = exact_phrase(["rate", "limit"], ["rate", "limit"], most=1.5)
+    assert same(boost, "exact phrase", 1.5, 'the text has "rate limit" word for word')
+    assert exact_phrase(["rate", "limit"], ["rate", "limit"], most=1.0) is None
+
+
+def test_a_field_that_is_the_query() -> None:
+    fields = {"title": ["the", "rate", "limit"], "file name": ["rate", "limit"]}
+    boost = exact_field(["rate", "limit"], fields, factor=1.5)
+    assert same(boost, "exact match", 1.5, 'the file name is "rate limit"')
+    assert exact_field(["limit", "rate"], fields, factor=1.5) is None
+    assert exact_field(["rate"], fields, factor=1.5) is None
+    assert exact_field(["rate", "limit", "api"], fields, factor=1.5) is None
+    assert exact_field([], {"title": []}, factor=1.5) is None
+    assert exact_field(["rate", "limit"], fields, factor=1.0) is None
+    assert exact_field(["new", "york"], {"title": ["new", "york", "new", "york"]}, factor=2.0) is not None
+
+
+def test_a_field_that_begins_with_the_query() -> None:
+    fields = {"title": ["rate", "limit"], "file name": ["rate", "limit", "api"]}
+    boost = starts_field(["rate", "limit"], fields, factor=1.2)
+    assert same(boost, "prefix match", 1.2, 'the file name begins with "rate limit"')
+    assert starts_field(["rate", "limit", "api"], fields, factor=1.2) is None, "that is all of it"
+    assert starts_field(["limit"], fields, factor=1.2) is None
+    assert starts_field([], fields, factor=1.2) is None
+    assert starts_field(["rate"], fields, factor=1.0) is None
+
+
+@no_deadline
+@given(query=st.lists(st.sampled_from("abc"), max_size=3), words=st.lists(st.sampled_from("abc"), max_size=4))
+def test_a_field_is_the_query_or_begins_with_it_but_not_both(query: list[str], words: list[str]) -> None:
+    exact = exact_field(query, {"title": words}, factor=1.5)
+    starts = starts_field(query, {"title": words}, factor=1.5)
+    assert exact is None or starts is None
+    if query and len(set(query)) == len(query) and words[: len(query)] == query:
+        assert exact or starts
+
+
+def test_the_limit_can_be_raised_to_what_is_asked_for() -> None:
+    boost = exact_field(["rate"], {"title": ["rate"]}, factor=3.0)
+    assert boost is not None
+    assert boosted([(1, 0.1)], {1: [boost]})[0].factor == MOST
+    assert boosted([(1, 0.1)], {1: [boost]}, most=3.0)[0].factor == 3.0
+
+
 def test_recency_halves_with_every_half_life() -> None:
     assert same(recency(0.0), "recency", 1.1, "changed today")
     assert recency(-3.0) == recency(0.0), "a clock that is ahead is no reason"
@@ -169,6 +216,10 @@ def test_factors_that_make_no_sense_are_refused(factor: float) -> None:
         boosted([(1, 0.5)], {}, most=factor)
     with pytest.raises(ValueError, match="boost exact phrase"):
         exact_phrase(["a", "b"], ["a", "b"], most=factor)
+    with pytest.raises(ValueError, match="boost exact match"):
+        exact_field(["a"], {"title": ["a"]}, factor=factor)
+    with pytest.raises(ValueError, match="boost prefix match"):
+        starts_field(["a"], {"title": ["a", "b"]}, factor=factor)
 
 
 def test_ages_and_affinities_that_make_no_sense_are_refused() -> None:

@@ -35,7 +35,8 @@ while True:
         answer = engine.search("versioned", limit=1000)
         asked += 1
         lines = [(hit.path, line.number, line.text) for hit in answer for line in hit.lines]
-        print(json.dumps({"lines": lines, "ids": [hit.id for hit in answer], "notes": answer.degraded}), flush=True)
+        notes = [note.what for note in answer.degraded]
+        print(json.dumps({"lines": lines, "ids": [hit.id for hit in answer], "notes": notes}), flush=True)
         if engine is not kept_open:
             engine.close()
     if last:

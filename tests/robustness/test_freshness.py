@@ -298,7 +298,7 @@ def test_a_root_that_is_gone_is_answered_from_the_index(settled: Playground) -> 
         settled.root.rename(settled.folder / "elsewhere")
         answer = engine.search("quagga")
         assert [hit.path for hit in answer]
-        assert any("is gone" in note for note in answer.degraded)
+        assert any("is gone" in note.what for note in answer.degraded)
         (settled.folder / "elsewhere").rename(settled.root)
         assert engine.search("quagga").degraded == ()
     settled.assert_complete(but=["was-binary.md", "was-empty.md", "was-large.md"])

@@ -50,7 +50,7 @@ def test_index_then_search(engine: findling.Engine) -> None:
     answer = engine.search("connection pool")
     assert set(paths(answer)) == {"docs/guide.md", "src/pool.py"}
     assert answer.strategy == "keyword"
-    assert answer.understood_as == "(connection OR pool)"
+    assert answer.understood_as == "connection OR pool"
     assert not answer.degraded
     assert answer.total == len(answer) == 2
     scores = [hit.score for hit in answer]
@@ -236,7 +236,7 @@ def test_a_search_beside_a_first_run_answers_from_what_is_there(
     with findling.open(tree, settings=settings) as writer, writer._files.writing():
         answer = engine.search("connection")
         assert len(answer) == 0
-        assert any("first time" in note for note in answer.degraded)
+        assert any("first time" in note.what for note in answer.degraded)
     assert len(engine.search("connection")) == 2
 
 

@@ -232,7 +232,7 @@ def test_a_model_that_is_not_there_degrades_and_says_so(tree: Path, settings: fi
     with findling.open(tree, settings=settings.override({"semantic.model": "no-such-model"}, "test")) as engine:
         answer = engine.search("connection pool")
         assert paths(answer)[0] == "pool.md"
-        assert "no-such-model" in answer.degraded[0]
+        assert "no-such-model" in answer.degraded[0].what
 
 
 def test_words_alone_when_there_are_no_vectors(tree: Path, settings: findling.Settings) -> None:
@@ -241,7 +241,7 @@ def test_words_alone_when_there_are_no_vectors(tree: Path, settings: findling.Se
         assert engine.search("connection pool").strategy == "keyword"
         answer = engine.search("connection pool", plan=Plan(mode="semantic"))
         assert answer.strategy == "keyword"
-        assert "no vectors" in answer.degraded[0]
+        assert "no vectors" in answer.degraded[0].what
         assert not list(engine.home.glob("vectors-*"))
 
 

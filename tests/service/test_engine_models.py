@@ -86,4 +86,4 @@ def test_a_model_file_that_is_not_the_one_of_its_card_is_refused(tree: Path, tmp
     with findling.open(tree, settings=settings) as engine:
         answer = engine.search("cat sleeping on carpet")
         assert answer.hits[0].path == "nap.md"
-        assert "sha256" in answer.degraded[0]
+        assert "sha256" in answer.degraded[0].what

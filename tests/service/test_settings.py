@@ -108,6 +108,9 @@ def test_sizes(place: Place, text: str, value: int) -> None:
         ("search.refresh", "never", "never"),
         ("workspace.name", "my-notes_2.old", "my-notes_2.old"),
         ("store.home", "/srv/find ling", "/srv/find ling"),
+        ("search.types", "memory, decision", ("memory", "decision")),
+        ("search.prefix_boost", "1.2", 1.2),
+        ("context.system", "billing,login", ("billing", "login")),
     ],
 )
 def test_text_values(name: str, text: str, value: object) -> None:
@@ -130,6 +133,12 @@ def test_text_values(name: str, text: str, value: object) -> None:
         ("workspace.name", "../elsewhere", "letters, digits"),
         ("workspace.name", "..", "letters, digits"),
         ("workspace.name", "C:", "letters, digits"),
+        ("search.words", "some", "auto or any or all"),
+        ("search.typos", "fix", "correct or suggest or ignore"),
+        ("search.min_score", "1.5", "at least 0 and at most 1"),
+        ("search.exact_boost", "0.9", "at least 1 and at most 10"),
+        ("search.phrase_boost", "11", "at least 1 and at most 10"),
+        ("context.workspace", "../elsewhere", "letters, digits"),
     ],
 )
 def test_bad_values_in_the_environment(place: Place, name: str, value: str, wanted: str) -> None:
@@ -182,6 +191,27 @@ def test_unknown_keys_are_errors(place: Place, text: str, key: str, hint: str) -
         assert key in caught.value.message
         assert hint in caught.value.hint
         file.unlink()
+
+
+def test_settings_carry_the_profiles_of_the_files(place: Place) -> None:
+    assert place.load().profiles == {}
+    place.user_file.write_text("[search]\nlimit = 3\n[profiles.mine]\nlimit = 5\n")
+    place.project_file.write_text("[profiles.theirs]\n")
+    settings = place.load()
+    assert settings.profiles == {"mine": {"search.limit": 5}, "theirs": {}}
+    assert settings.profile_origin("theirs") == f"project file {place.project_file}"
+    assert (settings["search.limit"], len(settings)) == (3, len(SETTINGS))
+    with pytest.raises(KeyError):
+        settings.profile_origin("strict")
+
+
+def test_what_looks_like_profiles_is_unknown(place: Place) -> None:
+    place.user_file.write_text("[profile.mine]\nlimit = 5\n")
+    with pytest.raises(UnknownSettingError, match=r"profile\.mine\.limit"):
+        place.load()
+    with pytest.raises(UnknownSettingError) as caught:
+        get_setting("profiles.mine.limit")
+    assert caught.value.hint == "write it into the table [profiles.mine] of a settings file"
 
 
 def test_an_empty_section_is_fine(place: Place) -> None:

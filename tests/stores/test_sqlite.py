@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.ports import TruthStore
+from findling.domain.ports import GlossaryTerm, TruthStore
+from findling.domain.queries import Field, Filters, Not
 from findling.domain.resources import Document
 from findling.stores.conformance import TruthStoreSuite
 from findling.stores.conformance_samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of
@@ -30,6 +31,9 @@ class TestSqliteStore(TruthStoreSuite):
         return self.stores[-1]
 
 
+TERM = GlossaryTerm("rate limit", "quota", "Quota", "alias", "person", decided_at=1.5)
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "truth.db"
@@ -48,11 +52,13 @@ def test_everything_is_there_when_opened_again(path: Path) -> None:
         store.set_meta("key", "value")
         store.put_vectors("m", vectors_of(FULL, b"12"))
         store.want([FULL.chunks[0].cid])
+        store.write_glossary([TERM])
     with SqliteStore.open(str(path)) as store:
         assert store.seq() == 3
         assert store.document(FULL.resource.rid) == FULL
         assert [change.document for change in store.changes(1)] == [FULL, None]
         assert store.get_meta("key") == "value"
+        assert store.glossary() == [TERM]
         assert store.vectors("m", [FULL.chunks[0].digest]) == {FULL.chunks[0].digest: b"12"}
         assert [stored.chunk for stored in store.unembedded("other", 1)] == [FULL.chunks[0]]
         assert store.integrity() == []
@@ -193,6 +199,12 @@ def test_a_value_that_is_not_unicode_is_refused(store: SqliteStore) -> None:
     assert store.get_meta("root") is None
 
 
+def test_a_filter_may_accept_more_types_than_a_statement_takes_values(store: SqliteStore) -> None:
+    store.write(line_document(f"r{number}", [], type=f"Type {number}") for number in range(700))
+    assert len(store.matching(Filters(type=tuple(f"type {number}" for number in range(600))))) == 600
+    assert len(store.matching(Filters(where=Not(Field("type", ("type 1",)))))) == 699
+
+
 def test_compacting_forgets_what_every_leg_has_absorbed(store: SqliteStore) -> None:
     legs = [LegModel()]
     for documents, deleted in HISTORY:
@@ -218,7 +230,9 @@ def test_compacting_forgets_what_every_leg_has_absorbed(store: SqliteStore) -> N
 def test_compacting_gives_space_back_and_ends_the_log(path: Path, store: SqliteStore) -> None:
     store.write(line_document(f"r{number}", ["x" * 5000, f"{number}"]) for number in range(300))
     store.write([], [f"r{number}" for number in range(290)])
+    store.write_glossary([TERM])
     store.compact(store.seq())
+    assert store.glossary() == [TERM]
     assert path.stat().st_size < 300_000
     assert path.with_name("truth.db-wal").stat().st_size == 0
     assert store.counts()["resources"] == 10
@@ -245,6 +259,7 @@ def test_the_log_stays_bounded_over_many_writes(path: Path, store: SqliteStore) 
         ("UPDATE vectors SET vector = x'00'", "has 1 bytes"),
         ("DELETE FROM vectors WHERE mark = 1", "counts 4 chunks"),
         ("INSERT INTO wanted (cid) VALUES (7)", "wish 7"),
+        ("UPDATE resources SET supersedes = 'x'", "supersedes x"),
         ("UPDATE sqlite_master SET rootpage = 2 WHERE name = 'bodies'", ""),
     ],
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.ports import Change, TruthStore
+from findling.domain.ports import Change, GlossaryTerm, TruthStore
 from findling.domain.resources import Document, Fingerprint
 from findling.stores.conformance_samples import LegModel, held_by, line_document
 from findling.stores.memory import MemoryStore
@@ -33,7 +33,8 @@ metadata = st.fixed_dictionaries(
         "type": st.sampled_from(["file", "chat"]),
         "visibility": st.sampled_from([None, (), ("x",)]),
         "updated_at": st.sampled_from([None, 1.5, 2.0]),
-        "fields": st.dictionaries(st.sampled_from("kl"), st.text(max_size=2), max_size=2),
+        "fields": st.dictionaries(st.sampled_from("kl"), st.text(max_size=2), max_size=2)
+        | st.fixed_dictionaries({"supersedes": st.sampled_from((*RIDS, "gone", "nul\0", "\ud800", ""))}),
         "tags": st.lists(st.text(max_size=2), max_size=2).map(tuple),
     },
 )
@@ -51,6 +52,18 @@ documents = st.builds(
     metadata,
 )
 
+
+PLACES = st.tuples(st.sampled_from(("", "g", "ä")), st.sampled_from(("k", "nul\0", "\U0001f33b")))
+
+glossary_terms = st.builds(
+    lambda place, *rest: GlossaryTerm(*place, *rest),
+    PLACES,
+    st.text(max_size=2),
+    st.sampled_from(("alias", "pending")),
+    st.just("mined"),
+    st.just(""),
+    st.none() | st.floats(0, 9),
+)
 
 MODELS = ("m", "n")
 
@@ -126,6 +139,11 @@ class StoreHistory(RuleBasedStateMachine):
             found = [stored.chunk.digest for stored in self.store.unembedded(model, 99)]
             assert found[: len(digests)] == list(digests)
 
+    @rule(terms=st.lists(glossary_terms, max_size=4), dropped=st.lists(PLACES, max_size=4))
+    def write_glossary(self, terms: list[GlossaryTerm], dropped: list[tuple[str, str]]) -> None:
+        for store in (self.store, self.model):
+            store.write_glossary(iter(terms), iter(dropped))
+
     @rule()
     def open_again(self) -> None:
         self.store.close()
@@ -152,6 +170,13 @@ class StoreHistory(RuleBasedStateMachine):
             assert self.store.document(rid) == self.model.document(rid)
         for since in (0, *range(max(1, self.model.log_floor()), self.model.seq() + 1)):
             assert _unnumbered(self.store.changes(since)) == _unnumbered(self.model.changes(since))
+
+    @invariant()
+    def both_understand_the_same(self) -> None:
+        assert self.store.glossary() == self.model.glossary()
+        superseded = self.store.superseded()
+        assert superseded == self.model.superseded()
+        assert self.store.successors([*RIDS, "gone", "nul\0", "nul"]) == self.model.successors(superseded)
 
     @invariant()
     def both_hold_the_same_vectors(self) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import CorruptError, FormatError, NotIndexedError, ReadOnlyError
-from findling.domain.ports import Change
-from findling.domain.queries import Filters
+from findling.domain.ports import Change, GlossaryTerm
+from findling.domain.queries import Field, Filters
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 from findling.stores import schema
 from findling.stores.conformance_samples import FULL, PLAIN
@@ -147,6 +147,92 @@ def test_a_store_of_format_2_is_migrated_in_place(tmp_path: Path) -> None:
         assert store.write([document]) == []
         assert store.matching(Filters(tag=("plan",))) == [1]
         assert store.integrity() == []
+
+
+# What findling 0.3 added, written down like the format before it.
+FORMAT_3 = (
+    FORMAT_2
+    + """
+PRAGMA user_version = 3;
+CREATE TABLE models (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, fingerprint TEXT NOT NULL UNIQUE, width INTEGER NOT NULL,
+    covered INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE vectors (
+    mark INTEGER PRIMARY KEY AUTOINCREMENT, model INTEGER NOT NULL, digest BLOB NOT NULL, vector BLOB NOT NULL);
+CREATE UNIQUE INDEX vectors_digest ON vectors (digest, model);
+CREATE INDEX vectors_model ON vectors (model);
+CREATE TABLE wanted (turn INTEGER PRIMARY KEY, cid INTEGER NOT NULL UNIQUE);
+CREATE INDEX chunks_digest ON chunks (digest);
+CREATE TRIGGER chunk_gone AFTER DELETE ON chunks BEGIN
+    UPDATE models SET covered = covered - 1
+    WHERE EXISTS (SELECT 1 FROM vectors WHERE digest = OLD.digest AND model = models.id);
+    DELETE FROM wanted WHERE cid = OLD.cid;
+END;
+INSERT INTO models VALUES (1, 'm', 2, 1);
+INSERT INTO vectors VALUES (1, 1, x'bb', x'0102');
+INSERT INTO resources VALUES
+    (2, 'b', 'note', '', '', '', '', '', NULL, NULL, NULL, '{"supersedes":"a.md"}', NULL, NULL, NULL, 0, 4),
+    (3, 'c', 'note', '', '', '', '', '', NULL, NULL, NULL, '{"status":"x","supersedes":"b\\u0000"}', 0, 0, x'', 0, 6),
+    (4, 'd', 'note', '', '', '', '', '', NULL, NULL, NULL, '{"supersedes":"\\ud800"}', NULL, NULL, NULL, 0, 5),
+    (5, 'e', 'note', '', '', '', '', '', NULL, NULL, NULL, '{"supersedes":"a.md"}', NULL, NULL, NULL, 0, 7),
+    (6, 'f', 'note', '', '', '', '', '', NULL, NULL, NULL, '{}', NULL, NULL, NULL, 0, 8);
+INSERT INTO bodies VALUES (2, ''), (3, ''), (4, ''), (5, ''), (6, '');
+UPDATE header SET format = 3, seq = 8;
+"""
+)
+
+
+@pytest.fixture
+def format_3(tmp_path: Path) -> Path:
+    path = tmp_path / "format-3.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(FORMAT_3)
+    connection.close()
+    return path
+
+
+def test_a_store_of_format_3_is_read_without_being_migrated(format_3: Path) -> None:
+    before = format_3.read_bytes()
+    with SqliteStore.open(format_3, readonly=True) as store:
+        assert (store.format, store.seq(), list(store.rids())) == (3, 8, ["a.md", "b", "c", "d", "e", "f"])
+        assert store.glossary() == []
+        assert store.successors(["b\0", "a.md", "b"]) == {"b\0": "c", "a.md": "e"}
+        assert store.superseded() == ["a.md", "b\0"]
+        assert store.matching(Filters(where=Field("type", ("NOTE",)), lang=("",))) == []
+        assert store.matching(Filters(where=Field("ext", ("md",)))) == [1]
+        assert store.coverage("m") == (1, 2)
+        assert store.integrity() == []
+        with pytest.raises(ReadOnlyError):
+            store.write_glossary([])
+    assert format_3.read_bytes() == before
+
+
+def test_a_store_of_format_3_is_migrated_in_place(format_3: Path) -> None:
+    with SqliteStore.open(format_3) as store:
+        assert (store.format, store.seq(), store.glossary()) == (schema.FORMAT, 8, [])
+        assert store.successors(["b\0", "a.md", "b"]) == {"b\0": "c", "a.md": "e"}
+        assert store.superseded() == ["a.md", "b\0"]
+        store.write([], ["e"])
+        assert store.successors(["a.md"]) == {"a.md": "b"}
+        store.write_glossary([GlossaryTerm("group", "key", "Key", "alias")])
+        assert store.integrity() == []
+
+
+def test_a_reader_that_was_there_before_the_migration_sees_what_it_brought(format_3: Path) -> None:
+    with SqliteStore.open(format_3, readonly=True) as reader, SqliteStore.open(format_3) as store:
+        term = GlossaryTerm("group", "key", "Key", "alias")
+        store.write_glossary([term])
+        assert reader.glossary() == [term]
+        assert reader.successors(["a.md"]) == {"a.md": "e"}
+
+
+def test_a_reader_does_without_steps_that_are_optional_and_only_those(connection: sqlite3.Connection) -> None:
+    optional = NEXT._replace(optional=True)
+    header = schema.prepare(connection, "store", readonly=True, migrations=(*schema.MIGRATIONS, optional))
+    assert header.format == schema.FORMAT
+    for steps in ((optional, NEXT), (NEXT, optional)):
+        with pytest.raises(ReadOnlyError, match=f"format {schema.FORMAT}"):
+            schema.prepare(connection, "store", readonly=True, migrations=(*schema.MIGRATIONS, *steps))
 
 
 def test_a_new_store_goes_through_all_migrations(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any as Value
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from findling.domain.errors import LockedError
 from findling.domain.ports import TruthStore
-from findling.domain.queries import Filters, Word
+from findling.domain.queries import All, Any, Field, Filters, Not, Range, Same, Word
 from findling.domain.resources import Document
 from findling.stores.conformance_samples import PLAIN, cids_of, line_document, vectors_of
 from findling.stores.keyword import TantivyLeg
@@ -40,7 +40,7 @@ def store(path: Path) -> Iterator[SqliteStore]:
 # The meaning of filters
 
 NAMES = ("a", "A", "ä", "Ä", ".gz", "a.gz", "x.tar.gz", "X.TAR.GZ", "a_b", "aXb", "a%b", "100 %", "", "a.", "İ.ẞ", "0")
-WORDS = ("", "a", "A", "ä", "a b", "a%b", "a%20;b", 'q"', ",", "a,b", "team:x", "\n")
+WORDS = ("", "a", "A", "ä", "Ä", "a b", "a%b", "a%20;b", 'q"', ",", "a,b", "team:x", "\n", "\u212a", "k", "İ", "ẞ", "ß")
 
 names = st.sampled_from(NAMES)
 paths = st.lists(names, max_size=3).map("/".join)
@@ -49,7 +49,7 @@ some_words = st.lists(words, max_size=3).map(tuple)
 times = st.none() | st.sampled_from([-1.5, -0.5, 0.0, 0.5, 1.0, 1.9, 2.0, 2.1]) | st.floats(-3, 3)
 
 
-def _document(number: int, metadata: dict[str, Any]) -> Document:
+def _document(number: int, metadata: dict[str, Value]) -> Document:
     return line_document(f"r{number}", ["common", f"{number}"], **metadata)
 
 
@@ -63,14 +63,31 @@ documents = st.lists(
             "tags": some_words,
             "visibility": st.none() | some_words,
             "updated_at": times,
+            "fields": st.just({}) | st.fixed_dictionaries({"system": some_words.map(",".join)}),
         }
     ),
     min_size=1,
     max_size=12,
 ).map(lambda resources: [_document(number, metadata) for number, metadata in enumerate(resources)])
 
+extensions = st.lists(st.sampled_from(("gz", ".GZ", "tar.gz", "", ".", "ẞ", "g_", "%", "a/b.gz")), max_size=2).map(
+    tuple
+)
+places = paths | st.sampled_from(("/a/", "/", "a/x.tar", "%")) | st.text("aA/*?.gäẞ%", max_size=5)
+conditions = st.recursive(
+    st.builds(Field, st.sampled_from(("lang", "type", "tag", "author", "system")), some_words)
+    | st.builds(Field, st.just("ext"), extensions)
+    | st.builds(Field, st.just("path"), st.lists(places, max_size=2).map(tuple))
+    | st.builds(Field, st.just("rid"), st.lists(st.sampled_from(("r0", "r1", "R1", "")), max_size=2).map(tuple))
+    | st.builds(Range, times, times),
+    lambda nodes: st.one_of(
+        st.builds(Not, nodes), *(st.builds(kind, st.lists(nodes, max_size=3).map(tuple)) for kind in (Any, Same, All))
+    ),
+    max_leaves=4,
+)
+
 _filters = {
-    "ext": st.lists(st.sampled_from(("gz", ".GZ", "tar.gz", "", ".", "ẞ", "g_", "%", "a/b.gz")), max_size=2).map(tuple),
+    "ext": extensions,
     "not_ext": st.lists(st.sampled_from(("gz", "tar.gz", ".", "_")), max_size=2).map(tuple),
     "path": st.lists(paths | st.sampled_from(("/a/", "/", "a/x.tar", "%")), max_size=3).map(tuple),
     "type": some_words,
@@ -80,10 +97,13 @@ _filters = {
     "after": times,
     "before": times,
     "principals": st.none() | some_words,
+    "where": st.none() | conditions,
 }
 # Mostly one filter at a time: all of them together leave nothing.
 filters = st.one_of(
-    *(st.builds(Filters, **{name: values}) for name, values in _filters.items()), st.builds(Filters, **_filters)
+    *(st.builds(Filters, **{name: values}) for name, values in _filters.items()),
+    *[st.builds(Filters, where=conditions)] * 4,
+    st.builds(Filters, **_filters),
 )
 
 
@@ -217,6 +237,15 @@ def test_paths_are_found_by_their_index(large: SqliteStore) -> None:
     everything = _steps(large, lambda: large.matching(Filters(ext=("txt",))))
     assert len(large.matching(Filters(path=("folder7",)))) == 1
     assert _steps(large, lambda: large.matching(Filters(path=("folder7",), ext=("txt",)))) < everything / 20
+
+
+def test_successors_are_found_by_their_index(large: SqliteStore) -> None:
+    large.write(line_document(f"f{n}", ["x"], fields={"status": "open"}) for n in range(1000))
+    large.write([line_document("new", ["x"], fields={"supersedes": "f7"})])
+    everything = _steps(large, lambda: large.matching(Filters(ext=("txt",))))
+    assert large.successors(["f7", "f8"]) == {"f7": "new"}
+    assert _steps(large, lambda: large.successors(["f7", "f8"])) < everything / 20
+    assert _steps(large, large.superseded) < everything / 20
 
 
 # Others that write

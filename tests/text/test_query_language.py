@@ -1,4 +1,4 @@
-"""What a person types is understood, echoed, and never an error."""
+"""What a person types is understood, echoed, mended where need be, and never an error."""
 
 from __future__ import annotations
 
@@ -6,51 +6,232 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.domain.queries import All, Any, Not, Phrase, Word
-from findling.text.analysis import STOP_WORDS, terms
-from findling.text.query_language import canonical, parse, positive_terms
+from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Same, Term
+from findling.text.analysis import STOP_WORDS
+from findling.text.query_language import parse
+from findling.text.query_tree import canonical, positive_terms
 
 
 @pytest.mark.parametrize(
     ("text", "echo"),
     [
-        ("database timeout", "(database OR timeout)"),
-        ("database", "database"),
-        ("how is the index made", "(how OR index OR made)"),
-        ("to be or not to be", "(to OR be OR or OR not)"),
-        ('auth -"session cookie"', 'auth -"session cookie"'),
-        ("auth -jwt", "auth -jwt"),
-        ('"exact phrase" word', 'word "exact phrase"'),
-        ('"unclosed phrase', '"unclosed phrase"'),
-        ("-only", "-only"),
-        ("to be or not to be?", "(to OR be OR or OR not OR be?)"),
-        ("is this it?", "(is OR this OR it?)"),
-        ("what is this?", "what"),
-        ("well-known -- - thing", "(well-known OR thing)"),
+        ("database timeout", "database AND timeout"),
+        ("database AND timeout", "database AND timeout"),
+        ("a b OR c d", "(b OR c) AND d"),
+        ("x b OR c | d", "x AND (b OR (c | d))"),
+        ("x||y", "x | y"),
+        ('auth -"session cookie"', 'auth AND -"session cookie"'),
+        ("auth OR password", "auth OR password"),
+        ("여자 -남자 -50대", "여자 AND -남자 AND -50대"),
+        ("x NOT y", "x AND -y"),
+        ("x AND NOT y", "x AND -y"),
+        ("x (y OR z) -(p q)", "x AND (y OR z) AND -(p AND q)"),
+        ("x (y (z))", "x AND y AND z"),
+        ("x OR (y OR z)", "x OR y OR z"),
         ("word word", "word"),
-        ("", ""),
-        ("!!! ???", ""),
-        ('the "the who"', '"the who"'),
+        ("x OR x", "x"),
+        ("-only", "-only"),
+        ("NOT -x -(-y) NOT NOT z", "x AND y AND z"),
+        ("x -!!! (+++) OR …", "x"),
+        ("title:word", "title:word"),
+        ('title:"two words" title:pre*', 'title:"two words" AND title:pre*'),
+        ("title:one,two", "title:one OR title:two"),
+        ("in:heading:word", "in:heading:word"),
     ],
 )
 def test_a_query_is_echoed_as_understood(text: str, echo: str) -> None:
-    assert canonical(parse(text)) == echo
+    assert canonical(parse(text).node) == echo
+    assert not parse(text).notes
 
 
-def test_the_tree_of_a_mixed_query() -> None:
-    tree = parse('fast "exact text" -slow')
-    assert tree == All((Any((Word("fast"),)), Phrase("exact text"), Not(Word("slow"))))
-    assert positive_terms(tree) == ["fast", "exact", "text"]
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("", All(())),
+        (" \n", All(())),
+        ("!!!", Any(())),
+        ('""', Any(())),
+        ("()", Any(())),
+        ("-", Any(())),
+        ("\ud800\x00", All(())),
+        ("c++", Term("c++")),
+        ("node.js", Term("node.js")),
+        ("sign-in", Term("sign-in")),
+        ("--flag", Term("flag")),
+        ("-5", Not(Term("5"))),
+        ("foo\\", Term("foo")),
+        ("… foo", Term("foo")),
+        ("main()", Term("main()")),
+        ("author(s)", Term("author(s)")),
+        ("\u202b-foo\u202c", Not(Term("foo"))),
+        (r"\-foo", Term("-foo")),
+        (r"\"foo\"", Term('"foo"')),
+        (r'"say \"hi\""', Phrase('say "hi"')),
+        ("-OR", Not(Term("or"))),
+        ("OR", Term("or")),
+        ("NOT", Term("not")),
+        ("AND OR", All((Term("and"), Term("or")))),
+    ],
+)
+def test_what_looks_odd_is_read_as_a_person_expects(text: str, node: Node) -> None:
+    assert parse(text).node == node
+    assert not parse(text).notes
 
 
-@given(st.text())
-def test_nothing_a_person_types_is_an_error(text: str) -> None:
-    tree = parse(text)
-    assert set(positive_terms(tree)) <= set(terms(text))
-    assert canonical(tree) == canonical(parse(text))
+@pytest.mark.parametrize("text", ["http://example.com/x?y=1", r"C:\x", "12:30", "std::vector", "localhost:8080", "a:b"])
+def test_colons_that_are_no_fields_just_work(text: str) -> None:
+    assert parse(text) == (Term(text), frozenset(), (), False, text)
 
 
-@given(st.lists(st.from_regex(r"[a-z]{4,9}", fullmatch=True), min_size=1, unique=True))
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("data*", Prefix("data")),
+        ("node.j*", Prefix("node.j")),
+        ("京*", Prefix("京")),
+        ('"of the da"*', Prefix("of the da")),
+        ("recieve~", Fuzzy("recieve", 1)),
+        ("internationl~", Fuzzy("internationl", 2)),
+        ("foo~2", Fuzzy("foo", 2)),
+        ("foo~9", Fuzzy("foo", 2)),
+        ("foo~0", Term("foo")),
+        ("x NEAR y", Near("x", "y", 10)),
+        ("x NEAR/3 y", Near("x", "y", 3)),
+        ("x NEAR/999 y", Near("x", "y", 100)),
+        ("x NEAR y NEAR/2 z", All((Near("x", "y", 10), Near("y", "z", 2)))),
+        ('"x y z"~5', All((Near("x", "y", 5), Near("y", "z", 5)))),
+        ("-x NEAR y", Not(Near("x", "y", 10))),
+        ('"foo"', Phrase("foo")),
+        ('"one"~5', Phrase("one")),
+        ("x | y", Same((Term("x"), Term("y")))),
+    ],
+)
+def test_beginnings_spellings_and_neighbours(text: str, node: Node) -> None:
+    assert parse(text).node == node
+    assert not parse(text).notes
+
+
+@pytest.mark.parametrize(
+    "text", ["“exact words”", "„exact words“", "«exact words»", "「exact words」", '"exact  words"']
+)
+def test_quotes_of_many_keyboards(text: str) -> None:
+    assert parse(text) == (Phrase("exact words"), frozenset({'""'}), (), False, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "echo", "note"),
+    [
+        ('"unclosed phrase', '"unclosed phrase"', "never closed"),
+        ("(x OR y", "x OR y", "( without its )"),
+        ("x) y", "x AND y", ") without its ("),
+        ("OR foo", "foo", "OR joins nothing"),
+        ("foo AND", "foo", "AND joins nothing"),
+        ("foo NOT", "foo", "NOT joins nothing"),
+        ("NEAR foo", "foo", "NEAR joins nothing"),
+        ("x OR OR y", "x OR y", "OR joins nothing"),
+        ("x OR AND y", "x OR y", "AND joins nothing"),
+        ('"x y" NEAR z', '"x y" AND near AND z', "read as a word"),
+        ("x* NEAR zed", "x AND near AND zed", "read as a word"),
+        ("node.js~", "node.js", "single words"),
+        ("z*", "z", "too short"),
+        ("foo OR -bar", "foo OR -bar", "nearly everything"),
+        ("ext:py ext:js", "ext:py,js", "any of its values"),
+        ("pth:src", "pth:src", "path:"),
+        ("before:soon", r"before\:soon", "2026-01-31"),
+        ("is:blue", r"is\:blue", "superseded"),
+        ("ext: x", r"ext\: AND x", "ending of a file name"),
+        ('is:"sky blue"', '"is sky blue"', "superseded"),
+        ("x -in:title", "x", "cannot be excluded"),
+    ],
+)
+def test_what_is_mended_is_noted(text: str, echo: str, note: str) -> None:
+    parsed = parse(text)
+    assert canonical(parsed.node) == echo
+    assert any(note in given for given in parsed.notes), parsed.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "echo"),
+    [
+        ("how is the index made", "how AND index AND made"),
+        ("to be or not to be", "to AND be AND or AND not"),
+        ('the "the who"', '"the who"'),
+        ("the (cat OR dog)", "cat OR dog"),
+        ("the OR cat", "the OR cat"),
+        ("cat -the", "cat AND -the"),
+        ("cat -(the dog)", "cat AND -(the AND dog)"),
+        ("-(-(the dog))", "dog"),
+        ("the ext:py", "the AND ext:py"),
+        ("and/or cat", "cat"),
+        ("title:the cat", "title:the AND cat"),
+    ],
+)
+def test_stop_words_go_where_a_word_stands_beside_them(text: str, echo: str) -> None:
+    assert canonical(parse(text).node) == echo
+
+
+def test_in_limits_every_word_that_is_asked_for() -> None:
+    parsed = parse('in:title the cat "big dog" -bird heading')
+    assert canonical(parsed.node) == 'title:cat AND title:"big dog" AND -bird AND title:heading'
+    assert canonical(parse("in:name,path cat").node) == "in:name:cat | in:path:cat"
+    assert canonical(parse("in:body title:cat dog~1").node) == "title:cat AND in:body:dog~1"
+
+
+def test_in_history_is_no_condition() -> None:
+    parsed = parse("in:history cat")
+    assert (parsed.node, parsed.history, parsed.notes) == (Term("cat"), True, ())
+    assert parse("in:history").node == All(())
+    assert not parse("cat").history
+
+
+def test_operators_are_those_in_use() -> None:
+    parsed = parse('a1 OR b1 | c1 AND -d1 NOT e1* fog~ "g h" i1 NEAR j1 path:x title:y -(k1 l1)')
+    assert parsed.operators == {"OR", "|", "AND", "-", "NOT", "*", "~", '""', "NEAR", "path:", "title:", "()"}
+
+
+def test_parentheses_that_change_nothing_and_excluded_conditions_are_no_operators() -> None:
+    assert parse("profile of Aaron (the brother of Moses)").operators == frozenset()
+    assert parse("connection pool -ext:md").operators == {"ext:"}
+
+
+def test_the_plain_words_keep_their_stop_words() -> None:
+    assert parse('what is the capital -paris "of france" ?').plain == "what is the capital ?"
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("-pasted OR text " * 80, "1,000 characters"),
+        (" ".join(f"-w{number}" for number in range(65)), "64 words"),
+        ("(" * 41 + "x OR y", "20 deep"),
+        ("x OR (y (" * 11 + "z", "20 deep"),
+    ],
+)
+def test_what_is_too_long_or_too_deep_is_read_as_plain_words(text: str, note: str) -> None:
+    parsed = parse(text)
+    assert not parsed.operators
+    assert isinstance(parsed.node, All) and all(isinstance(part, Term) for part in parsed.node.nodes)
+    assert len(parsed.notes) == 1 and note in parsed.notes[0]
+    assert parse(canonical(parsed.node)).node == parsed.node
+
+
+def test_sixty_four_words_and_twenty_levels_are_still_a_query() -> None:
+    assert parse(" ".join(f"-w{number}" for number in range(64))).operators == {"-"}
+    assert "OR" in parse("x OR (y (" * 9 + "z").operators
+
+
+@pytest.mark.parametrize("character", ["(", "-", '"', "\\", "*", "“", "a ", "-(", "x|", "a NEAR ", "path:"])
+def test_a_hundred_thousand_characters_are_read_at_once(character: str) -> None:
+    assert parse(character * (100_000 // len(character))).notes
+
+
+def test_repeated_conditions_are_any_of_unless_a_resource_can_have_both() -> None:
+    assert parse("lang:go type:file lang:c").node == All((Field("lang", ("go", "c")), Field("type", ("file",))))
+    assert parse("tag:a tag:b").node == All((Field("tag", ("a",)), Field("tag", ("b",))))
+    assert parse("-ext:py,js").node == Not(Field("ext", ("py", "js")))
+
+
+@given(st.lists(st.from_regex(r"[a-z]{4,9}", fullmatch=True), min_size=1, max_size=60, unique=True))
 def test_every_word_of_a_plain_query_is_asked_for(words: list[str]) -> None:
     meaningful = [word for word in words if word not in STOP_WORDS] or words
-    assert positive_terms(parse(" ".join(words))) == meaningful
+    assert positive_terms(parse(" ".join(words)).node) == meaningful

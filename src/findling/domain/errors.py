@@ -5,6 +5,7 @@
     │   ├── UnknownSettingError    a setting, filter or option that does not exist
     │   ├── InvalidValueError      a value that does not fit its setting, filter or option
     │   ├── PathNotFoundError      a path that is not there
+    │   ├── NotFoundError          something that is not in the index, by its name or id
     │   └── UntrustedSettingError  a project file sets what only its user may set
     ├── WorkspaceError             the workspace cannot be used
     │   ├── NotIndexedError        nothing has been indexed here yet
@@ -36,6 +37,7 @@ __all__ = [
     "ModelDamagedError",
     "ModelError",
     "ModelNotFoundError",
+    "NotFoundError",
     "NotIndexedError",
     "PathNotFoundError",
     "ProviderError",
@@ -81,6 +83,12 @@ class PathNotFoundError(UsageError):
     """A path that is not there."""
 
     code = "path-not-found"
+
+
+class NotFoundError(UsageError):
+    """Something that is not in the index, by its name or id."""
+
+    code = "not-found"
 
 
 class UntrustedSettingError(UsageError):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import Any
+
+from findling.domain.errors import FindlingError
 
 __all__ = [
     "SCHEMA_VERSION",
     "AliasMatch",
     "Degradation",
+    "Explanation",
     "Hit",
+    "LegVerdict",
     "Line",
     "Receipt",
     "ScorePart",
@@ -109,6 +114,10 @@ class Receipt:
     supersedes: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
 
+    def recomputed(self) -> float:
+        """The final score again, from its parts: their sum times the scale times the factors of all steps."""
+        return sum(part.value for part in self.parts) * self.scale * prod(step.factor for step in self.steps)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
@@ -139,6 +148,11 @@ class Degradation:
 
     what: str
     fix: str = ""
+
+    @classmethod
+    def of(cls, error: FindlingError) -> Degradation:
+        """What an error says that an answer could be given in spite of."""
+        return cls(what=error.message, fix=error.hint)
 
     def __str__(self) -> str:
         return f"{self.what}; {self.fix}" if self.fix else self.what
@@ -194,4 +208,45 @@ class SearchAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain JSON-ready values, with the schema version first."""
+        return {"schema": SCHEMA_VERSION, **asdict(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LegVerdict:
+    """What one leg makes of a document: the rank and raw score of its best passage among `total`, 0 when it has none.
+
+    `least` is the score from which the leg finds a passage by itself, where it has such a limit.
+    """
+
+    leg: str
+    found: bool
+    rank: int
+    score: float
+    least: float = 0.0
+    total: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Why a document is in an answer, or is not: its rank, every filter and whether it passes, and what each leg says.
+
+    `rank` is that of its best passage among all that match, 0 when none does; `shown` is how many hits the answer has.
+    `reasons` say what keeps it out. `hit` is the passage with its receipt, when it matches.
+    """
+
+    query: str
+    understood_as: str
+    reading: str
+    rid: str
+    path: str
+    found: bool
+    rank: int
+    shown: int
+    reasons: tuple[str, ...] = ()
+    filters: tuple[tuple[str, bool], ...] = ()
+    legs: tuple[LegVerdict, ...] = ()
+    hit: Hit | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain JSON-ready values, with the schema version first."""
         return {"schema": SCHEMA_VERSION, **asdict(self)}

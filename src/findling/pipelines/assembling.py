@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from findling.domain.ports import TruthStore
+from findling.domain.queries import All, Any, Node, Same
 from findling.domain.resources import StoredChunk
-from findling.domain.results import Hit, Line, Receipt, ScorePart, Step, TermMatch
+from findling.domain.results import AliasMatch, Hit, Line, Receipt, ScorePart, Step, TermMatch
 from findling.pipelines.candidates import Candidate
-from findling.text.analysis import WordSpan, matching_spans, terms
+from findling.pipelines.understanding import Question
+from findling.text.analysis import WordSpan, index_form, matching_spans, terms
+from findling.text.query_tree import canonical, identifier_parts, positive_terms, positive_texts
 from findling.text.snippets import MatchSpan, best_line, snippet
 
-__all__ = ["Asked", "Ranked", "make_hit"]
+__all__ = ["Asked", "Ranked", "asked_for", "make_hit"]
 
 
 class Ranked(NamedTuple):
@@ -26,18 +31,46 @@ class Ranked(NamedTuple):
 class Asked(NamedTuple):
     """What is looked for in every hit: the terms of the query, the forms they have, identifiers and their parts.
 
-    `nearest` gives the offset of the line that comes nearest to the query, for texts that share no word with it.
+    `same` are groups of terms of which one will do, each a list of alternatives. `nearest` gives the offset of the
+    line that comes nearest to the query, for texts that share no word with it.
     """
 
     terms: Sequence[str]
     forms: Mapping[str, str]
     identifiers: Mapping[str, set[str]]
+    same: Sequence[Same] = ()
     snippet_lines: int = 3
     context: int = 0
     nearest: Callable[[str], int] = lambda text: 0
 
 
-def make_hit(ranked: Ranked, asked: Asked) -> Hit:
+def asked_for(question: Question, forms: Mapping[str, Sequence[str]], snippet_lines: int) -> Asked:
+    """What to look for in the hits of a question; `forms` are those of each term that the index holds."""
+    term_of: dict[str, str] = {}
+    for term in question.asked:
+        for form in forms.get(term, ()):
+            # What was typed itself comes before what is only a form of something else.
+            if form == term or form not in term_of:
+                term_of[form] = term
+    return Asked(
+        question.asked,
+        term_of,
+        identifier_parts(question.node),
+        tuple(_alternatives(question.node)),
+        snippet_lines,
+        question.request.context,
+    )
+
+
+def _alternatives(node: Node) -> Iterator[Same]:
+    if isinstance(node, Same):
+        yield node
+    elif isinstance(node, Any | All):
+        for part in node.nodes:
+            yield from _alternatives(part)
+
+
+def make_hit(ranked: Ranked, asked: Asked, store: TruthStore) -> Hit:
     """The hit that people and programs see."""
     chunk, resource, text = ranked.stored
     words = matching_spans(text, asked.forms)
@@ -69,26 +102,75 @@ def make_hit(ranked: Ranked, asked: Asked) -> Hit:
         lines=lines,
         line=best.number,
         place=best.place,
-        receipt=_receipt(ranked, tuple(_matches(ranked.stored, words, asked.forms)), asked.terms),
+        receipt=_receipt(ranked, _matches(ranked.stored, words, asked.forms), asked, store),
     )
 
 
-def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Sequence[str]) -> Receipt:
+def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Asked, store: TruthStore) -> Receipt:
     candidate, near = ranked.candidate, ranked.candidate.vector
-    found = {match.term for match in matches}
-    return Receipt(
+    counts: dict[str, int] = {}
+    for match in matches:
+        counts[match.term] = counts.get(match.term, 0) + match.count
+    receipt = Receipt(
         keyword_rank=candidate.keyword_rank,
         keyword_score=round(candidate.keyword_score, 4),
         vector_rank=candidate.vector_rank,
         vector_score=round(near.cosine, 4) if near else 0.0,
         speed=near.speed if near else "",
+        scale=candidate.scale,
         fused_score=round(candidate.score, 4),
         final_score=round(ranked.score, 4),
-        parts=tuple(ScorePart(**part._asdict()) for part in candidate.parts),
+        parts=_parts(candidate),
         steps=ranked.steps,
         matches=matches,
-        missing=tuple(term for term in asked if term not in found),
+        aliases=tuple(_aliases(ranked.stored, asked.same, counts)) if asked.same else (),
+        missing=tuple(_missing(asked, counts)),
     )
+    if ranked.stored.resource.type == "file":
+        return receipt
+    from findling.pipelines.superseding import predecessors, successors
+
+    resource = ranked.stored.resource
+    return replace(receipt, supersedes=predecessors(store, resource), superseded_by=successors(store, resource.rid))
+
+
+def _parts(candidate: Candidate) -> tuple[ScorePart, ...]:
+    """What each leg contributes; of a leg that was asked alone, the score itself."""
+    if candidate.parts:
+        return tuple([ScorePart(**part._asdict()) for part in candidate.parts])
+    leg, rank, raw = "keyword", candidate.keyword_rank, candidate.keyword_score
+    if candidate.vector is not None:
+        leg, rank, raw = "semantic", candidate.vector_rank, candidate.vector.cosine
+    score = candidate.score
+    return (ScorePart(leg=leg, rank=rank, raw=raw, normalised=score, weight=1.0, value=score),)
+
+
+def _aliases(stored: StoredChunk, groups: Sequence[Same], counts: Mapping[str, int]) -> Iterator[AliasMatch]:
+    """The ways to say something that the hit uses, other than the one that was typed."""
+    for same in groups:
+        typed = canonical(same.nodes[0])
+        for node in same.nodes[1:]:
+            row = positive_terms(node)
+            count = min([counts.get(term, 0) for term in row], default=0)
+            if count and (len(row) == 1 or _has_row(stored, row)):
+                yield AliasMatch(group=same.group, typed=typed, alias=" ".join(positive_texts(node)), count=count)
+
+
+def _has_row(stored: StoredChunk, row: Sequence[str]) -> bool:
+    resource = stored.resource
+    wanted = f" {' '.join(row)} "
+    texts = (stored.text, resource.title, "\n".join(stored.chunk.heading), resource.path, " ".join(resource.tags))
+    return any(wanted in f" {index_form(text)} " for text in texts)
+
+
+def _missing(asked: Asked, counts: Mapping[str, int]) -> Iterator[str]:
+    """The terms that the hit lacks; of several ways to say something one is enough."""
+    spared: set[str] = set()
+    for same in asked.same:
+        ways = [positive_terms(node) for node in same.nodes]
+        said = [way for way in ways if all(term in counts for term in way)]
+        spared.update(term for way in (ways if said else ways[1:]) for term in way)
+    return (term for term in asked.terms if term not in counts and term not in spared)
 
 
 def _shown_spans(spans: list[MatchSpan], identifiers: Mapping[str, set[str]]) -> list[MatchSpan]:
@@ -98,19 +180,27 @@ def _shown_spans(spans: list[MatchSpan], identifiers: Mapping[str, set[str]]) ->
     return [span for span in spans if not noise.issuperset(span.terms)] if noise else spans
 
 
-def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> Iterator[TermMatch]:
+def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> tuple[TermMatch, ...]:
     chunk, resource, _ = stored
     body = [word for span in spans for word in span.terms]
+    places: dict[str, list[tuple[int, int]]] = {}
+    for start, end, found in spans:
+        for term in dict.fromkeys([forms[word] for word in found]):
+            places.setdefault(term, []).append((start, end))
     others = {
         "title": terms(resource.title),
         "heading": terms("\n".join(chunk.heading)),
         "path": terms(resource.path),
         "tags": terms(" ".join(resource.tags)),
     }
+    matches = []
     for name, words in {"body": body, **others}.items():
         counts: dict[str, dict[str, int]] = {}
         for word in filter(forms.__contains__, words):
             seen = counts.setdefault(forms[word], {})
             seen[word] = seen.get(word, 0) + 1
         for term, seen in counts.items():
-            yield TermMatch(term=term, field=name, forms=tuple(seen), count=sum(seen.values()))
+            where = tuple(places[term]) if name == "body" else ()
+            count = sum(seen.values())
+            matches.append(TermMatch(term=term, field=name, forms=tuple(seen), count=count, spans=where))
+    return tuple(matches)

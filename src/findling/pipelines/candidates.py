@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.plans import Plan
 from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
-from findling.domain.queries import All, Any, Filters, Node, Not
+from findling.domain.queries import Filters
 from findling.pipelines.meaning import Meaning, MeaningHit, find_by_meaning, read_in_time
-from findling.text.query_language import positive_texts
+from findling.pipelines.understanding import Question, loose_words
 
 if TYPE_CHECKING:
     from findling.ranking.fusion import Part
     from findling.ranking.weighting import Weighing
 
-__all__ = ["Candidate", "Found", "find_candidates", "relative"]
+__all__ = ["Candidate", "Found", "allowed_resources", "find_candidates", "relative"]
 
 _LEAST_DEPTH = 100
 """Candidates a leg is asked for at least: what is far down in one leg may be first in the other."""
@@ -26,7 +25,10 @@ _READ_AHEAD = 20
 
 
 class Candidate(NamedTuple):
-    """A chunk that a leg has found. `score` runs from 0 to 1; ranks count from 1, and are 0 in a leg without it."""
+    """A chunk that a leg has found. Ranks count from 1, and are 0 in a leg without it.
+
+    `score` runs from 0 to 1: the sum of the parts, which a leg that was asked alone has none of, times `scale`.
+    """
 
     cid: int
     score: float
@@ -35,6 +37,7 @@ class Candidate(NamedTuple):
     vector_rank: int = 0
     vector: MeaningHit | None = None
     parts: tuple[Part, ...] = ()
+    scale: float = 1.0
 
 
 class Found(NamedTuple):
@@ -50,55 +53,52 @@ class Found(NamedTuple):
 
 
 def find_candidates(
-    store: TruthStore,
-    keyword: KeywordLeg,
-    meaning: Meaning | None,
-    query: str,
-    node: Node,
-    filters: Filters,
-    plan: Plan,
-    wanted: int,
+    store: TruthStore, keyword: KeywordLeg, meaning: Meaning | None, question: Question, wanted: int
 ) -> Found:
     """Ask the legs of the plan for at least `wanted` candidates. Raises ModelError when a model fails."""
+    plan, filters = question.plan, question.filters
     if meaning is None or not meaning.spaces:
-        return _only_words(store, keyword, node, filters, plan, wanted)
+        return _only_words(store, keyword, question, wanted)
     from findling.pipelines.fusing import ages_of, fuse
 
     deadline = time.monotonic() + plan.budget_ms / 1000
     depth = _depth(wanted, plan.overfetch)
-    # A quote is a promise that only words can keep: meaning then reorders and adds nothing.
-    wanted_words, excluded = _asked(node)
-    with_words = plan.mode == "hybrid" or wanted_words is None
-    found, feedback = _by_words(store, keyword, node, filters, plan, depth if with_words else 1)
+    # What must stand in a hit is a promise that only words can keep: meaning then reorders and adds nothing.
+    loose, conditions = loose_words(question)
+    finds = loose is not None and plan.meaning_finds
+    with_words = plan.mode == "hybrid" or not finds
+    found, feedback = _by_words(store, keyword, question, depth if with_words else 1)
     words = dict(found.hits) if with_words else {}
     near, judges = find_by_meaning(
         meaning.spaces,
-        query if isinstance(node, Any) else " ".join(positive_texts(node)),
-        0 if wanted_words is None else depth,
-        allowed=None if filters == Filters() else frozenset(store.matching(filters)),
+        question.text,
+        depth if finds else 0,
+        allowed=allowed_resources(store, filters),
         also=list(words),
     )
     nearest = sorted(near, key=lambda cid: -near[cid].strength)[:_READ_AHEAD]
     near = _standing_out(near, words)
     only_near = [cid for cid in near if cid not in words]
-    if excluded:
-        barred = keyword.scores(excluded, only_near)
-        near = {cid: hit for cid, hit in near.items() if cid not in barred}
-    if with_words and wanted_words:
+    if conditions is not None and only_near:
+        fitting = keyword.scores(conditions, only_near)
+        near = {cid: hit for cid, hit in near.items() if cid in words or cid in fitting}
+    if with_words and loose is not None:
         # Asked for by name, so that a score does not depend on how deep the leg was asked.
-        words |= keyword.scores(wanted_words, [cid for cid in only_near if cid in near])
+        words |= keyword.scores(loose, [cid for cid in only_near if cid in near], weights=plan.weights)
     ages = ages_of(store, words.keys() | near.keys()) if plan.fusion == "recency" else {}
-    fused, weighing = fuse(query, words, near, found.ceiling, plan, ages)
+    fused, weighing = fuse(question.text, words, near, found.ceiling, plan, ages)
     if plan.budget_ms and meaning.reads_on:
         # Also what was not near enough: the model may see more in it.
         ahead = list(dict.fromkeys([*[hit.cid for hit in fused[:_READ_AHEAD]], *nearest]))[:_READ_AHEAD]
         unread = [cid for cid in ahead if cid not in near or near[cid].speed == "instant"]
         read = read_in_time(store, judges[0], unread, deadline)
-        if excluded and read:
-            barred = keyword.scores(excluded, list(read))
-            read = {cid: hit for cid, hit in read.items() if cid in words or cid not in barred}
+        if not finds:
+            read = {cid: hit for cid, hit in read.items() if cid in words}
+        elif conditions is not None and read:
+            fitting = keyword.scores(conditions, list(read))
+            read = {cid: hit for cid, hit in read.items() if cid in words or cid in fitting}
         near = _standing_out(near | read, words)
-        fused, weighing = fuse(query, words, near, found.ceiling, plan, ages)
+        fused, weighing = fuse(question.text, words, near, found.ceiling, plan, ages)
     unworded = len(near.keys() - words.keys())
     return Found(
         fused,
@@ -111,16 +111,9 @@ def find_candidates(
     )
 
 
-def _asked(node: Node) -> tuple[Node | None, Node | None]:
-    """The plain words of a query, `None` when it asks for more than words, and what it excludes."""
-    if isinstance(node, Any):
-        return node, None
-    parts = node.nodes if isinstance(node, All) else ()
-    words = [part for part in parts if isinstance(part, Any)]
-    excluded = [part.node for part in parts if isinstance(part, Not)]
-    if len(words) != 1 or len(words) + len(excluded) != len(parts):
-        return None, None
-    return words[0], Any(tuple(excluded))
+def allowed_resources(store: TruthStore, filters: Filters) -> Collection[int] | None:
+    """The numbers of the resources that pass the filters; `None` when there are none."""
+    return None if filters == Filters() else frozenset(store.matching(filters))
 
 
 def relative(score: float, ceiling: float) -> float:
@@ -137,24 +130,26 @@ def _standing_out(near: Mapping[int, MeaningHit], words: Mapping[int, float]) ->
     return {cid: hit for cid, hit in near.items() if cid in words or hit.is_near}
 
 
-def _by_words(
-    store: TruthStore, keyword: KeywordLeg, node: Node, filters: Filters, plan: Plan, limit: int
-) -> tuple[KeywordHits, str]:
-    found = keyword.search(node, filters, limit)
+def _by_words(store: TruthStore, keyword: KeywordLeg, question: Question, limit: int) -> tuple[KeywordHits, str]:
+    plan = question.plan
+    found = keyword.search(question.node, question.filters, limit, weights=plan.weights)
     if not plan.feedback:
         return found, ""
     from findling.pipelines.feedback import with_feedback
 
-    return with_feedback(store, keyword, node, filters, found, limit)
+    return with_feedback(store, keyword, question, found, limit)
 
 
-def _only_words(store: TruthStore, keyword: KeywordLeg, node: Node, filters: Filters, plan: Plan, wanted: int) -> Found:
-    found, feedback = _by_words(store, keyword, node, filters, plan, wanted)
+def _only_words(store: TruthStore, keyword: KeywordLeg, question: Question, wanted: int) -> Found:
+    found, feedback = _by_words(store, keyword, question, wanted)
+    is_browsing = question.reading == "browse"
+    # Whatever fulfils conditions alone fulfils them wholly.
     candidates = [
-        Candidate(cid, relative(score, found.ceiling), rank, score)
-        for rank, (cid, score) in enumerate(found.hits, start=1)
+        Candidate(cid, 1.0 if is_browsing else relative(raw, found.ceiling), rank, raw)
+        for rank, (cid, raw) in enumerate(found.hits, start=1)
     ]
-    return Found(candidates, found, found.total, len(found.hits) < wanted, "keyword", feedback=feedback)
+    strategy = "browse" if is_browsing else "keyword"
+    return Found(candidates, found, found.total, len(found.hits) < wanted, strategy, feedback=feedback)
 
 
 def _depth(wanted: int, overfetch: float) -> int:

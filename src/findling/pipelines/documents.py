@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import islice
 
 from findling.domain.resources import Chunk, Document, Fingerprint, Piece, Place, Resource
 from findling.sources.extraction.extracted import Extracted
@@ -16,8 +17,9 @@ from findling.text.lines import line_numbers
 from findling.text.outlines import Outline
 from findling.text.passage import HEADED, passage
 
-__all__ = ["make_document"]
+__all__ = ["make_document", "text_documents"]
 
+_BATCH = 500
 _ID_BITS = (1 << 63) - 1
 _REPEAT = 0x9E3779B97F4A7C15
 """An odd constant that spreads the ids of equal chunks within one resource."""
@@ -39,6 +41,16 @@ def make_document(
     if content.places or not content.lang:
         chunks = _placed(chunks, content.places)
     return Document(resource, text, tuple(chunks), fingerprint)
+
+
+def text_documents(items: Iterable[tuple[Resource, str]], plan: ChunkPlan) -> Iterator[list[Document]]:
+    """Documents of resources that come with their text, in batches for one transaction each."""
+    documents = (
+        make_document(resource, Extracted(text=text, lang=resource.lang or "text"), plan=plan)
+        for resource, text in items
+    )
+    while batch := list(islice(documents, _BATCH)):
+        yield batch
 
 
 def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chunk]:

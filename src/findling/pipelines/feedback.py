@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
-from findling.domain.queries import Any, Filters, Node, Word
+from findling.domain.queries import Any, Word
+from findling.pipelines.understanding import Question, loose_words
 from findling.ranking.feedback import drift, expansion
 from findling.text.analysis import STOP_WORDS, terms
-from findling.text.query_language import positive_terms
 
 __all__ = ["with_feedback"]
 
@@ -14,14 +14,15 @@ _READ = 10
 
 
 def with_feedback(
-    store: TruthStore, leg: KeywordLeg, node: Node, filters: Filters, found: KeywordHits, limit: int
+    store: TruthStore, leg: KeywordLeg, question: Question, found: KeywordHits, limit: int
 ) -> tuple[KeywordHits, str]:
     """The hits with those of the added words counted in, and what was added or why nothing was.
 
     Only for plain words of somebody who may see everything: a caller with limited rights would learn from the added
     words what others have written.
     """
-    if not isinstance(node, Any) or filters.principals is not None or not found.hits:
+    filters, weights = question.filters, question.plan.weights
+    if loose_words(question)[1] is not None or filters.principals is not None or not found.hits:
         return found, ""
     best = found.hits[:_READ]
     chunks = store.chunks([cid for cid, _ in best])
@@ -30,12 +31,12 @@ def with_feedback(
     chunk_count = leg.size()
     frequencies = leg.frequencies({word for text in texts for word in text})
     added = expansion(
-        positive_terms(node), texts, scores, lambda word: min(frequencies.get(word, 0), chunk_count), chunk_count
+        question.asked, texts, scores, lambda word: min(frequencies.get(word, 0), chunk_count), chunk_count
     )
     if not added.terms:
         return found, added.reason
     words = Any(tuple(Word(term) for term, _, _ in added.terms))
-    more = leg.search(words, filters, limit)
+    more = leg.search(words, filters, limit, weights=weights)
     if not more.hits:
         return found, added.reason
     share = max(weight for _, weight, _ in added.terms) * found.hits[0][1] / more.hits[0][1]

@@ -87,12 +87,13 @@ def _candidates(
         candidates.append(
             Candidate(
                 cid,
-                min(score * scale, 1.0),
+                score * scale,
                 ranks.get("keyword", 0),
                 words.get(cid, 0.0),
                 ranks.get("semantic", 0),
                 near.get(cid),
                 parts,
+                scale,
             )
         )
     return candidates

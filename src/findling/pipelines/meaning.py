@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.ports import Embedder, Reranker, TruthStore, VectorHits, VectorLeg
 from findling.domain.resources import Resource
+from findling.domain.results import Degradation
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
@@ -62,8 +63,8 @@ class Meaning(NamedTuple):
     may_send: Callable[[Resource], bool] = lambda resource: True
     reranker: Reranker | None = None
     instant: Embedder | None = None
-    spare: Callable[[list[str]], list[Space]] = lambda notes: []
-    degraded: tuple[str, ...] = ()
+    spare: Callable[[list[Degradation]], list[Space]] = lambda notes: []
+    degraded: tuple[Degradation, ...] = ()
 
 
 class MeaningHit(NamedTuple):
@@ -89,9 +90,13 @@ class Judge(NamedTuple):
     def hit(self, cosine: float) -> MeaningHit:
         """What a cosine is worth."""
         strength = (cosine - self.mean) / self.deviation / _FULL if self.deviation > 0 else 0.0
+        return MeaningHit(cosine, min(max(strength, 0.0), 1.0), self.space.leg.speed, cosine >= self.least)
+
+    @property
+    def least(self) -> float:
+        """The cosine from which a chunk is found by its meaning alone."""
         usual = self.space.embedder.usual_cosines
-        least = usual[0] + _FOREIGN * usual[1] if usual else self.mean + _STANDING_OUT * self.deviation
-        return MeaningHit(cosine, min(max(strength, 0.0), 1.0), self.space.leg.speed, cosine >= least)
+        return usual[0] + _FOREIGN * usual[1] if usual else self.mean + _STANDING_OUT * self.deviation
 
 
 def nearest_line(embedder: Embedder, query: str) -> Callable[[str], int]:

@@ -7,13 +7,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from math import prod
 
 from findling.domain.errors import ModelError
 from findling.domain.plans import Plan
-from findling.domain.results import Step
+from findling.domain.results import Degradation, Step
 from findling.pipelines.assembling import Ranked
 from findling.pipelines.meaning import Meaning
-from findling.ranking.boosts import Boost, boosted, exact_phrase, field_match, recency
+from findling.pipelines.understanding import Question
+from findling.ranking.boosts import (
+    MOST,
+    Boost,
+    Boosted,
+    boosted,
+    exact_field,
+    exact_phrase,
+    field_match,
+    recency,
+    starts_field,
+)
 from findling.ranking.cutting import adaptive_k
 from findling.ranking.diversity import diversify, jaccard
 from findling.ranking.near_duplicates import collapse
@@ -26,21 +38,19 @@ _FEWEST = 3
 """Hits that are given wherever scores fall."""
 
 
-def reorder(
-    ranked: Sequence[Ranked], query: str, asked: Sequence[str], plan: Plan, meaning: Meaning, notes: list[str]
-) -> list[Ranked]:
+def reorder(ranked: Sequence[Ranked], question: Question, meaning: Meaning, notes: list[Degradation]) -> list[Ranked]:
     """The ranking after boosts, reranking, collapse, diversity and the cut, as far as the plan has them.
 
     A reranker that fails leaves the ranking as it was, and a note.
     """
-    entries = list(ranked)
-    if plan.boosts:
-        entries = _boost(entries, asked)
+    entries, plan = list(ranked), question.plan
+    if plan.boosts or max(plan.exact_boost, plan.prefix_boost, plan.phrase_boost) > 1:
+        entries = _boost(entries, question.asked, plan)
     if meaning.reranker is not None:
         try:
-            entries = _rerank(entries, query, plan.rerank_depth, meaning)
+            entries = _rerank(entries, question.text, plan.rerank_depth, meaning)
         except ModelError as error:
-            notes.append(f"not reranked: {error.message}; {error.hint}")
+            notes.append(Degradation(what=f"not reranked: {error.message}", fix=error.hint))
     if plan.collapse:
         entries = _collapse(entries)
     if plan.diversity < 1:
@@ -51,32 +61,42 @@ def reorder(
     return _falling(entries)
 
 
-def _boost(entries: Sequence[Ranked], asked: Sequence[str]) -> list[Ranked]:
-    boosts = {entry.stored.chunk.cid: _boosts(entry, asked) for entry in entries}
+def _boost(entries: Sequence[Ranked], asked: Sequence[str], plan: Plan) -> list[Ranked]:
     by_cid = {entry.stored.chunk.cid: entry for entry in entries}
-    lifted = boosted([(cid, entry.score) for cid, entry in by_cid.items()], boosts)
-    return [
-        _moved(
-            by_cid[one.id],
-            min(one.score, 1.0),
-            *[Step(name=b.name, factor=b.factor, reason=b.reason) for b in one.boosts],
-        )
-        for one in lifted
-    ]
+    boosts = {cid: _boosts(entry, asked, plan) for cid, entry in by_cid.items()}
+    # Whoever asks for a larger factor shall have it.
+    most = max(MOST, plan.exact_boost * plan.phrase_boost * plan.prefix_boost)
+    lifted = boosted([(cid, entry.score) for cid, entry in by_cid.items()], boosts, most=most)
+    return [_lifted(by_cid[one.id], one) for one in lifted]
 
 
-def _boosts(entry: Ranked, asked: Sequence[str]) -> list[Boost]:
+def _lifted(entry: Ranked, one: Boosted) -> Ranked:
+    score = min(one.score, 1.0)
+    steps = [Step(name=boost.name, factor=boost.factor, reason=boost.reason) for boost in one.boosts]
+    product = entry.score * prod(boost.factor for boost in one.boosts)
+    if product > score:
+        steps.append(Step(name="limit", factor=score / product, reason="all boosts together have a limit"))
+    return _moved(entry, score, *steps)
+
+
+def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan) -> list[Boost]:
     chunk, resource, text = entry.stored
-    age = None if resource.updated_at is None else max(0.0, time.time() - resource.updated_at) / 86_400
-    name = resource.path.rpartition("/")[2].partition(".")[0]
-    found = (
-        field_match("title", asked, terms(resource.title)),
-        field_match("heading", asked, terms("\n".join(chunk.heading))),
-        field_match("file name", asked, terms(name)),
-        field_match("tags", asked, terms(" ".join(resource.tags))),
-        exact_phrase(asked, terms(text)),
-        recency(age),
-    )
+    name = resource.fields.get("name") or resource.path.rpartition("/")[2].partition(".")[0]
+    fields = {"title": terms(resource.title), "file name": terms(name)}
+    found = []
+    if plan.exact_boost > 1:
+        found.append(exact_field(asked, fields, factor=plan.exact_boost))
+    if plan.prefix_boost > 1:
+        found.append(starts_field(asked, fields, factor=plan.prefix_boost))
+    if plan.phrase_boost > 1:
+        found.append(exact_phrase(asked, terms(text), most=plan.phrase_boost))
+    if plan.boosts:
+        age = None if resource.updated_at is None else max(0.0, time.time() - resource.updated_at) / 86_400
+        fields |= {"heading": terms("\n".join(chunk.heading)), "tags": terms(" ".join(resource.tags))}
+        found += [field_match(field, asked, words) for field, words in fields.items()]
+        found += [recency(age)]
+        if plan.phrase_boost <= 1:
+            found.append(exact_phrase(asked, terms(text)))
     return [boost for boost in found if boost is not None]
 
 
@@ -96,8 +116,8 @@ def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning)
         if verdict is None:
             judged.append(entry)
             continue
-        score = (entry.score + verdict) / 2
-        factor = score / entry.score if entry.score else 1.0
+        factor = (entry.score + verdict) / 2 / entry.score if entry.score else 1.0
+        score = entry.score * factor
         judged.append(
             _moved(entry, score, Step(name="rerank", factor=factor, reason=f"{reranker.name}: {verdict:.3f}"))
         )
@@ -127,7 +147,7 @@ def _diversify(entries: Sequence[Ranked], balance: float) -> list[Ranked]:
     return [
         _moved(
             by_cid[one.id],
-            one.score,
+            by_cid[one.id].score,
             *([Step(name="diversity", factor=1.0, reason=one.reason)] if one.reason else []),
         )
         for one in spread
@@ -142,6 +162,9 @@ def _falling(entries: Sequence[Ranked]) -> list[Ranked]:
     lowest = 1.0
     falling = []
     for entry in entries:
-        lowest = min(lowest, entry.score)
-        falling.append(entry._replace(score=lowest))
+        if entry.score > lowest:
+            step = Step(name="order", factor=lowest / entry.score, reason="scores do not rise from hit to hit")
+            entry = _moved(entry, lowest, step)
+        lowest = entry.score
+        falling.append(entry)
     return falling

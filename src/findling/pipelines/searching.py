@@ -1,191 +1,217 @@
-"""Searching: parse → legs → fuse → reorder → assemble, with a receipt for every hit and an account of every stage."""
+"""Searching: understand → legs → fuse → reorder → assemble, with a receipt for every hit, an account of all stages."""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from findling.domain.errors import FindlingError, InvalidValueError, MissingExtraError, ModelError
-from findling.domain.plans import FUSIONS, MODES, Plan
+from findling.domain.errors import FindlingError, MissingExtraError, ModelError
+from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg, TruthStore
-from findling.domain.queries import Filters, Node, SearchRequest
+from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import StoredChunk
-from findling.domain.results import SearchAnswer
-from findling.pipelines.assembling import Asked, Ranked, make_hit
-from findling.pipelines.candidates import Found, find_candidates
+from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
+from findling.pipelines.assembling import Asked, Ranked, asked_for, make_hit
+from findling.pipelines.candidates import Candidate, Found, find_candidates
+from findling.pipelines.checking import check_request
 from findling.pipelines.meaning import Meaning, can_read, nearest_line
-from findling.text.query_language import canonical, identifier_parts, parse, positive_terms
+from findling.pipelines.plan_files import filters_document, plan_document
+from findling.pipelines.understanding import Question, corrected, understand
 
-__all__ = ["search"]
+__all__ = ["Legs", "Ranking", "rank", "search"]
+
+
+class Legs(NamedTuple):
+    """What a search goes by: the truth, the words, and, asked only where a plan needs it, the meaning."""
+
+    store: TruthStore
+    keyword: KeywordLeg
+    meaning: Callable[[], Meaning] | None = None
+
+
+class Ranking(NamedTuple):
+    """What the legs have made of a question: the hits that stand up to the truth, and what happened on the way."""
+
+    question: Question
+    ranked: list[Ranked]
+    found: Found
+    meaning: Meaning
+    degraded: list[Degradation]
+    suggestions: tuple[Suggestion, ...] = ()
 
 
 def search(
-    store: TruthStore,
-    leg: KeywordLeg,
-    request: SearchRequest,
-    *,
-    meaning: Callable[[], Meaning] | None = None,
-    snippet_lines: int = 3,
-    degraded: Sequence[str] = (),
+    legs: Legs, request: SearchRequest, *, snippet_lines: int = 3, degraded: Sequence[Degradation] = ()
 ) -> SearchAnswer:
-    """Answer the request from what the legs and the store hold now; `meaning` is asked only where the plan needs it.
+    """Answer the request from what the legs and the store hold now.
 
     Raises InvalidValueError for a limit, score, pattern or plan that cannot be used.
     """
     plan = request.plan or Plan()
-    exclude = _check(request, plan)
+    exclude = check_request(request, plan)
     clock = _Clock()
-    node = parse(request.query)
-    clock.lap("parse")
-    asked = positive_terms(node)
-    at_hand = _at_hand(meaning, plan, leg.unit, request.query if asked else "")
-    clock.lap("open")
-    notes = [*degraded, *at_hand.degraded]
-    question = _Question(request, plan, node, asked, exclude)
-    while True:
-        try:
-            ranked, found, trouble = _ranking(store, leg, at_hand, question)
-            notes += trouble
-            break
-        except (MissingExtraError, ModelError) as error:
-            # Whatever still works answers, and the answer says what did not.
-            notes.append(f"{error.message}; {error.hint}" if error.hint else error.message)
-            at_hand = _without_models(at_hand, error, notes)
-    clock.lap("search")
-    forms = {form: term for term in asked for form in found.keyword.forms.get(term, ())}
-    wanted = Asked(asked, forms, identifier_parts(node), snippet_lines, request.context)
-    if at_hand.instant is not None and found.strategy != "keyword":
-        wanted = wanted._replace(nearest=nearest_line(at_hand.instant, request.query))
-    page = ranked[request.offset : request.offset + request.limit]
-    hits = tuple(make_hit(entry, wanted) for entry in page)
+    question = understand(request, plan, legs.store)
+    clock.lap("understand")
+    ranking = rank(legs, question, exclude, clock)
+    question, found = ranking.question, ranking.found
+    wanted = _wanted(ranking, snippet_lines)
+    page = ranking.ranked[request.offset : request.offset + request.limit]
+    hits = tuple(make_hit(entry, wanted, legs.store) for entry in page)
     clock.lap("assemble")
+    notes, related = question.notes, tuple[Hit, ...]()
+    if not found.total and not request.offset:
+        from findling.pipelines.honesty import neighbours, why_nothing
+
+        notes += why_nothing(legs.keyword, question, found)
+        related = neighbours(legs, ranking, wanted)
+        clock.lap("related")
+    notes_on_legs = (*degraded, *ranking.degraded)
     # What a caller with limited rights may not see must not show in what the vocabulary knows, either.
     is_owner = request.filters.principals is None
     return SearchAnswer(
         query=request.query,
-        understood_as=canonical(node),
+        understood_as=question.understood_as,
         hits=hits,
         total=found.total,
         strategy=found.strategy,
-        degraded=tuple(notes),
-        unknown_terms=tuple(term for term in asked if is_owner and not found.keyword.forms.get(term)),
+        reading=question.reading,
+        quality=_quality(found, ranking.meaning, notes_on_legs),
+        degraded=notes_on_legs,
+        notes=notes,
+        unknown_terms=tuple(_unknown(question, found)) if is_owner else (),
+        did_you_mean=ranking.suggestions,
+        related=related,
         timings_ms=clock.laps,
-        meaning=_account(at_hand, page) if at_hand.spaces or at_hand.reranker else {},
-        plan=_plan(request, plan, node, found, leg.unit) if request.explain else {},
+        meaning=_account(ranking.meaning, page) if ranking.meaning.spaces or ranking.meaning.reranker else {},
+        plan=_plan(question, found, legs.keyword.unit),
     )
 
 
-class _Question(NamedTuple):
-    """A request that has been understood."""
+def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: _Clock | None = None) -> Ranking:
+    """Have the legs find and the plan order what answers the question; misspelled words are put right on the way."""
+    clock = clock or _Clock()
+    at_hand = _at_hand(legs, question)
+    clock.lap("open")
+    ranking = _ranked(legs, at_hand, question, exclude)
+    unknown = _unknown(question, ranking.found)
+    if unknown and question.plan.typos != "ignore" and question.request.filters.principals is None:
+        from findling.pipelines.honesty import suggestions
 
-    request: SearchRequest
-    plan: Plan
-    node: Node
-    asked: Sequence[str]
-    exclude: re.Pattern[str] | None
-
-
-def _check(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
-    if request.limit < 0 or request.offset < 0:
-        raise InvalidValueError(f"limit {request.limit} and offset {request.offset} must not be negative")
-    if not 0 <= request.min_score <= 1:
-        raise InvalidValueError(f"min_score {request.min_score} is not between 0 and 1", hint="scores run from 0 to 1")
-    for name, value, choices in (("mode", plan.mode, MODES), ("fusion", plan.fusion, FUSIONS)):
-        if value not in choices:
-            raise InvalidValueError(f"{name} {value!r} is unknown", hint=f"one of {', '.join(choices)}")
-    for name, number, least, most in (
-        ("diversity", plan.diversity, 0.0, 1.0),
-        ("overfetch", plan.overfetch, 1.0, 1000.0),
-        ("rrf_k", plan.rrf_k, 0.0, 1e6),
-    ):
-        if not least <= number <= most:
-            raise InvalidValueError(f"{name} {number} is not between {least:g} and {most:g}")
-    if plan.alpha is not None and not 0 <= plan.alpha <= 1:
-        raise InvalidValueError(
-            f"alpha {plan.alpha} is not between 0 and 1", hint="0 counts words only, 1 meaning only"
-        )
-    if request.exclude_pattern is None:
-        return None
-    try:
-        return re.compile(request.exclude_pattern)
-    except re.error as error:
-        raise InvalidValueError(
-            f"exclude pattern {request.exclude_pattern!r} is no regular expression: {error}",
-            hint="escape special characters with a backslash",
-        ) from error
+        meant = suggestions(legs.keyword, question, unknown)
+        if meant and question.plan.typos == "correct":
+            respelled = corrected(question, {one.term: one.suggestion for one in meant})
+            ranking = _ranked(legs, at_hand, respelled, exclude)
+            meant = [replace(one, applied=True) for one in meant]
+        ranking = ranking._replace(suggestions=tuple(meant))
+    clock.lap("search")
+    return ranking
 
 
-def _at_hand(meaning: Callable[[], Meaning] | None, plan: Plan, unit: str, query: str) -> Meaning:
+def _at_hand(legs: Legs, question: Question) -> Meaning:
     """What of meaning can serve this query."""
-    if meaning is None or plan.mode == "keyword" or not query:
+    plan = question.plan
+    if legs.meaning is None or plan.mode == "keyword" or not question.asked:
         return Meaning()
-    if unit == "page":
-        return Meaning(degraded=("whole pages are ranked by their words only",))
-    at_hand = meaning()
-    able = tuple(space for space in at_hand.spaces if can_read(space.embedder, query))
+    if legs.keyword.unit == "page":
+        return Meaning(degraded=(Degradation(what="whole pages are ranked by their words only"),))
+    at_hand = legs.meaning()
+    able = tuple(space for space in at_hand.spaces if can_read(space.embedder, question.text))
     notes = at_hand.degraded
     if at_hand.spaces and not able:
         names = " and ".join(space.embedder.name for space in at_hand.spaces)
-        notes += (f"words alone were searched: {names} cannot read this script",)
+        why = f"words alone were searched: {names} cannot read this script"
+        notes += (Degradation(what=why, fix="findling models list"),)
     elif not able and plan.mode == "semantic" and not notes:
-        notes = ("there are no vectors to search by meaning; words were searched instead",)
+        why = "there are no vectors to search by meaning; words were searched instead"
+        notes = (Degradation(what=why, fix="findling index"),)
     return at_hand._replace(spaces=able, degraded=notes)
 
 
-def _without_models(meaning: Meaning, error: FindlingError, notes: list[str]) -> Meaning:
+def _ranked(legs: Legs, at_hand: Meaning, question: Question, exclude: re.Pattern[str] | None) -> Ranking:
+    notes = list(at_hand.degraded)
+    while True:
+        try:
+            ranked, found, trouble = _standing(legs, at_hand, question, exclude)
+            return Ranking(question, ranked, found, at_hand, notes + trouble)
+        except (MissingExtraError, ModelError) as error:
+            # Whatever still works answers, and the answer says what did not.
+            notes.append(Degradation.of(error))
+            at_hand = _without_models(at_hand, error, notes)
+
+
+def _without_models(meaning: Meaning, error: FindlingError, notes: list[Degradation]) -> Meaning:
     """What is left when a model has failed: instant vectors need none."""
     if all(space.leg.speed == "instant" for space in meaning.spaces):
         raise error
     return meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
 
 
-def _ranking(
-    store: TruthStore, leg: KeywordLeg, meaning: Meaning, question: _Question
-) -> tuple[list[Ranked], Found, list[str]]:
-    """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not.
-
-    Also what the legs have found, and what went wrong on the way.
-    """
-    request, plan, node, asked, exclude = question
+def _standing(
+    legs: Legs, meaning: Meaning, question: Question, exclude: re.Pattern[str] | None
+) -> tuple[list[Ranked], Found, list[Degradation]]:
+    """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
+    request, plan = question.request, question.plan
     wanted = request.offset + request.limit
-    shuffles = (meaning.reranker is not None) or plan != replace(
-        plan, boosts=False, collapse=False, diversity=1.0, adaptive_k=False
-    )
+    least = max(request.min_score, plan.min_score)
+    shuffles = meaning.reranker is not None or _shuffles(plan)
     limit = max(round(wanted * plan.overfetch), plan.rerank_depth) if shuffles else wanted
     if request.offset:
-        plan = replace(plan, budget_ms=0.0)  # reading on would change the ranking between one page and the next
+        # Reading on would change the ranking between one page and the next.
+        question = question._replace(plan=replace(plan, budget_ms=0.0))
     while True:
-        trouble: list[str] = []
-        found = find_candidates(store, leg, meaning, request.query, node, request.filters, plan, limit)
-        stored = store.chunks([candidate.cid for candidate in found.candidates[:limit]])
-        ranked = []
-        for candidate in found.candidates[:limit]:
-            chunk = stored.get(candidate.cid)
-            if chunk is None or not _may_see(chunk, request.filters):
-                continue
-            if leg.unit == "page":
-                from findling.pipelines.passages import best_passage
-
-                chunk = best_passage(store, chunk, found.keyword.forms)
-            if exclude is None or not exclude.search(chunk.text):
-                ranked.append(Ranked(chunk, candidate, candidate.score))
+        trouble: list[Degradation] = []
+        found = find_candidates(legs.store, legs.keyword, meaning, question, limit)
+        candidates = found.candidates[:limit]
+        ranked = _true(legs, candidates, question, found, exclude)
         if shuffles:
             from findling.pipelines.reordering import reorder
 
-            ranked = reorder(ranked, request.query, asked, plan, meaning, trouble)
-        ranked = [entry for entry in ranked if entry.score >= request.min_score]
+            ranked = reorder(ranked, question, meaning, trouble)
+        if any(entry.stored.resource.type != "file" for entry in ranked):
+            from findling.pipelines.superseding import demote
+
+            ranked = demote(ranked, legs.store)
+        ranked = [entry for entry in ranked if entry.score >= least]
         is_all = found.is_all and len(found.candidates) <= limit
-        if len(ranked) >= wanted or is_all or plan.adaptive_k or _is_low(found, limit, request.min_score):
+        is_low = len(candidates) >= limit and candidates[-1].score < least
+        if len(ranked) >= wanted or is_all or plan.adaptive_k or is_low:
             return ranked[:wanted], found, trouble
         limit *= 4
 
 
-def _is_low(found: Found, limit: int, min_score: float) -> bool:
-    """Whether whatever else there is scores too little."""
-    return len(found.candidates) >= limit and found.candidates[limit - 1].score < min_score
+def _true(
+    legs: Legs, candidates: Sequence[Candidate], question: Question, found: Found, exclude: re.Pattern[str] | None
+) -> list[Ranked]:
+    """The candidates that the store still holds, that may be seen, and that no pattern excludes."""
+    stored = legs.store.chunks([candidate.cid for candidate in candidates])
+    ranked: list[Ranked] = []
+    seen: set[str] = set()
+    for candidate in candidates:
+        chunk = stored.get(candidate.cid)
+        if chunk is None or not _may_see(chunk, question.filters):
+            continue
+        if legs.keyword.unit == "page":
+            from findling.pipelines.passages import best_passage
+
+            chunk = best_passage(legs.store, chunk, found.keyword.forms)
+        if exclude is not None and exclude.search(chunk.text):
+            continue
+        if question.reading == "browse":
+            # Without words every passage of a resource is as good as the others: one of them will do.
+            if chunk.resource.rid in seen:
+                continue
+            seen.add(chunk.resource.rid)
+        ranked.append(Ranked(chunk, candidate, candidate.score))
+    return ranked
+
+
+def _shuffles(plan: Plan) -> bool:
+    """Whether something may move hits after the legs have ranked them."""
+    factors = (plan.exact_boost, plan.prefix_boost, plan.phrase_boost)
+    return plan.boosts or plan.collapse or plan.adaptive_k or plan.diversity < 1 or max(factors) > 1
 
 
 def _may_see(chunk: StoredChunk, filters: Filters) -> bool:
@@ -193,6 +219,26 @@ def _may_see(chunk: StoredChunk, filters: Filters) -> bool:
     if filters.principals is None:
         return True
     return not set(filters.principals).isdisjoint(chunk.resource.visibility or ())
+
+
+def _wanted(ranking: Ranking, snippet_lines: int) -> Asked:
+    question, found = ranking.question, ranking.found
+    wanted = asked_for(question, found.keyword.forms, snippet_lines)
+    if ranking.meaning.instant is not None and found.strategy not in ("keyword", "browse"):
+        wanted = wanted._replace(nearest=nearest_line(ranking.meaning.instant, question.text))
+    return wanted
+
+
+def _unknown(question: Question, found: Found) -> list[str]:
+    """The terms of the query that the index does not hold in any form."""
+    return [term for term in question.asked if not found.keyword.forms.get(term)]
+
+
+def _quality(found: Found, meaning: Meaning, degraded: Sequence[Degradation]) -> str:
+    """How complete the search was, whatever it has found."""
+    if degraded:
+        return "reduced"
+    return "excellent" if found.strategy == "hybrid" and meaning.coverage >= 1 else "good"
 
 
 def _account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
@@ -210,22 +256,42 @@ def _account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
     }
 
 
-def _plan(request: SearchRequest, plan: Plan, node: Node, found: Found, unit: str) -> dict[str, Any]:
-    filters = {name: value for name, value in asdict(request.filters).items() if value not in ((), None)}
-    keyword = found.keyword
-    return {
-        "legs": {"keyword": ["keyword"], "semantic": ["semantic"]}.get(found.strategy, ["keyword", "semantic"]),
-        "unit": unit,
-        "understood_as": canonical(node),
-        "forms": {} if "principals" in filters else {term: list(forms) for term, forms in keyword.forms.items()},
-        "filters": filters,
+def _plan(question: Question, found: Found, unit: str) -> dict[str, Any]:
+    """Everything that was planned, in a form from which the search can be carried out again."""
+    request, shape, keyword = question.request, question.route, found.keyword
+    planned: dict[str, Any] = {
+        "query": request.query,
+        "filters": filters_document(request.filters),
         "limit": request.limit,
         "offset": request.offset,
-        "ceiling": round(keyword.ceiling, 4),
-        **({"alpha": round(found.weighing.alpha, 3), "because": found.weighing.reason} if found.weighing else {}),
-        **{name: value for name, value in asdict(plan).items() if name not in ("alpha", "mode")},
-        **({"feedback": found.feedback} if found.feedback else {}),
+        "min_score": request.min_score,
+        "exclude_pattern": request.exclude_pattern,
+        "plan": plan_document(request.plan or Plan()),
+        "reading": question.reading,
+        "because": question.because,
+        "route": {
+            "kind": shape.kind,
+            "complexity": round(shape.complexity, 3),
+            "shape": shape.shape,
+            "signals": shape.signals,
+            "graph": shape.graph,
+            "reasons": shape.reasons,
+        },
+        "legs": {"hybrid": ["keyword", "semantic"], "browse": []}.get(found.strategy, [found.strategy]),
+        "unit": unit,
+        "overfetch": question.plan.overfetch,
     }
+    if found.weighing is not None:
+        planned["weighing"] = {"alpha": round(found.weighing.alpha, 3), "because": found.weighing.reason}
+    if question.fired:
+        planned["glossary"] = [fired._asdict() for fired in question.fired]
+    if found.feedback:
+        planned["feedback"] = found.feedback
+    if request.explain:
+        planned["ceiling"] = round(keyword.ceiling, 4)
+        if request.filters.principals is None:
+            planned["forms"] = {term: list(forms) for term, forms in keyword.forms.items()}
+    return planned
 
 
 class _Clock:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import stat
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
+from findling.domain.ports import SkippedPath
 from findling.domain.reports import Status
+from findling.domain.resources import Resource
 from findling.service.opened import OpenedWorkspace
 from findling.service.vectors import WorkspaceVectors
 from findling.text.analysis import FINGERPRINT
 
-__all__ = ["workspace_status"]
+__all__ = ["failures", "workspace_status"]
 
 
 def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Path) -> Status:
@@ -34,6 +37,17 @@ def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Pa
         analyzer=FINGERPRINT,
         meaning=vectors.account(),
     )
+
+
+def failures(skipped: Iterable[SkippedPath], resources: Iterable[Resource]) -> list[SkippedPath]:
+    """Of all that was left out, the files that were opened; and those that were read in part."""
+    from findling.sources.extraction.extracted import PARTIAL
+
+    failed = [entry for entry in skipped if entry.mtime_ns]
+    for resource in resources:
+        if notes := [resource.fields[name] for name in PARTIAL if name in resource.fields]:
+            failed.append(SkippedPath(resource.path or resource.rid, "read-in-part", "; ".join(notes)))
+    return sorted(failed)
 
 
 def _size(path: Path) -> int:

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -22,14 +21,16 @@ from findling.domain.errors import (
     WorkerError,
 )
 from findling.domain.ports import IndexProgress, Progress, SkippedPath
-from findling.domain.queries import Filters, SearchRequest
-from findling.domain.resources import Document, Resource
-from findling.domain.results import SearchAnswer
+from findling.domain.queries import SearchRequest
+from findling.domain.resources import Resource
+from findling.domain.results import Degradation, Explanation, SearchAnswer
 from findling.pipelines.freshness import IndexOptions, is_fresh, remember
 from findling.pipelines.legs import Legs
+from findling.pipelines.searching import Legs as SearchedLegs
 from findling.pipelines.searching import search
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
-from findling.service.options import chunk_plan, index_options, scoring, search_plan
+from findling.service.options import chunk_plan, index_options, scoring
+from findling.service.scoping import context_of, default_path, is_below, prepared
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from findling.domain.reports import Check, IndexReport, Status
     from findling.pipelines.refining import RefineProgress, RefineReport
     from findling.pipelines.surveying import Survey
+    from findling.service.glossary import WorkspaceGlossary
     from findling.service.vectors import WorkspaceVectors
 
 __all__ = ["Engine", "open_engine"]
@@ -48,13 +50,17 @@ _UNSURE = {"": -1}
 _GLANCE_S = 0.2
 
 
-def open_engine(path: str | Path = ".", *, workspace: str | None = None, settings: Settings | None = None) -> Engine:
+def open_engine(
+    path: str | Path | None = None, *, workspace: str | None = None, settings: Settings | None = None
+) -> Engine:
     """Open the workspace that `path` belongs to; nothing is written before something is indexed.
 
-    Raises PathNotFoundError when the path is not there, and the errors of `load_settings`.
+    Without a path it is the one that the project file names, or the current folder. Raises PathNotFoundError when the
+    path is not there, and the errors of `load_settings`.
     """
-    settings = settings or load_settings(path)
-    name = workspace or settings["workspace.name"]
+    settings = settings or load_settings("." if path is None else path)
+    path = default_path(settings) if path is None else path
+    name = workspace or settings["workspace.name"] or settings["context.workspace"]
     found = locate(path, home=home_folder(settings["store.home"]), name=name)
     if os.fsencode(found.root).decode(errors="replace") != str(found.root):
         raise InvalidValueError(f"the name of {found.root} is not UTF-8", hint="rename the folder")
@@ -133,19 +139,14 @@ class Engine:
 
     def add(self, items: Iterable[tuple[Resource, str]]) -> int:
         """Upsert resources that are not files, each with its text; returns how many changed."""
-        from findling.pipelines.documents import make_document
-        from findling.sources.extraction.extracted import Extracted
+        from findling.pipelines.documents import text_documents
 
         # Not in this process: a grammar may crash on what it is given.
         plan = chunk_plan(self._settings)._replace(code="patterns")
-        documents = (
-            make_document(resource, Extracted(text=text, lang=resource.lang or "text"), plan=plan)
-            for resource, text in items
-        )
         changed = 0
         with self._files.writing():
             store, legs = self._files.store, self._legs()
-            for batch in _batches(documents, 500):
+            for batch in text_documents(items, plan):
                 changed += len(legs.write(batch))
             legs.commit()
             if store.get_meta("indexed_at") is None:
@@ -160,7 +161,7 @@ class Engine:
         prefixes = [path.strip("/") for path in paths]
         if "" in prefixes or "." in prefixes:
             raise InvalidValueError("an empty path would forget everything", hint="findling forget --everything")
-        doomed = [r.rid for r in self._resources() if any(_is_below(r.path, prefix) for prefix in prefixes)]
+        doomed = [r.rid for r in self._resources() if any(is_below(r.path, prefix) for prefix in prefixes)]
         with self._files.writing():
             legs = self._legs()
             changes = legs.write((), doomed)
@@ -203,30 +204,42 @@ class Engine:
         With `refresh`, a first search indexes and every later one first takes in what has changed on disk.
         Raises NotIndexedError when there is nothing to search and `refresh` is off.
         """
-        if isinstance(request, str):
-            request = SearchRequest(query=request, **options)
-        elif options:
-            request = replace(request, **options)
-        if self.scope:
-            request = replace(request, filters=_within(request.filters, self.scope))
+        request = prepared(request, options, self._settings, self.scope)
         started = time.perf_counter()
-        notes = []
-        if refresh and self._settings["search.refresh"] == "auto":
-            notes.append(self._refresh(on_progress))
-        self._must_be_indexed()
-        notes.append(self._files.level_leg())
-        if not self.is_indexed() and not any(notes):
-            notes.append("the first index run has not been completed; files may be missing")
+        notes = self._ready(refresh, on_progress)
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
+        lines = self._settings["search.snippet_lines"]
         try:
-            answer = self._answer(request, notes)
+            answer = search(self._searched(), request, snippet_lines=lines, degraded=notes)
         except CorruptError as damage:
             # Damage inside a file of the leg shows only when a query comes upon it.
-            notes.append(self._files.mend_leg(damage))
+            notes.append(Degradation(what=self._files.mend_leg(damage)))
             with self._files.writing():
                 self._vectors.rebuild()
-            answer = self._answer(request, notes)
-        return replace(answer, timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
+            answer = search(self._searched(), request, snippet_lines=lines, degraded=notes)
+        scope = context_of(self._settings) if request.in_context else {}
+        return replace(answer, scope=scope, timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
+
+    def explain(self, request: SearchRequest | str, name: str, *, refresh: bool = True, **options: Any) -> Explanation:
+        """Why a document is in the answer to a question, or what keeps it out.
+
+        `name` is the id of a hit or a resource, or a path, also with a line as in `notes.md:12`. Raises NotFoundError
+        when there is no such thing in the index.
+        """
+        from findling.pipelines.explaining import explain, find_document
+
+        request = prepared(request, options, self._settings, self.scope)
+        self._ready(refresh, None)
+        document, cids = find_document(self._files.store, name, self.scope)
+        return explain(self._searched(), request, document, cids)
+
+    @property
+    def glossary(self) -> WorkspaceGlossary:
+        """The words that mean the same here, and what may become one of them."""
+        from findling.service.glossary import WorkspaceGlossary
+
+        self._must_be_indexed()
+        return WorkspaceGlossary(self._files, self._settings)
 
     # Looking after it
 
@@ -249,18 +262,14 @@ class Engine:
 
     def failed(self) -> list[SkippedPath]:
         """The files that were opened and could not be read, or not all of it (`read-in-part`), and why."""
-        from findling.sources.extraction.extracted import PARTIAL
+        from findling.service.accounts import failures
 
-        failed = [entry for entry in self.skipped() if entry.mtime_ns]
-        for resource in self._resources():
-            if notes := [resource.fields[name] for name in PARTIAL if name in resource.fields]:
-                failed.append(SkippedPath(resource.path or resource.rid, "read-in-part", "; ".join(notes)))
-        return sorted(failed)
+        return failures(self.skipped(), self._resources())
 
     def ls(self, prefix: str = "") -> Iterator[Resource]:
         """The resources of the index in order of their ids, or those at and below a path."""
         below = "/".join(part for part in (self.scope, prefix.strip("/")) if part and part != ".")
-        return (resource for resource in self._resources() if _is_below(resource.path, below))
+        return (resource for resource in self._resources() if is_below(resource.path, below))
 
     def check(self) -> list[Check]:
         """Examine the workspace: is every part there, sound, and in step with the others?"""
@@ -316,15 +325,19 @@ class Engine:
         self._must_be_indexed()
         return self._files.store.resources()
 
-    def _answer(self, request: SearchRequest, notes: Sequence[str]) -> SearchAnswer:
-        return search(
-            self._files.store,
-            self._files.leg,
-            request if request.plan else replace(request, plan=search_plan(self._settings)),
-            meaning=lambda: self._vectors.meaning(),
-            snippet_lines=self._settings["search.snippet_lines"],
-            degraded=[note for note in notes if note],
-        )
+    def _ready(self, refresh: bool, on_progress: Progress | None) -> list[Degradation]:
+        """Bring the index up to date as far as that is wanted and possible; what stands in the way of a full answer."""
+        notes = []
+        if refresh and self._settings["search.refresh"] == "auto":
+            notes.append(self._refresh(on_progress))
+        self._must_be_indexed()
+        notes.append(self._files.level_leg())
+        if not self.is_indexed() and not any(notes):
+            notes.append("the first index run has not been completed; files may be missing")
+        return [Degradation(what=note, fix="findling index") for note in notes if note]
+
+    def _searched(self) -> SearchedLegs:
+        return SearchedLegs(self._files.store, self._files.leg, lambda: self._vectors.meaning())
 
     def _survey(self) -> Survey:
         from findling.pipelines.surveying import survey
@@ -376,18 +389,3 @@ class Engine:
         except (DiskFullError, ReadOnlyError, WorkerError) as error:
             return f"{waiting} changed files may be missing: {error.message}"
         return ""
-
-
-def _within(filters: Filters, scope: str) -> Filters:
-    paths = tuple("/".join((scope, path.strip("/"))) for path in filters.path) or (scope,)
-    return replace(filters, path=paths)
-
-
-def _is_below(path: str, prefix: str) -> bool:
-    return prefix in ("", ".") or path == prefix or path.startswith(prefix + "/")
-
-
-def _batches(documents: Iterable[Document], size: int) -> Iterator[list[Document]]:
-    iterator = iter(documents)
-    while batch := list(islice(iterator, size)):
-        yield batch

@@ -22,6 +22,7 @@ from findling.pipelines.evaluation_collections import (
     read_collection,
     read_documents,
 )
+from findling.service.profiles import apply_profile
 from findling.service.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = [
     "GOLDEN_SET",
     "OWN_SETTINGS",
-    "PROFILES",
     "SPEEDS",
     "EvaluationPlan",
     "Watch",
@@ -40,9 +40,6 @@ __all__ = [
 
 GOLDEN_SET = Path(__file__).parent.parent / "golden"
 """Findling's own documentation with judged queries, which ships with it."""
-
-PROFILES: Mapping[str, Mapping[str, Any]] = {mode: {"search.mode": mode} for mode in ("hybrid", "keyword", "semantic")}
-"""Named sets of settings; any other setting can be changed beside them."""
 
 SPEEDS = ("instant", "refined", "both")
 """Whether the model reads nothing, or all passages before the first query; or first the one, then the other."""
@@ -133,15 +130,15 @@ def _variants(plan: EvaluationPlan, settings: Settings) -> Iterator[_Variant]:
     speeds = SPEEDS[:2] if plan.speed == "both" else (plan.speed,)
     for speed in speeds:
         for profile in dict.fromkeys(plan.profiles or ("",)):
-            if profile and profile not in PROFILES:
-                raise InvalidValueError(f"no profile is called {profile}", hint=", ".join(PROFILES))
-            chosen = settings.override(PROFILES[profile], f"profile {profile}") if profile else settings
-            mode = chosen["search.mode"]
+            name = profile or settings["search.profile"]
+            chosen = settings.override({"search.profile": name}, "flag --profile") if profile else settings
+            mode = apply_profile(chosen, name)["search.mode"]
+            label = mode if name in ("auto", mode) else name
             if mode != "keyword":
-                chosen = chosen.override(_SPEED_SETTINGS[speed], f"speed {speed}")
-                yield _Variant(f"{mode}, {speed}", profile, speed, chosen)
+                chosen = chosen.override(_SPEED_SETTINGS[speed], "flag --speed")
+                yield _Variant(f"{label}, {speed}", profile, speed, chosen)
             elif speed == speeds[0]:
-                yield _Variant(mode, profile, "", chosen)
+                yield _Variant(label, profile, "", chosen)
 
 
 class _Workspace:
@@ -225,7 +222,7 @@ def _run(engine: Engine, variant: _Variant, collection: JudgedCollection, plan: 
         ranking = [hit.rid if collection.files is None else hit.path for hit in answer]
         evaluated.append(evaluate_query(query, ranking, gain=plan.gain))
         strategies[answer.strategy] += 1
-        degraded.update(answer.degraded)
+        degraded.update(map(str, answer.degraded))
     return EvaluatedRun(
         label=variant.label,
         profile=variant.profile,

@@ -6,14 +6,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from findling.domain.errors import InvalidValueError, ModelNotFoundError
-from findling.domain.ports import Embedder, Reranker
+from findling.domain.ports import Chat, Embedder, Reranker
 from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER
 from findling.models.locating import ModelFiles, locate
 from findling.models.providers import is_remote_spec
 from findling.service.settings import Settings
 from findling.service.workspace import home_folder
 
-__all__ = ["choose_embedder", "choose_reranker", "find_model", "models_home"]
+__all__ = ["choose_chat", "choose_embedder", "choose_reranker", "find_model", "models_home"]
 
 
 def models_home(settings: Settings) -> Path:
@@ -64,6 +64,21 @@ def choose_reranker(settings: Settings) -> Reranker | None:
     from findling.models.onnx_reranker import OnnxReranker
 
     return OnnxReranker(files, models_home(settings), threads=settings["semantic.threads"])
+
+
+def choose_chat(settings: Settings) -> Chat | None:
+    """The language model that `chat.model` names; `None` for `none`.
+
+    Raises InvalidValueError for what is no PROVIDER:MODEL, or for a provider without a language model.
+    """
+    chosen = str(settings["chat.model"])
+    if chosen in ("", "none"):
+        return None
+    if not is_remote_spec(chosen):
+        raise InvalidValueError(f"chat.model {chosen!r} names no provider", hint="findling config set chat.model none")
+    from findling.models.remote import remote_chat
+
+    return remote_chat(chosen, base_url=settings["chat.base_url"], timeout_s=settings["remote.timeout_s"])
 
 
 def find_model(settings: Settings, setting: str) -> ModelFiles | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.plans import Plan
+from findling.domain.plans import FIELDS, Plan
 from findling.pipelines.freshness import IndexOptions
 from findling.service.settings import Settings
 from findling.sources.user_rules import Rules
@@ -68,23 +68,41 @@ def chunk_plan(settings: Settings) -> ChunkPlan:
 
 def scoring(settings: Settings) -> Scoring:
     """How the keyword leg counts."""
-    weights = {name: float(settings[f"keyword.weight_{name}"]) for name in ("title", "heading", "path", "tags")}
+    weights = {name: float(settings[f"keyword.weight_{name}"]) for name in FIELDS if name != "body"}
     return Scoring(k1=settings["keyword.k1"], b=settings["keyword.b"], weights={"body": 1.0, **weights})
 
 
 def search_plan(settings: Settings) -> Plan:
-    """How a search is carried out unless the request says otherwise."""
+    """How a search is carried out unless the request says otherwise; its profile is not looked at.
+
+    Raises InvalidValueError for a search.alpha between -1 and 0.
+    """
     alpha = settings["search.alpha"]
     if -1 < alpha < 0:
-        raise InvalidValueError(f"search.alpha is {alpha:g}", hint="0 to 1, or -1 to have it decided for each query")
+        raise InvalidValueError(
+            f"{settings.origin('search.alpha')}: search.alpha is {alpha:g}",
+            hint="0 to 1, or -1 to have it decided for each query",
+        )
     return Plan(
         mode=settings["search.mode"],
+        words=settings["search.words"],
+        glossary=settings["search.glossary"],
+        typos=settings["search.typos"],
+        meaning_finds=settings["search.meaning_finds"],
+        related=settings["search.related"],
+        route=settings["search.route"],
+        types=settings["search.types"],
+        heads=settings["search.heads"],
         fusion=settings["search.fusion"],
         alpha=alpha if alpha >= 0 else None,
         rrf_k=settings["search.rrf_k"],
         overfetch=settings["search.overfetch"],
+        min_score=settings["search.min_score"],
         feedback=settings["search.feedback"],
         boosts=settings["search.boosts"],
+        exact_boost=settings["search.exact_boost"],
+        prefix_boost=settings["search.prefix_boost"],
+        phrase_boost=settings["search.phrase_boost"],
         collapse=settings["search.collapse"],
         diversity=settings["search.diversity"],
         adaptive_k=settings["search.adaptive_k"],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from findling.domain.plans import FUSIONS, MODES, TYPOS, WORDS
+
 __all__ = ["ENVIRONMENT", "SETTINGS", "EnvironmentVariable", "Setting", "Value"]
 
 Value = str | int | float | bool | tuple[str, ...]
@@ -91,18 +93,52 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("search.context", "count", 0, "Lines shown before and after each matching line."),
     Setting("search.snippet_lines", "count", 3, "Lines shown of each hit.", minimum=1),
     Setting(
+        "search.profile",
+        "text",
+        "auto",
+        "The profile that searches follow: auto, strict, deep, … or your own from [profiles.NAME] in a settings file.",
+    ),
+    Setting(
         "search.mode",
         "text",
         "hybrid",
         "What a search goes by: words and meaning, words alone, or meaning alone.",
-        ("hybrid", "keyword", "semantic"),
+        MODES,
     ),
+    Setting(
+        "search.words",
+        "text",
+        "auto",
+        "Which words of a query a hit must have: any of them, all of them, or (auto) what the query looks like.",
+        WORDS,
+    ),
+    Setting("search.glossary", "switch", True, "Also find what the glossary calls by another name."),
+    Setting(
+        "search.typos",
+        "text",
+        "correct",
+        "A word that nobody wrote: search for the nearest ones instead, suggest them only, or leave it.",
+        TYPOS,
+    ),
+    Setting(
+        "search.meaning_finds",
+        "switch",
+        True,
+        "Answer also with what has none of the words and the same meaning; off: meaning only reorders.",
+    ),
+    Setting(
+        "search.related", "count", 3, "Neighbours by meaning, shown apart when nothing matches; 0: none.", maximum=1000
+    ),
+    Setting("search.route", "switch", True, "Let what a query looks like (a question, a path, code) change the plan."),
+    Setting("search.types", "patterns", (), "Types to answer with, such as memory or decision; empty: all."),
+    Setting("search.heads", "switch", False, "Leave out what something newer supersedes."),
+    Setting("search.min_score", "number", 0.0, "Hits that score less, from 0 to 1, are left out.", maximum=1),
     Setting(
         "search.fusion",
         "text",
         "weighted",
         "How words and meaning become one ranking: by their scores, by their ranks, or by scores and age.",
-        ("weighted", "rrf", "rrf_weighted", "recency"),
+        FUSIONS,
     ),
     Setting(
         "search.alpha",
@@ -116,6 +152,30 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("search.overfetch", "number", 3.0, "How many times the wanted hits each leg is asked for.", minimum=1),
     Setting("search.feedback", "switch", False, "Search again with words that the best hits of a short query share."),
     Setting("search.boosts", "switch", False, "Lift hits whose title, heading, name or tags match, and recent ones."),
+    Setting(
+        "search.exact_boost",
+        "number",
+        1.0,
+        "Factor for a hit whose title or name is the query, such as 1.5; 1: none.",
+        minimum=1,
+        maximum=10,
+    ),
+    Setting(
+        "search.prefix_boost",
+        "number",
+        1.0,
+        "Factor for a hit whose title or name begins with the query, such as 1.2; 1: none.",
+        minimum=1,
+        maximum=10,
+    ),
+    Setting(
+        "search.phrase_boost",
+        "number",
+        1.0,
+        "Factor for a hit whose text has the query word for word, such as 1.2; 1: none.",
+        minimum=1,
+        maximum=10,
+    ),
     Setting("search.collapse", "switch", False, "Show nearly equal chunks once, with a note of the others."),
     Setting(
         "search.diversity",
@@ -131,6 +191,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("keyword.weight_heading", "number", 0.5, "Weight of words in the headings above a chunk."),
     Setting("keyword.weight_path", "number", 0.5, "Weight of words in the path."),
     Setting("keyword.weight_tags", "number", 0.5, "Weight of words in the tags."),
+    Setting("keyword.weight_name", "number", 0.0, "Weight of words in the file name, which the path has too."),
+    Setting("keyword.weight_description", "number", 0.5, "Weight of words in the description."),
     Setting("keyword.unit", "text", "chunk", "What is ranked: chunks, or whole pages.", ("chunk", "page")),
     Setting(
         "semantic.model",
@@ -180,6 +242,18 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("rerank.base_url", "text", "", "Address of the provider of rerank.model; empty: its own.", user_only=True),
     Setting("rerank.depth", "count", 50, "How many of the best hits are read again.", minimum=1),
+    Setting(
+        "chat.model",
+        "text",
+        "none",
+        "What says whether two terms of the glossary mean the same: PROVIDER:MODEL, or none.",
+        user_only=True,
+    ),
+    Setting("chat.base_url", "text", "", "Address of the provider of chat.model; empty: its own.", user_only=True),
+    Setting("context.workspace", "name", "", "Workspace that searches here are limited to; empty: that of the folder."),
+    Setting("context.path", "text", "", "Path that searches here are limited to; empty: all paths."),
+    Setting("context.system", "patterns", (), "Systems that searches here are limited to; empty: all."),
+    Setting("context.types", "patterns", (), "Types that searches here are limited to, such as decision; empty: all."),
     Setting("store.home", "text", "", "Folder of the workspaces; empty: the user's data folder.", user_only=True),
     Setting("output.color", "text", "auto", "When to colour the output.", ("auto", "always", "never")),
     Setting(

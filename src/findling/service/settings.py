@@ -21,6 +21,7 @@ __all__ = [
     "Setting",
     "Settings",
     "Value",
+    "flatten",
     "get_setting",
     "load_settings",
     "parse_text",
@@ -33,9 +34,10 @@ _SECTIONS = {setting.name.partition(".")[0] for setting in SETTINGS}
 class Settings(Mapping[str, Any]):
     """A value for every setting, and the origin of each; never changes once made. `Settings()` holds the defaults."""
 
-    __slots__ = ("_origins", "_values")
+    __slots__ = ("_origins", "_profiles", "_values")
 
     def __init__(self) -> None:
+        self._profiles: dict[str, tuple[Mapping[str, Value], str]] = {}
         self._values: dict[str, Value] = {setting.name: setting.default for setting in SETTINGS}
         self._origins = dict.fromkeys(_BY_NAME, "default")
 
@@ -49,8 +51,23 @@ class Settings(Mapping[str, Any]):
         return len(self._values)
 
     def origin(self, name: str) -> str:
-        """Where the value comes from: `default`, `user file …`, `project file …`, `env …` or `flag …`."""
+        """Where the value comes from: `default`, `user file …`, `project file …`, `profile …`, `env …` or `flag …`."""
         return self._origins[name]
+
+    @property
+    def profiles(self) -> Mapping[str, Mapping[str, Value]]:
+        """The profiles of the settings files, each with the settings that it changes."""
+        return {name: values for name, (values, _) in self._profiles.items()}
+
+    def profile_origin(self, name: str) -> str:
+        """The file that a profile comes from. Raises KeyError for a name that `profiles` does not have."""
+        return self._profiles[name][1]
+
+    def with_profiles(self, profiles: Mapping[str, Mapping[str, Value]], origin: str) -> Settings:
+        """The same settings with more profiles, which replace those of the same name."""
+        changed = self.override({}, origin)
+        changed._profiles |= {name: (values, origin) for name, values in profiles.items()}
+        return changed
 
     def override(self, values: Mapping[str, object], origin: str) -> Settings:
         """The same settings with other values.
@@ -61,6 +78,7 @@ class Settings(Mapping[str, Any]):
         checked = {name: _check(get_setting(name, origin), value, origin) for name, value in values.items()}
         changed._values = {**self._values, **checked}
         changed._origins = {**self._origins, **dict.fromkeys(checked, origin)}
+        changed._profiles = dict(self._profiles)
         return changed
 
     def override_text(self, name: str, text: str, origin: str) -> Settings:
@@ -77,12 +95,10 @@ def load_settings(path: str | Path = ".", *, environ: Mapping[str, str] | None =
     settings = Settings()
     own_file = user_file(environ)
     if own_file is not None and own_file.exists():
-        settings = settings.override(dict(_flatten(read_file(own_file))), f"user file {own_file}")
+        settings = _apply_file(settings, own_file, f"user file {own_file}")
     project_file = find_project_file(path)
     if project_file is not None:
-        values = dict(_flatten(read_file(project_file)))
-        _refuse_untrusted(values, project_file)
-        settings = settings.override(values, f"project file {project_file}")
+        settings = _apply_file(settings, project_file, f"project file {project_file}")
     return _apply_environment(settings, environ)
 
 
@@ -92,7 +108,9 @@ def get_setting(name: str, where: str = "") -> Setting:
         return _BY_NAME[name]
     except KeyError:
         message = f"{where}: no setting is called {name}" if where else f"no setting is called {name}"
-        raise UnknownSettingError(message, hint=_closest(name, _BY_NAME)) from None
+        is_profile = name.partition(".")[0] == "profiles"
+        hint = f"write it into the table [{name.rpartition('.')[0]}] of a settings file" if is_profile else ""
+        raise UnknownSettingError(message, hint=hint or _closest(name, _BY_NAME)) from None
 
 
 def parse_text(setting: Setting, text: str, where: str) -> Value:
@@ -111,6 +129,15 @@ def parse_text(setting: Setting, text: str, where: str) -> Value:
     except (KeyError, ValueError):
         raise _invalid(setting, text, where) from None
     return _check(setting, value, where)
+
+
+def flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """The values of nested tables under dotted names; an empty table counts as a value unless it is a section."""
+    for key, value in table.items():
+        if isinstance(value, dict) and (value or prefix + key in _SECTIONS):
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
 
 
 _SWITCHES = {
@@ -186,12 +213,18 @@ def _invalid(setting: Setting, value: object, where: str) -> InvalidValueError:
     return InvalidValueError(f"{where}: {setting.name} must be {wanted}, not {value!r}", hint="findling config show")
 
 
-def _flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for key, value in table.items():
-        if isinstance(value, dict) and (value or prefix + key in _SECTIONS):
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
+def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
+    tables = read_file(file)
+    profiles = tables.pop("profiles", None)
+    values = dict(flatten(tables))
+    if origin.startswith("project file "):
+        _refuse_untrusted(values, file)
+    settings = settings.override(values, origin)
+    if profiles is None:
+        return settings
+    from findling.service.profiles import read_profiles  # few files have profiles
+
+    return settings.with_profiles(read_profiles(profiles, settings, origin), origin)
 
 
 def _refuse_untrusted(values: Mapping[str, object], path: Path) -> None:

@@ -22,6 +22,7 @@ from findling.domain.errors import (
 )
 from findling.domain.ports import Embedder, Reranker
 from findling.domain.resources import Resource
+from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up
 from findling.pipelines.meaning import Meaning, Space
 from findling.service.opened import OpenedWorkspace
@@ -70,17 +71,18 @@ class WorkspaceVectors:
             return self._meaning()
 
     def _meaning(self) -> Meaning:
-        notes: list[str] = []
+        notes: list[Degradation] = []
         spaces: list[Space] = []
         chosen = self._or_note(notes, self._embedder)
         coverage, reads_on = 0.0, False
         if chosen is not None:
             model, coverage = self._in_use(chosen)
             if model is not chosen:
-                notes.append(f"{model.name} serves until {chosen.name} has read as much; findling status")
+                serving = f"{model.name} serves until {chosen.name} has read as much"
+                notes.append(Degradation(what=serving, fix="findling refine"))
             budget = bool(self._settings["semantic.query_budget_ms"]) and chosen.in_process
             if not coverage and not chosen.in_process:
-                notes.append(f"{chosen.name} has read nothing yet; findling refine has it read")
+                notes.append(Degradation(what=f"{chosen.name} has read nothing yet", fix="findling refine"))
             leg = self._or_note(notes, partial(self._level, model)) if coverage or budget else None
             if leg is not None:
                 spaces.append(Space(leg, model, is_whole=coverage >= 1))
@@ -183,10 +185,10 @@ class WorkspaceVectors:
 
     def account(self) -> dict[str, Any]:
         """What `status` tells about meaning."""
-        notes: list[str] = []
+        notes: list[Degradation] = []
         model = self._or_note(notes, self._embedder)
         if model is None and self._settings["semantic.model"] == "auto":
-            notes.append(_NO_MODEL)
+            notes.append(Degradation(what=_NO_MODEL))
         covered, chunks = self._files.store.coverage(model.fingerprint) if model else (0, 0)
         return {
             "instant": bool(self._settings["semantic.instant"]),
@@ -196,10 +198,10 @@ class WorkspaceVectors:
             "refining": self._is_refining(),
             "sent_to": model.host if model else "",
             "reranker": self._settings["rerank.model"],
-            "problems": notes,
+            "problems": [str(note) for note in notes],
         }
 
-    def _instant_spaces(self, notes: list[str]) -> list[Space]:
+    def _instant_spaces(self, notes: list[Degradation]) -> list[Space]:
         """The space that needs no model, unless the settings or a damage stand in the way."""
         if not self._settings["semantic.instant"]:
             return []
@@ -344,12 +346,12 @@ class WorkspaceVectors:
         lock.release()
         return not is_free
 
-    def _or_note(self, notes: list[str], get: Callable[[], _T]) -> _T | None:
+    def _or_note(self, notes: list[Degradation], get: Callable[[], _T]) -> _T | None:
         """What is asked for, or nothing and a note of what stands in the way."""
         try:
             return get()
         except (CorruptError, DiskFullError, LockedError, MissingExtraError, ModelError, ReadOnlyError) as error:
-            notes.append(f"{error.message}; {error.hint}" if error.hint else error.message)
+            notes.append(Degradation.of(error))
             return None
 
 

@@ -1,13 +1,23 @@
-"""What every store asks of documents and vectors before it keeps them."""
+"""What every store asks of documents, vectors and terms before it keeps them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.resources import Document
+from findling.domain.ports import GlossaryTerm
+from findling.domain.resources import Document, Resource
 
-__all__ = ["CID_LIMIT", "HEADING_SEPARATOR", "MOST_WISHES", "check_document", "vector_width"]
+__all__ = [
+    "CID_LIMIT",
+    "HEADING_SEPARATOR",
+    "MOST_WISHES",
+    "check_document",
+    "check_glossary",
+    "predecessor",
+    "vector_width",
+]
 
 CID_LIMIT = 1 << 63
 """Chunk ids are kept as signed 64-bit integers and are never negative."""
@@ -59,6 +69,30 @@ def vector_width(model: str, vectors: Iterable[bytes]) -> int:
             f"vectors of {model} have {sorted(widths)} bytes", hint="all vectors of one model have one length"
         )
     return widths.pop()
+
+
+def check_glossary(terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
+    """Raise InvalidValueError for a term that no store could hand back as it was given."""
+    for term in terms:
+        if not _is_unicode("".join(term[:6])):
+            raise _not_unicode(f"the glossary term {term.surface!r}")
+        if term.decided_at is not None and math.isnan(term.decided_at):
+            raise InvalidValueError(f"the glossary term {term.surface!r} was decided at no time", hint="leave it out")
+    for group, key in dropped:
+        if not _is_unicode(group + key):
+            raise _not_unicode(f"the glossary term {key!r}")
+
+
+def predecessor(resource: Resource) -> str | None:
+    """The id that the resource names in its field `supersedes`, if it can be that of another resource."""
+    rid = resource.fields.get("supersedes")
+    return rid if rid and rid != resource.rid and _is_unicode(rid) else None
+
+
+def _not_unicode(what: str) -> InvalidValueError:
+    return InvalidValueError(
+        f"{what} holds characters that are not valid Unicode", hint="decode it with errors='replace'"
+    )
 
 
 def _is_unicode(words: str) -> bool:

@@ -7,7 +7,7 @@ than it does: after a crash it is simply behind, and catches up from the truth.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,14 +16,13 @@ import tantivy
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
-from findling.domain.resources import Document
-from findling.stores.keyword_query import KeywordQuery, Scoring, scope_tokens
-from findling.text.analysis import FINGERPRINT, chunk_terms, index_form
+from findling.stores.keyword_entries import LAYOUT, chunk_entries, page_entry, schema
+from findling.stores.keyword_query import KeywordQuery, Scoring
+from findling.stores.keyword_scope import rid_token
+from findling.text.analysis import FINGERPRINT
+from findling.text.query_tree import asks_for_text
 
 __all__ = ["TantivyLeg", "discard_leg"]
-
-LAYOUT = 1
-"""Raised when the fields below change; an index of another layout is made anew."""
 
 _HEAP_BYTES = 64_000_000
 """Memory of the one indexing thread; 200 MB measured no faster."""
@@ -60,7 +59,7 @@ class TantivyLeg:
                 leg = cls(_open_index(folder), folder, made_for, scoring, unit)
                 if leg._belongs():
                     return leg
-        return cls(_reloaded_on_demand(tantivy.Index(_schema())), folder, made_for, scoring, unit)
+        return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, made_for, scoring, unit)
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed. Raises CorruptError as `search` does."""
@@ -72,14 +71,14 @@ class TantivyLeg:
         """Take changes in; they become visible and durable with `commit`."""
         for change in changes:
             if self.unit == "page":
-                self._delete("resource", change.rid)
+                self._delete("scope", rid_token(change.rid))
                 if change.document is not None and change.document.chunks:
-                    self._add(_resource_entry(change.document))
+                    self._add(page_entry(change.document))
                 continue
             for cid in change.dropped:
                 self._delete("cid", cid)
             if change.document is not None:
-                for entry in _chunk_entries(change.document, change.added):
+                for entry in chunk_entries(change.document, change.added):
                     self._add(entry)
 
     def commit(self, seq: int) -> None:
@@ -94,18 +93,22 @@ class TantivyLeg:
             writer.commit()
         self._reload()
 
-    def search(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
+    def search(
+        self, node: Node, filters: Filters, limit: int, *, weights: Mapping[str, float] | None = None
+    ) -> KeywordHits:
         """The best `limit` chunks among those that pass the filters; equal scores keep one order.
 
         Raises CorruptError when it comes upon a part of the index that cannot be read.
         """
         with _reading(self._folder):
-            return self._find(node, filters, limit)
+            return self._find(node, filters, limit, weights)
 
-    def scores(self, node: Node, cids: Sequence[int]) -> dict[int, float]:
+    def scores(
+        self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
+    ) -> dict[int, float]:
         """What a search would score some chunks with. Raises CorruptError as `search` does."""
         with _reading(self._folder):
-            return self._scores(node, cids)
+            return self._scores(node, cids, weights)
 
     def size(self) -> int:
         """How many chunks, or pages, it holds. Raises CorruptError as `search` does."""
@@ -118,6 +121,14 @@ class TantivyLeg:
             searcher = self._searcher()
             return {term: searcher.doc_freq("body", term) for term in terms}
 
+    def vocabulary(self, prefix: str = "") -> list[tuple[str, int]]:
+        """The words of all text fields that begin so, each with the number of chunks it stands in; about, as above.
+
+        Raises CorruptError as `search` does.
+        """
+        with _reading(self._folder):
+            return self._querying().words.vocabulary(prefix)
+
     def cids(self) -> set[int]:
         """Every chunk id the leg holds; for checks, not for searching. Raises CorruptError as `search` does."""
         with _reading(self._folder):
@@ -129,7 +140,7 @@ class TantivyLeg:
     def clear(self) -> None:
         """Forget everything, durably with the next commit."""
         self.close()
-        self._index = _reloaded_on_demand(tantivy.Index(_schema()))
+        self._index = _reloaded_on_demand(tantivy.Index(schema()))
         self._query = None
 
     def close(self) -> None:
@@ -141,44 +152,50 @@ class TantivyLeg:
                 writer.rollback()
             writer.wait_merging_threads()
 
-    def _find(self, node: Node, filters: Filters, limit: int) -> KeywordHits:
+    def _find(self, node: Node, filters: Filters, limit: int, weights: Mapping[str, float] | None) -> KeywordHits:
         searcher = self._searcher()
-        query, ceiling, forms = self._built(node, filters, searcher)
+        query, ceiling, forms = self._querying().build(node, filters, weights)
         if query is None:
             return KeywordHits([], 0, ceiling, forms)
-        depth = limit if self._scoring.is_standard else max(limit, _RESCORED)
-        result = searcher.search(query, max(1, min(depth, searcher.num_docs)))
-        addresses = [address for _, address in result.hits]
-        scores = [score for score, _ in result.hits]
-        if not self._scoring.is_standard:
-            from findling.stores.keyword_rescore import rescore
-
-            scores = [rescore(query.explain(searcher, address).to_json(), self._scoring) for address in addresses]
-        cids = searcher.fast_field_values("cid", addresses) if addresses else []
-        hits = [(int(cid or 0), score) for cid, score in zip(cids, scores, strict=True)]
-        if not self._scoring.is_standard:
+        is_ranked = asks_for_text(node)
+        is_rescored = is_ranked and not self._scoring.is_standard
+        depth = max(1, min(max(limit, _RESCORED) if is_rescored else limit, searcher.num_docs))
+        # Without a word to rank by the latest come first; what has no time comes last.
+        result = searcher.search(query, depth, order_by_field=None if is_ranked else "updated")
+        hits = self._scored(query, result, searcher, is_ranked=is_ranked)
+        if is_rescored:
             hits.sort(key=lambda hit: -hit[1])
         return KeywordHits(hits[:limit], _count(result), ceiling, forms)
 
-    def _scores(self, node: Node, cids: Sequence[int]) -> dict[int, float]:
+    def _scores(self, node: Node, cids: Sequence[int], weights: Mapping[str, float] | None) -> dict[int, float]:
         searcher = self._searcher()
-        query, _, _ = self._built(node, Filters(), searcher)
+        query = self._querying().build(node, Filters(), weights).query
         if query is None or not cids:
             return {}
         named = [tantivy.Query.term_query(self._index.schema, "cid", cid, index_option="basic") for cid in cids]
         among = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in named])
         both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
         result = searcher.search(tantivy.Query.boolean_query(both), len(cids), count=False)
-        addresses = [address for _, address in result.hits]
-        found = searcher.fast_field_values("cid", addresses) if addresses else []
-        return {int(cid or 0): score for cid, (score, _) in zip(found, result.hits, strict=True)}
+        return dict(self._scored(query, result, searcher, is_ranked=asks_for_text(node)))
 
-    def _built(
-        self, node: Node, filters: Filters, searcher: tantivy.Searcher
-    ) -> tuple[tantivy.Query | None, float, dict[str, tuple[str, ...]]]:
+    def _scored(
+        self, query: tantivy.Query, result: tantivy.SearchResult, searcher: tantivy.Searcher, *, is_ranked: bool
+    ) -> list[tuple[int, float]]:
+        addresses = [address for _, address in result.hits]
+        if not addresses:
+            return []
+        scores = [float(score) for score, _ in result.hits] if is_ranked else [0.0] * len(addresses)
+        if is_ranked and not self._scoring.is_standard:
+            from findling.stores.keyword_rescore import rescore
+
+            scores = [rescore(query.explain(searcher, address).to_json(), self._scoring) for address in addresses]
+        cids = searcher.fast_field_values("cid", addresses)
+        return [(int(cid or 0), score) for cid, score in zip(cids, scores, strict=True)]
+
+    def _querying(self) -> KeywordQuery:
         if self._query is None:
-            self._query = KeywordQuery(self._index.schema, searcher, self._scoring)
-        return self._query.build(node, filters)
+            self._query = KeywordQuery(self._index.schema, self._searcher(), self._scoring)
+        return self._query
 
     def _add(self, entry: tantivy.Document) -> None:
         with self._writing() as writer:
@@ -215,7 +232,7 @@ class TantivyLeg:
                 # Nothing durable that is ours: start from an empty folder, whatever lies there.
                 discard_leg(self._folder)
                 self._folder.mkdir(parents=True, mode=0o700)
-                self._index = _reloaded_on_demand(tantivy.Index(_schema(), path=str(self._folder)))
+                self._index = _reloaded_on_demand(tantivy.Index(schema(), path=str(self._folder)))
                 self._query = None
             self._writer = self._index.writer(_HEAP_BYTES, num_threads=1)
         except (ValueError, OSError) as error:
@@ -273,68 +290,6 @@ def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
 
 def _count(result: tantivy.SearchResult) -> int:
     return int(getattr(result, "count", 0) or 0)  # missing in tantivy's type stubs
-
-
-def _schema() -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    # Terms come ready-made from `index_form`; tantivy only has to split them at the spaces.
-    for name, option in (
-        ("body", "position"),
-        ("title", "position"),
-        ("heading", "freq"),
-        ("path", "freq"),
-        ("tags", "freq"),
-    ):
-        builder.add_text_field(name, tokenizer_name="whitespace", index_option=option)
-    builder.add_text_field("scope", tokenizer_name="whitespace", index_option="basic")
-    builder.add_text_field("resource", tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("mark", tokenizer_name="raw", index_option="basic")
-    builder.add_unsigned_field("cid", indexed=True, fast=True)
-    builder.add_integer_field("updated", indexed=True, fast=True)
-    return builder.build()
-
-
-def _chunk_entries(document: Document, added: frozenset[int]) -> Iterator[tantivy.Document]:
-    resource, chunks = document.resource, document.chunks
-    common = _common_fields(document)
-    for position, chunk in enumerate(chunks):
-        if chunk.cid in added:
-            terms = document.terms[position] if document.terms else chunk_terms(document.text, chunk)
-            entry = tantivy.Document()
-            entry.add_text("body", terms.body)
-            if terms.heading:
-                entry.add_text("heading", terms.heading)
-            for name, value in common:
-                entry.add_text(name, value)
-            if resource.updated_at is not None:
-                entry.add_integer("updated", int(resource.updated_at))
-            entry.add_unsigned("cid", chunk.cid)
-            yield entry
-
-
-def _resource_entry(document: Document) -> tantivy.Document:
-    resource, chunks = document.resource, document.chunks
-    entry = tantivy.Document()
-    entry.add_text("body", index_form(document.text))
-    entry.add_text("heading", index_form("\n".join(dict.fromkeys(h for chunk in chunks for h in chunk.heading))))
-    for name, value in _common_fields(document):
-        entry.add_text(name, value)
-    if resource.updated_at is not None:
-        entry.add_integer("updated", int(resource.updated_at))
-    entry.add_text("resource", resource.rid)
-    entry.add_unsigned("cid", chunks[0].cid)
-    return entry
-
-
-def _common_fields(document: Document) -> list[tuple[str, str]]:
-    resource = document.resource
-    fields = [
-        ("title", index_form(resource.title)),
-        ("path", index_form(resource.path)),
-        ("tags", index_form(" ".join(resource.tags))),
-        ("scope", " ".join(scope_tokens(resource))),
-    ]
-    return [(name, value) for name, value in fields if value]
 
 
 def _write_error(error: Exception, folder: Path) -> Exception:

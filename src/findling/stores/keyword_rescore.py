@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from findling.stores.keyword_query import Scoring
+from findling.stores.keyword_scoring import Scoring
 
 __all__ = ["rescore"]
 

@@ -9,10 +9,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.ports import Change, SkippedPath, VectorRow
+from findling.domain.ports import Change, GlossaryTerm, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
-from findling.stores.admission import MOST_WISHES, check_document, vector_width
+from findling.stores.admission import MOST_WISHES, check_document, check_glossary, predecessor, vector_width
 from findling.stores.filtering import passes
 
 __all__ = ["MemoryStore"]
@@ -53,6 +53,7 @@ class MemoryStore:
         self._skipped: list[SkippedPath] = []
         self._folders: dict[str, int] = {}
         self._meta: dict[str, str] = {}
+        self._glossary: dict[tuple[str, str], GlossaryTerm] = {}
         self._vectors: dict[str, dict[bytes, _Vector]] = {}
         self._mark = 0
 
@@ -145,6 +146,26 @@ class MemoryStore:
         state = self._state
         return [state.numbers[rid] for rid, document in state.documents.items() if passes(document.resource, filters)]
 
+    def successors(self, rids: Iterable[str]) -> dict[str, str]:
+        """Those of the resources that another one supersedes, each with that one; of several the one changed last."""
+        latest = self._latest_successors()
+        return {rid: latest[rid] for rid in rids if rid in latest}
+
+    def superseded(self) -> list[str]:
+        """Every id that some other resource supersedes, in order; there need be no resource that has it."""
+        return sorted(self._latest_successors())
+
+    def glossary(self) -> list[GlossaryTerm]:
+        """All terms of the glossary, ordered by group and key."""
+        return [self._glossary[place] for place in sorted(self._glossary)]
+
+    def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
+        """Drop terms by group and key, then put terms in."""
+        kept, gone = list(terms), set(dropped)
+        check_glossary(kept, gone)
+        left = {place: term for place, term in self._glossary.items() if place not in gone}
+        self._glossary = left | {(term.group, term.key): term for term in kept}
+
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by the digest of the chunks they were made from; what is there stays. Nobody has to wait."""
         if not vectors:
@@ -236,6 +257,12 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing to release."""
+
+    def _latest_successors(self) -> dict[str, str]:
+        """Id of what is superseded → id of what does so and was changed last."""
+        in_order = sorted(self._state.changed_at, key=self._state.changed_at.__getitem__)
+        named = {rid: predecessor(self._state.documents[rid].resource) for rid in in_order}
+        return {replaced: rid for rid, replaced in named.items() if replaced is not None}
 
     def _chunks(self) -> Iterator[tuple[str, Chunk]]:
         """Every chunk with the id of its resource, in the order of numbers and text."""

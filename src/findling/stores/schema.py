@@ -14,7 +14,17 @@ from typing import NamedTuple
 from findling.domain.errors import CorruptError, FormatError, NotIndexedError, ReadOnlyError
 from findling.stores.sqlite_files import BUSY_SECONDS, transaction
 
-__all__ = ["APPLICATION_ID", "FEATURE", "FORMAT", "MIGRATIONS", "Header", "Migration", "prepare", "read_header"]
+__all__ = [
+    "APPLICATION_ID",
+    "FEATURE",
+    "FORMAT",
+    "GLOSSARY_FORMAT",
+    "MIGRATIONS",
+    "Header",
+    "Migration",
+    "prepare",
+    "read_header",
+]
 
 APPLICATION_ID = 0x46444C47
 """`FDLG` in the SQLite header, so that `file` and we ourselves can tell a store from any other database."""
@@ -23,10 +33,14 @@ FEATURE = 1
 
 
 class Migration(NamedTuple):
-    """One step from the format before; `min_reader` is the lowest format that can still read the result."""
+    """One step from the format before; `min_reader` is the lowest format that can still read the result.
+
+    Our readers can do without a step that is `optional`: what it adds is empty, or slower to find, before it.
+    """
 
     apply: Callable[[sqlite3.Connection], None]
     min_reader: int
+    optional: bool = False
 
 
 class Header(NamedTuple):
@@ -53,7 +67,7 @@ def prepare(
         header = _find_header(connection, name)
     if header is not None:
         _check_readable(header, name, readonly=readonly, ours=len(steps))
-        if header.format >= len(steps):
+        if header.format >= len(steps) or (readonly and all(step.optional for step in steps[header.format :])):
             return header
     if readonly:
         if header is None:
@@ -203,11 +217,35 @@ _FORMAT_3 = (
 )
 
 
+def _add_glossary(connection: sqlite3.Connection) -> None:
+    from findling.stores.sqlite_reads import scan_predecessors
+
+    for statement in _FORMAT_4:
+        connection.execute(statement)
+    rows = [(replaced, id_) for id_, _, replaced in scan_predecessors(connection)]
+    connection.executemany("UPDATE resources SET supersedes = ? WHERE id = ?", rows)
+
+
+# A column and not an index on json_extract(fields, ...), which ends at a NUL character, hands out half a surrogate
+# pair as text that cannot be decoded, and fails for the empty string that stands for no fields.
+_FORMAT_4 = (
+    "ALTER TABLE resources ADD COLUMN supersedes TEXT",
+    "CREATE INDEX resources_supersedes ON resources (supersedes) WHERE supersedes IS NOT NULL",
+    """CREATE TABLE glossary (
+        "group" TEXT NOT NULL, key TEXT NOT NULL, surface TEXT NOT NULL, status TEXT NOT NULL,
+        source TEXT NOT NULL, snippet TEXT NOT NULL, decided_at REAL, PRIMARY KEY ("group", key)) WITHOUT ROWID""",
+)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(_create, min_reader=1),
     Migration(_add_places, min_reader=1),
     Migration(_add_vectors, min_reader=1),
+    Migration(_add_glossary, min_reader=1, optional=True),
 )
 """`MIGRATIONS[n]` brings format `n` to format `n + 1`; the first one creates the tables."""
 
 FORMAT = len(MIGRATIONS)
+
+GLOSSARY_FORMAT = 4
+"""The first format with a glossary and with what supersedes what."""

@@ -9,10 +9,11 @@ from types import TracebackType
 from typing import Self
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.ports import Change, SkippedPath, VectorRow
+from findling.domain.ports import Change, GlossaryTerm, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 from findling.stores import schema, sqlite_vectors
+from findling.stores.admission import check_glossary
 from findling.stores.sqlite_connections import Connections
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private
 from findling.stores.sqlite_reads import load_changes, load_chunks, load_documents, load_skipped
@@ -202,6 +203,39 @@ class SqliteStore:
 
         with self._connections.reading() as connection:
             return find_matching(connection, filters)
+
+    def successors(self, rids: Iterable[str]) -> dict[str, str]:
+        """Those of the resources that another one supersedes, each with that one; of several the one changed last."""
+        from findling.stores.sqlite_glossary import find_successors
+
+        with self._connections.reading() as connection:
+            return find_successors(connection, rids)
+
+    def superseded(self) -> list[str]:
+        """Every id that some other resource supersedes, in order; there need be no resource that has it."""
+        from findling.stores.sqlite_glossary import find_superseded
+
+        with self._connections.reading() as connection:
+            return find_superseded(connection)
+
+    def glossary(self) -> list[GlossaryTerm]:
+        """All terms of the glossary, ordered by group and key."""
+        from findling.stores.sqlite_glossary import load_glossary
+
+        with self._connections.reading() as connection:
+            return load_glossary(connection)
+
+    def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
+        """Drop terms by group and key, then put terms in, in one transaction; makes no change.
+
+        Raises InvalidValueError for a term that cannot be kept; then nothing has been written.
+        """
+        from findling.stores.sqlite_glossary import store_glossary
+
+        kept, gone = list(terms), list(dropped)
+        check_glossary(kept, gone)
+        with self._connections.writing() as connection, self._errors:
+            store_glossary(connection, kept, gone)
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by the digest of the chunks they were made from; what is there stays.

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sqlite3
 from itertools import islice
 
+from findling.stores.schema import GLOSSARY_FORMAT, read_header
+from findling.stores.sqlite_reads import scan_predecessors
+
 __all__ = ["find_problems"]
 
 _MOST_PROBLEMS = 20
@@ -63,6 +66,8 @@ def find_problems(connection: sqlite3.Connection) -> list[str]:
             rows = connection.execute(f"{query} LIMIT {_MOST_PROBLEMS}")
             problems.extend(sentence.format(*row) for row in rows)
         problems.extend(_wrong_lengths(connection))
+        if read_header(connection).format >= GLOSSARY_FORMAT:
+            problems.extend(_wrong_predecessors(connection))
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise
@@ -78,3 +83,10 @@ def _wrong_lengths(connection: sqlite3.Connection) -> list[str]:
     return [
         f"text of {rid} has {length} characters, not {count}" for rid, count, length in islice(wrong, _MOST_PROBLEMS)
     ]
+
+
+def _wrong_predecessors(connection: sqlite3.Connection) -> list[str]:
+    noted = set(connection.execute("SELECT rid, supersedes FROM resources WHERE supersedes IS NOT NULL"))
+    stated = {(rid, replaced) for _, rid, replaced in scan_predecessors(connection)}
+    wrong = sorted(noted ^ stated)[:_MOST_PROBLEMS]
+    return [f"{rid} and its fields differ on whether it supersedes {replaced}" for rid, replaced in wrong]

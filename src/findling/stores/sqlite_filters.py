@@ -7,84 +7,102 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from findling.domain.queries import Filters
-from findling.stores.filtering import dotted, has_extension, prefixes, time_span
-from findling.stores.sqlite_rows import decode_words
+from findling.domain.queries import All, Field, Filters, Node, Range
+from findling.stores.filtering import condition, prefixes, property_test, property_tests, time_span
+from findling.stores.sqlite_reads import placeholders
+from findling.stores.sqlite_rows import Row, decode_fields, decode_words
 
 __all__ = ["find_matching"]
 
-_Check = tuple[str, Callable[[Any], bool]]
+_Test = Callable[[Any], bool]
+
+_FEW_VALUES = frozenset({"lang", "type"})
+"""Columns with so few values that SQLite tells them in 6 ms for 50,000 rows, and then picks the rows in 10; the rows
+themselves take 35."""
+
+_MOST_SPELLINGS = 500
+
+_DISTINCT = frozenset({"path", "rid", "updated_at"})
+"""Columns in which hardly two rows have the same value, so that nothing is gained by remembering answers."""
 
 
 def find_matching(connection: sqlite3.Connection, filters: Filters) -> list[int]:
-    """The numbers of the resources that pass, in no order."""
+    """The numbers of the resources that pass, in no order. Raises InvalidValueError for a tree that asks for text."""
     if filters.principals == ():
         return []
-    conditions, values = _conditions(filters)
-    checks = _checks(filters)
+    parts = _parts(filters.where)
+    plain = [property_test(part) for part in parts if isinstance(part, Field | Range)]
+    columns = _Columns()
+    tests = []
+    conditions, values = _times(filters)
+    for attribute, accepts in [*property_tests(filters), *plain]:
+        spellings = _spellings(connection, attribute, accepts) if attribute in _FEW_VALUES else None
+        if spellings is None:
+            tests.append(columns.bind(attribute, accepts))
+        else:
+            conditions.append(f"{attribute} IN ({placeholders(spellings)})")
+            values += spellings
+    tests += [condition(part, columns.bind) for part in parts if not isinstance(part, Field | Range)]
     # Only the columns that are looked at: path and number alone come from an index that is a tenth of the table.
-    select = f"SELECT {', '.join(['id', *(column for column, _ in checks)])} FROM resources WHERE "
+    select = f"SELECT {', '.join(columns.names)} FROM resources WHERE "
     folders = prefixes(filters)
     if not folders:
-        return _passing(connection.execute(select + " AND ".join(conditions or ["true"]), values), checks)
+        return _passing(connection.execute(select + " AND ".join(conditions or ["true"]), values), tests)
     found: dict[int, None] = {}
     for folder in folders:
         # "0" follows "/": the range holds what lies below the folder. One statement a folder, since SQLite neither
         # takes hundreds of alternatives nor finds its way through them by the index.
         for place, bounds in (("path = ?", (folder,)), ("path >= ? AND path < ?", (f"{folder}/", f"{folder}0"))):
             rows = connection.execute(select + " AND ".join([place, *conditions]), (*bounds, *values))
-            found |= dict.fromkeys(_passing(rows, checks))
+            found |= dict.fromkeys(_passing(rows, tests))
     return list(found)
 
 
-def _passing(rows: Iterable[tuple[Any, ...]], checks: list[_Check]) -> list[int]:
-    for position, (_, test) in enumerate(checks, 1):
-        rows = [row for row in rows if test(row[position])]
+class _Columns:
+    """The columns that tests look at, in the order in which they were asked for, after the number."""
+
+    def __init__(self) -> None:
+        self.names = ["id"]
+
+    def bind(self, attribute: str, accepts: _Test) -> Callable[[Row], bool]:
+        """A test of rows out of a test of an attribute."""
+        if attribute not in self.names:
+            self.names.append(attribute)
+        at = self.names.index(attribute)
+        # Many resources have the same language or the same rights: what was decided for one value is remembered.
+        test = accepts if attribute in _DISTINCT else cache(_decoded(attribute, accepts))
+        return lambda row: test(row[at])
+
+
+def _decoded(attribute: str, accepts: _Test) -> _Test:
+    if attribute in ("tags", "visibility"):
+        return lambda text: accepts(decode_words(text) if text else ())
+    if attribute == "fields":
+        return lambda text: accepts(decode_fields(text) if text else {})
+    return accepts
+
+
+def _parts(where: Node | None) -> tuple[Node, ...]:
+    """What has to hold, each for itself."""
+    if where is None:
+        return ()
+    return where.nodes if isinstance(where, All) else (where,)
+
+
+def _passing(rows: Iterable[Row], tests: list[Callable[[Row], bool]]) -> list[int]:
+    for test in tests:
+        rows = filter(test, rows)
     return [row[0] for row in rows]
 
 
-def _conditions(filters: Filters) -> tuple[list[str], list[Any]]:
-    """What SQL compares as Python does: whole values, byte by byte, and numbers."""
-    conditions: list[str] = []
-    values: list[Any] = []
-    for column, wanted in (
-        ("type", filters.type),
-        ("lang", [lang.lower() for lang in filters.lang]),
-        ("author", filters.author),
-    ):
-        if wanted:
-            conditions.append(f"{column} IN ({','.join('?' * len(wanted))})")
-            values += wanted
-            if column != "type":
-                conditions.append(f"{column} != ''")
+def _times(filters: Filters) -> tuple[list[str], list[Any]]:
     span = time_span(filters)
-    if span is not None:
-        conditions.append("CAST(updated_at AS INTEGER) >= ? AND CAST(updated_at AS INTEGER) < ?")
-        values += span
-    return conditions, values
+    if span is None:
+        return [], []
+    return ["CAST(updated_at AS INTEGER) >= ? AND CAST(updated_at AS INTEGER) < ?"], [*span]
 
 
-def _checks(filters: Filters) -> list[_Check]:
-    """What is left to Python: case beyond ASCII, and lists."""
-    checks: list[_Check] = []
-    if filters.ext:
-        wanted = dotted(filters.ext)
-        checks.append(("path", lambda path: has_extension(path, wanted)))
-    if filters.not_ext:
-        unwanted = dotted(filters.not_ext)
-        checks.append(("path", lambda path: not has_extension(path, unwanted)))
-    if filters.tag:
-        checks.append(("tags", _shares_a_word(filters.tag)))
-    if filters.principals is not None:
-        checks.append(("visibility", _shares_a_word(filters.principals)))
-    return checks
-
-
-def _shares_a_word(wanted: Iterable[str]) -> Callable[[str | None], bool]:
-    words = frozenset(wanted)
-
-    @cache  # many resources have the same rights
-    def shares(text: str | None) -> bool:
-        return bool(text) and not words.isdisjoint(decode_words(text or ""))
-
-    return shares
+def _spellings(connection: sqlite3.Connection, column: str, accepts: _Test) -> list[str] | None:
+    """The values that the column has and the test accepts; `None` when there are too many to be listed."""
+    values = [value for (value,) in connection.execute(f"SELECT DISTINCT {column} FROM resources") if accepts(value)]
+    return values if len(values) <= _MOST_SPELLINGS else None

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, SkippedPath
-from findling.domain.resources import Document, Fingerprint, StoredChunk
-from findling.stores.admission import CID_LIMIT
+from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
+from findling.stores.admission import CID_LIMIT, predecessor
 from findling.stores.sqlite_rows import (
     CHUNK_COLUMNS,
     CHUNK_WIDTH,
     RESOURCE_COLUMNS,
     Row,
+    decode_fields,
     to_chunk,
     to_resource,
     to_skipped,
@@ -30,6 +31,7 @@ __all__ = [
     "load_documents",
     "load_skipped",
     "placeholders",
+    "scan_predecessors",
 ]
 
 T = TypeVar("T")
@@ -111,6 +113,18 @@ def load_changes(connection: sqlite3.Connection, since: int, position: int, limi
 def load_skipped(connection: sqlite3.Connection) -> list[SkippedPath]:
     """The paths that were left out, ordered by path."""
     return [to_skipped(row) for row in connection.execute("SELECT * FROM skipped ORDER BY path")]
+
+
+def scan_predecessors(connection: sqlite3.Connection) -> Iterator[tuple[int, str, str]]:
+    """Number and id of each resource that supersedes another one, and the id of that one, oldest change first."""
+    # Only columns that every format has: a migration relies on it.
+    rows = connection.execute(
+        "SELECT id, rid, fields FROM resources WHERE fields LIKE '%\"supersedes\"%' ORDER BY seq"
+    ).fetchall()
+    for id_, rid, fields in rows:
+        replaced = predecessor(Resource(rid=rid, fields=decode_fields(fields)))
+        if replaced is not None:
+            yield id_, rid, replaced
 
 
 def placeholders(values: Sequence[Any]) -> str:

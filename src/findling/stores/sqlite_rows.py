@@ -15,6 +15,7 @@ __all__ = [
     "RESOURCE_COLUMNS",
     "Row",
     "chunk_row",
+    "decode_fields",
     "decode_words",
     "fingerprint_row",
     "resource_row",
@@ -64,13 +65,18 @@ def to_resource(row: Sequence[Any]) -> Resource:
         visibility=None if visibility is None else decode_words(visibility),
         created_at=created_at,
         updated_at=updated_at,
-        fields=_decode(fields) if fields else {},
+        fields=decode_fields(fields) if fields else {},
     )
 
 
 def decode_words(text: str) -> tuple[str, ...]:
     """The words in a column of `tags` or `visibility` that has any."""
     return tuple(_decode(text))
+
+
+def decode_fields(text: str) -> dict[str, str]:
+    """The fields in a column of `fields` that has any."""
+    return dict(_decode(text))
 
 
 def chunk_row(chunk: Chunk) -> Row:

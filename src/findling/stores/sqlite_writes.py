@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from findling.domain.ports import Change
 from findling.domain.resources import Document
-from findling.stores.admission import check_document
+from findling.stores.admission import check_document, predecessor
 from findling.stores.sqlite_rows import (
     CHUNK_COLUMNS,
     CHUNK_WIDTH,
@@ -48,9 +48,9 @@ def put_document(connection: sqlite3.Connection, document: Document, seq: int) -
     if not same_text:
         connection.execute("INSERT OR REPLACE INTO bodies (id, text) VALUES (?, ?)", (id_, document.text))
     connection.execute(
-        f"UPDATE resources SET ({RESOURCE_COLUMNS}, size, mtime_ns, digest, characters, seq)"
-        " = (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) WHERE id = ?",
-        (*resource, *new_fingerprint, len(document.text), seq, id_),
+        f"UPDATE resources SET ({RESOURCE_COLUMNS}, size, mtime_ns, digest, supersedes, characters, seq)"
+        " = (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) WHERE id = ?",
+        (*resource, *new_fingerprint, predecessor(document.resource), len(document.text), seq, id_),
     )
     dropped = _dropped(stored_rows, rows, all_of_them=metadata != resource)
     _replace_chunks(connection, id_, stored_rows, rows, dropped, seq)
@@ -77,9 +77,9 @@ def _insert(connection: sqlite3.Connection, document: Document, resource: Row, s
     rid = document.resource.rid
     connection.execute("DELETE FROM deleted WHERE rid = ?", (rid,))
     id_ = connection.execute(
-        f"INSERT INTO resources ({RESOURCE_COLUMNS}, size, mtime_ns, digest, characters, seq)"
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        (*resource, *fingerprint_row(document.fingerprint), len(document.text), seq),
+        f"INSERT INTO resources ({RESOURCE_COLUMNS}, size, mtime_ns, digest, supersedes, characters, seq)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        (*resource, *fingerprint_row(document.fingerprint), predecessor(document.resource), len(document.text), seq),
     ).lastrowid
     connection.execute("INSERT INTO bodies (id, text) VALUES (?, ?)", (id_, document.text))
     connection.executemany(_INSERT_CHUNK, [(*chunk_row(chunk), id_, seq) for chunk in document.chunks])

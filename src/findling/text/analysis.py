@@ -1,10 +1,12 @@
 """Text into terms: the one analysis that indexing, querying and highlighting share.
 
-A text becomes words (runs of Unicode letters, digits and marks), and each word becomes one or more terms:
+A text becomes words (runs of Unicode letters, digits and marks; C++ and C#; emoji), and each word becomes one or more
+terms:
 
     getUserName   → getusername get user name          MAX_VALUE → max value
     IPv6Address   → ipv6address ipv6 ip v 6 address    x509      → x509 x 509
     Überprüfung   → uberprufung                        数据库    → 数据 据库 库
+    C++           → c++ c                              👩🏽‍🚀         → 👩 🚀
 
 What is written with separators (MAX_VALUE, node.js, well-known) is found as a whole by its terms standing in a row.
 Terms are whole words, never stems: inflected forms are gathered from the index's own vocabulary when a query is
@@ -20,7 +22,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from findling.domain.resources import Chunk, ChunkTerms
-from findling.text.identifiers import LONGEST_WORD, identifier_terms
+from findling.text.identifiers import LONGEST_WORD, SIGNS, identifier_terms, sign_places
 
 __all__ = [
     "FINGERPRINT",
@@ -36,7 +38,7 @@ __all__ = [
     "terms",
 ]
 
-FINGERPRINT = "words:1"
+FINGERPRINT = "words:2"
 """Changes with every change to the terms that a text gives; an index made under another one is rebuilt."""
 
 STOP_WORDS = frozenset(
@@ -69,27 +71,35 @@ def terms(text: str) -> list[str]:
 def phrase_terms(text: str) -> list[str]:
     """The terms that stand in a row wherever the text stands, whatever follows it.
 
-    The last character of an unspaced run is a term of its own only at the end of the run: 库 in 数据库.
+    The last character of an unspaced run is a term of its own only at the end of the run: 库 in 数据库. Of a last word
+    such as C++ the sign says it all, so that whoever asks for it is not given every C.
     """
-    words = terms(text)
-    return words[:-1] if len(words) > 1 and not text.isascii() and _is_tail(*words[-2:]) else words
+    return _open_ended(terms(text), text)
 
 
 def row_terms(word: str) -> list[str]:
-    """The terms of a word that stand in a row however it is written: `getUser`, `get_user` or `get user`.
+    """The terms of a word that stand in a row wherever it is written, an identifier also as `get_user` or `get user`.
 
     A possessive `'s` is left out. A last term of one unspaced character (see `is_unspaced`) may be the beginning of a
     longer one in the text: 대 of 50대 in 50대는.
     """
-    row: list[str] = []
-    for part in _words(_POSSESSIVE.sub("", word)):
-        given = terms(part)
-        has_whole = len(given) > 1 and given[0].isascii() and given[0].startswith(given[1])
-        row += given[1:] if has_whole else given
-    return row[:-1] if len(row) > 1 and not word.isascii() and _is_tail(*row[-2:]) else row
+    word = _POSSESSIVE.sub("", word)
+    row = terms(word)
+    # Only of the first part: further on the whole stands between the terms in front of it and its parts.
+    first = _terms_of[_words(word)[0]].split() if row else []
+    has_whole = len(first) > 1 and first[0].isascii() and first[0].startswith(first[1])
+    return _open_ended(row[1:] if has_whole and not first[0].endswith(SIGNS) else row, word)
 
 
-_POSSESSIVE = re.compile(r"(?<=\w)['’]s$", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"(?<=[\w+#])['’]s$", re.IGNORECASE)
+
+
+def _open_ended(row: list[str], text: str) -> list[str]:
+    if len(row) < 2:
+        return row
+    if _words(text)[-1].endswith(SIGNS):
+        return row[: max(at for at, term in enumerate(row, 1) if term.endswith(SIGNS))]
+    return row[:-1] if _is_tail(*row[-2:]) else row
 
 
 def _is_tail(pair: str, last: str) -> bool:
@@ -122,15 +132,18 @@ def matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
     """The words of the text that give a wanted term, in order; unspaced scripts give one span per term."""
     if text.isascii():
         return _ascii_matches(text, wanted)
-    from findling.text.scripts import unicode_places
-
     spans = []
-    for start, end, is_term in unicode_places(text):
-        word = text[start:end]
-        found = [unicodedata.normalize("NFKC", word)] if is_term else _terms_of_raw(word)
-        if matched := [term for term in dict.fromkeys(found) if term in wanted]:
-            spans.append(WordSpan(start, end, matched))
+    for piece in _UNBROKEN.finditer(text):
+        raw = piece.group()
+        given = _terms_of_raw(raw) if len(raw) <= _LONGEST_REMEMBERED else terms(raw)
+        if matched := [term for term in dict.fromkeys(given) if term in wanted]:
+            spans += _places_of(matched, raw, piece.start())
     return spans
+
+
+_UNBROKEN = re.compile(r"\S+")
+_LONGEST_REMEMBERED = 64
+"""Whole sentences of scripts without spaces do not come again."""
 
 
 @lru_cache(maxsize=20_000)
@@ -138,10 +151,24 @@ def _terms_of_raw(word: str) -> list[str]:
     return terms(word)
 
 
+def _places_of(matched: list[str], raw: str, offset: int) -> list[WordSpan]:
+    from findling.text.scripts import unicode_places
+
+    spans = []
+    for start, end, is_term in unicode_places(raw):
+        word = raw[start:end]
+        found = [unicodedata.normalize("NFKC", word)] if is_term else _terms_of_raw(word)
+        if wanted := [term for term in dict.fromkeys(found) if term in matched]:
+            spans.append(WordSpan(offset + start, offset + end, wanted))
+    # Words that normalisation changes beyond recognition, such as 5㎏, are shown with what they touch.
+    is_complete = {term for span in spans for term in span.terms} == set(matched)
+    return spans if is_complete else [WordSpan(offset, offset + len(raw), matched)]
+
+
 def _ascii_matches(text: str, wanted: Collection[str]) -> list[WordSpan]:
     # Look for the few terms instead of analysing every word: 5x faster on a chunk of code. A find only proposes a
     # word; whether it gives the term is for the analysis to say.
-    spaced, lowered = text.translate(_ascii_separators), text.lower()
+    spaced, lowered = _spaced(text, _ascii_separators), text.lower()
     word_end, word_start, find = spaced.find, spaced.rfind, lowered.find
     found: dict[int, WordSpan] = {}
     for term in wanted:
@@ -166,11 +193,24 @@ class _Separators(dict[int, int | str | None]):
 
     def __missing__(self, code: int) -> int | str | None:
         category = unicodedata.category(chr(code))
-        value: int | str | None = code if category[0] in "LNM" else " "
-        if category == "Cf":  # joiners and soft hyphens stand inside words
+        value: int | str | None = code if category[0] in "LNM" or code in _FLAG_LETTERS else " "
+        # Joiners and soft hyphens stand inside words; the way a character is to be drawn is not part of it either.
+        if category in ("Cf", "Me") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
             value = None
+        elif value == " " and code >= _FIRST_EMOJI and _is_emoji(code):
+            value = f" {chr(code)} "
         self[code] = value
         return value
+
+
+_FIRST_EMOJI = 0x231A
+_FLAG_LETTERS = range(0x1F1E6, 0x1F200)
+
+
+def _is_emoji(code: int) -> bool:
+    from findling.text.scripts import is_emoji
+
+    return is_emoji(chr(code))
 
 
 _separators = _Separators()
@@ -180,8 +220,27 @@ _ascii_separators = "".join(chr(code) if chr(code).isalnum() else " " for code i
 def _words(text: str) -> list[str]:
     # For ASCII, translate and split run at C speed: together 4x faster than re.findall(r"\w+").
     if text.isascii():
-        return text.translate(_ascii_separators).split()
-    return unicodedata.normalize("NFKC", text).translate(_separators).split()
+        return _spaced(text, _ascii_separators).split()
+    return _spaced(unicodedata.normalize("NFKC", text), _separators).split()
+
+
+def _spaced(text: str, separators: str | _Separators) -> str:
+    """The text with spaces between its words; of an ASCII text every word stays where it is."""
+    if "#" not in text and "++" not in text:
+        return text.translate(separators)
+    parts, done = [], 0
+    for name, start, end in sign_places(text):
+        if name and not _is_boundary(text[name - 1]):
+            continue
+        parts += [text[done:start].translate(separators), text[start:end]]
+        if not text[end : end + 1].isascii():
+            parts.append(" ")
+        done = end
+    return "".join([*parts, text[done:].translate(separators)])
+
+
+def _is_boundary(character: str) -> bool:
+    return _separators[ord(character)] != ord(character) or is_unspaced(character)
 
 
 class _TermsOfWord(dict[str, str]):

@@ -1,82 +1,322 @@
-"""What a person types, as a tree: words to rank by, "phrases" that must stand as written, -exclusions.
+"""What a person types, as a tree.
 
-Nothing a person types is an error: an unclosed quote runs to the end, a lone dash is a word without terms.
+    conj    := item+                      all of them; AND between them is noise
+    item    := ways ("OR" ways)*          any of them; OR binds tighter than standing side by side
+    ways    := unary ("|" unary)*         ways to say one thing
+    unary   := ("-" | "NOT")* primary     the dash right before what it excludes
+    primary := "(" conj ")" | field:value | "phrase"[* | ~5] | word[* | ~ | ~2] | word NEAR[/5] word
+
+Nothing a person types is an error: what cannot be meant is mended or read as words, and a note says so.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from findling.domain.queries import All, Any, Node, Not, Phrase, Word
-from findling.text.analysis import STOP_WORDS, phrase_terms, terms
+from findling.domain.queries import All, Any, Node, Not, Same
+from findling.text.query_fields import condition, nearest_field, possible_values
+from findling.text.query_leaves import UNCLOSED_QUOTE, Remarks, near_leaf, phrase_leaf, plain_word, term_leaf, word_leaf
+from findling.text.query_simplifying import limited_to, negation, simplified, size
+from findling.text.query_syntax import (
+    MOST_CHARACTERS,
+    MOST_LEAVES,
+    TEXT_FIELDS,
+    quoted,
+    shortened,
+    split_field,
+    tokens,
+    unescaped,
+    unquoted,
+    visible,
+)
 
-__all__ = ["canonical", "identifier_parts", "parse", "positive_terms", "positive_texts"]
+__all__ = ["MOST_LEVELS", "Parsed", "parse"]
 
-_TOKEN = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s-]))?(?:"(?P<phrase>[^"]*)(?:"|$)|(?P<word>[^\s"]+))')
+MOST_LEVELS = 20
+"""What is nested deeper is read as plain words."""
 
 
-def parse(text: str) -> Node:
-    """The tree of a query: at least one of its words, all of its phrases, none of its exclusions.
+class Parsed(NamedTuple):
+    """A query as it was understood.
 
-    Stop words are left out as long as another word is there.
+    `operators` are those in use: OR, AND, NOT, -, |, (), "", *, ~, NEAR, and names of fields such as `path:`.
+    `notes` say what was mended or read as plain words. `history` is whether `in:history` was asked for. `plain` are
+    the words to be found as they were typed, stop words included.
     """
-    words: list[Node] = []
-    required: list[Node] = []
-    excluded: list[Node] = []
-    for token in _TOKEN.finditer(text):
-        is_phrase = token["word"] is None
-        value = token["phrase"] if is_phrase else token["word"]
-        if not terms(value):
-            continue
-        if token["minus"]:
-            excluded.append(Not(_leaf(value, is_phrase)))
+
+    node: Node
+    operators: frozenset[str]
+    notes: tuple[str, ...] = ()
+    history: bool = False
+    plain: str = ""
+
+
+def parse(text: str, *, now: float | None = None) -> Parsed:
+    """The tree of a query; a text without any term gives `Any(())`, which nothing matches, an empty one `All(())`.
+
+    `now` is what relative dates are reckoned from.
+    """
+    text = visible(text)
+    if not text or text.isspace():
+        return Parsed(All(()), frozenset())
+    if len(text) > MOST_CHARACTERS:
+        return _pasted(text, f"a query of more than {MOST_CHARACTERS:,} characters is read as plain words")
+    parser = _Parser(text, now)
+    if parser.levels > 2 * MOST_LEVELS:
+        return _pasted(text, f"parentheses more than {MOST_LEVELS} deep are read as plain words")
+    parsed = parser.parsed()
+    leaves, levels = size(parsed.node)
+    if leaves > MOST_LEAVES:
+        return _pasted(text, f"a query of more than {MOST_LEAVES} words is read as plain words")
+    if levels > MOST_LEVELS:
+        return _pasted(text, f"parentheses more than {MOST_LEVELS} deep are read as plain words")
+    return parsed
+
+
+_BEGINNINGS = frozenset({"minus", "open", "phrase", "field", "word", "NOT"})
+_ENDINGS = frozenset({"close", "phrase", "field", "word"})
+_KEYWORDS = frozenset({"AND", "OR", "NOT", "NEAR"})
+_JOINTS = frozenset({"AND", "OR", "pipe"})
+
+
+def _pasted(text: str, note: str) -> Parsed:
+    from findling.text.query_patterns import PASTED_WORD
+
+    words = (term_leaf(word.lstrip("-")) for word in dict.fromkeys(PASTED_WORD.findall(text)))
+    nodes = tuple(dict.fromkeys(word for word in words if word is not None))
+    return Parsed(simplified(All(nodes), []) if nodes else Any(()), frozenset(), (note,))
+
+
+class _Parser:
+    """One reading of the tokens of a query from left to right."""
+
+    def __init__(self, text: str, now: float | None) -> None:
+        self._tokens = [*tokens(text), ("end", "")]
+        self._at = 0
+        self._now = now
+        self._remarks = Remarks(set(), [])
+        self._fields: dict[str, None] = {}
+        self._history = False
+        self._plain: list[str] = []
+        self.levels = _levels(self._tokens) if "(" in text else 0
+
+    def parsed(self) -> Parsed:
+        notes = self._remarks.notes
+        node = self._conjunction(0)
+        if node is None:
+            node = self._without_leaves()
         else:
-            (required if is_phrase else words).append(_leaf(value, is_phrase))
-    meaningful = [word for word in words if isinstance(word, Word) and not STOP_WORDS.issuperset(terms(word.text))]
-    words = list(meaningful) or ([] if required else words)
-    nodes = [*([Any(tuple(dict.fromkeys(words)))] if words else []), *required, *excluded]
-    return nodes[0] if len(nodes) == 1 else All(tuple(nodes))
+            node = simplified(node, notes)
+            if self._fields:
+                if "NEAR" in self._remarks.operators:
+                    notes.append("NEAR looks into bodies only, whatever in: says")
+                node = simplified(limited_to(node, tuple(self._fields)), notes)
+        operators = frozenset(self._remarks.operators)
+        return Parsed(node, operators, tuple(dict.fromkeys(notes)), self._history, " ".join(self._plain))
+
+    def _without_leaves(self) -> Node:
+        """A query of nothing but keywords is these words; of nothing but `in:` it is about everything."""
+        kinds = {kind for kind, _ in self._tokens}
+        if "field" in kinds:
+            return Any(()) if kinds & {"word", "phrase"} else All(())
+        words = [term_leaf(raw) for kind, raw in self._tokens if kind in _KEYWORDS]
+        if words:
+            self._remarks.notes.clear()
+        return simplified(_joined(All, words) or Any(()), [])
+
+    def _conjunction(self, level: int) -> Node | None:
+        nodes: list[Node | None] = []
+        while (kind := self._kind()) != "end" and not (kind == "close" and level):
+            nodes.append(self._alternatives(level) if kind in _BEGINNINGS else self._word_between(kind))
+        return _joined(All, nodes)
+
+    def _word_between(self, kind: str) -> Node | None:
+        """What becomes of AND, NEAR, a joint or an end where nothing begins."""
+        raw = self._tokens[self._at][1]
+        before = self._tokens[self._at - 1][0] if self._at else "end"
+        self._at += 1
+        if before in _ENDINGS and self._kind() in _BEGINNINGS:
+            if kind == "AND":
+                self._remarks.operators.add("AND")
+                return None
+            if kind == "NEAR":
+                self._remarks.notes.append(f"{raw} stands between two single words or else is read as a word")
+                return term_leaf(raw)
+        if kind == "close":
+            self._remarks.notes.append("a ) without its ( is left out")
+        else:
+            self._remarks.notes.append(f"{raw} joins nothing here and is left out")
+        return None
+
+    def _alternatives(self, level: int) -> Node | None:
+        return self._joint("OR", Any, self._ways, level)
+
+    def _ways(self, level: int) -> Node | None:
+        return self._joint("pipe", Same, self._unary, level)
+
+    def _joint(
+        self, joint: str, kind: type[Any | Same], operand: Callable[[int], Node | None], level: int
+    ) -> Node | None:
+        start = self._at
+        first = operand(level)
+        if self._kind() != joint:
+            return first
+        nodes = [first]
+        while self._kind() == joint and self._skip_to_operand():
+            nodes.append(operand(level))
+        if len(nodes) > 1:
+            self._remarks.operators.add("|" if joint == "pipe" else joint)
+            if any(token[0] == "open" for token in self._tokens[start : self._at]):
+                self._remarks.operators.add("()")
+            if any(isinstance(node, Not) for node in nodes) and None not in nodes:
+                self._remarks.notes.append("an exclusion as one of several alternatives finds nearly everything")
+        return _joined(kind, nodes)
+
+    def _skip_to_operand(self) -> bool:
+        """Go from a joint to what it joins, over joints that are there twice; stay when there is nothing to join."""
+        at = self._at + 1
+        while self._tokens[at][0] in _JOINTS:
+            at += 1
+        if self._tokens[at][0] not in _BEGINNINGS:
+            return False
+        for _, raw in self._tokens[self._at + 1 : at]:
+            self._remarks.notes.append(f"{raw} joins nothing here and is left out")
+        self._at = at
+        return True
+
+    def _unary(self, level: int) -> Node | None:
+        is_negative = False
+        used = set()
+        while (kind := self._kind()) in ("minus", "NOT"):
+            if kind == "NOT" and self._tokens[self._at + 1][0] not in _BEGINNINGS:
+                return self._word_between(kind)
+            used.add("-" if kind == "minus" else kind)
+            is_negative = not is_negative
+            self._at += 1
+        if kind == "open" and used:
+            used.add("()")
+        node = self._primary(kind, level, is_negative)
+        if node is None:
+            return None
+        if kind == "field":
+            used.discard("-")  # a condition: whether a query is a sentence is for its words to say
+        self._remarks.operators.update(used)
+        return negation(node) if is_negative else node
+
+    def _primary(self, kind: str, level: int, is_negative: bool) -> Node | None:
+        raw = self._tokens[self._at][1]
+        self._at += 1
+        if kind == "open":
+            return self._group(level)
+        if kind == "phrase":
+            return phrase_leaf(raw, "", self._remarks)
+        if kind == "field":
+            return self._field(raw, is_negative)
+        if self._kind() == "NEAR" and (node := self._near(raw)) is not None:
+            return node
+        if not is_negative:
+            self._plain.append(raw)
+        if ":" in raw:
+            self._remark_on_field(raw)
+        return word_leaf(raw, "", self._remarks)
+
+    def _group(self, level: int) -> Node | None:
+        node = self._conjunction(level + 1)
+        if self._kind() == "close":
+            self._at += 1
+        else:
+            self._remarks.notes.append("a ( without its ) lasts to the end")
+        return node
+
+    def _near(self, raw: str) -> Node | None:
+        words, distances = [plain_word(raw)], []
+        at = self._at
+        while self._tokens[at][0] == "NEAR" and self._tokens[at + 1][0] == "word":
+            word = plain_word(self._tokens[at + 1][1])
+            if not word or not words[0]:
+                break
+            words.append(word)
+            distances.append(self._tokens[at][1].partition("/")[2])
+            at += 2
+        if not distances:
+            return None
+        self._at = at
+        self._remarks.operators.add("NEAR")
+        return near_leaf(words, distances)
+
+    def _field(self, raw: str, is_negative: bool) -> Node | None:
+        name, values = split_field(raw)
+        text_field = name.removeprefix("in:") if name != "in" else ""
+        if text_field in TEXT_FIELDS and (name == "title" or name != text_field):
+            self._remarks.operators.add("title:" if text_field == "title" else "in:")
+            remarks = Remarks(set(), self._remarks.notes)
+            leaves = [(phrase_leaf if _is_quoted(value) else word_leaf)(value, text_field, remarks) for value in values]
+            return _joined(Any, leaves)
+        plain = [text for value in values if (text := self._value(value))]
+        if name == "in" and plain and {*TEXT_FIELDS, "history"}.issuperset(map(str.lower, plain)):
+            self._limit(plain, is_negative)
+            return None
+        node = condition(name, plain, self._now) if name != "in" else None
+        if node is not None:
+            self._remarks.operators.add(f"{name}:")
+            return node
+        self._remarks.notes.append(f"{shortened(raw)} is read as words: {name}: takes {possible_values(name)}")
+        if any(map(_is_quoted, values)):
+            return phrase_leaf(quoted(" ".join([name, *plain])), "", self._remarks)
+        return term_leaf(unescaped(raw))
+
+    def _value(self, raw: str) -> str:
+        if not _is_quoted(raw):
+            return unescaped(raw)
+        text, _, is_closed = unquoted(raw)
+        if not is_closed:
+            self._remarks.notes.append(UNCLOSED_QUOTE)
+        return text
+
+    def _limit(self, values: list[str], is_negative: bool) -> None:
+        self._remarks.operators.add("in:")
+        if is_negative:
+            self._remarks.notes.append("in: says where to look and cannot be excluded, so it is left out")
+            return
+        for value in map(str.lower, values):
+            if value == "history":
+                self._history = True
+            else:
+                self._fields[value] = None
+
+    def _remark_on_field(self, raw: str) -> None:
+        from findling.text.query_patterns import KNOWN_FIELD, UNKNOWN_FIELD
+
+        if known := KNOWN_FIELD.match(raw):
+            name = known.group(1).lower()
+            self._remarks.notes.append(f"{shortened(raw)} is read as a word: {name}: takes {possible_values(name)}")
+        elif (unknown := UNKNOWN_FIELD.match(raw)) and (near := nearest_field(unknown.group(1))):
+            self._remarks.notes.append(
+                f"{shortened(raw)} is read as words: there is no field {unknown.group(1)}:, but {near}:"
+            )
+
+    def _kind(self) -> str:
+        return self._tokens[self._at][0]
 
 
-def canonical(node: Node) -> str:
-    """The tree written out again, unambiguously: what the answer echoes as `understood_as`."""
-    if isinstance(node, Word):
-        return node.text
-    if isinstance(node, Phrase):
-        return f'"{node.text}"'
-    if isinstance(node, Not):
-        return f"-{canonical(node.node)}"
-    if isinstance(node, Any):
-        inner = " OR ".join(map(canonical, node.nodes))
-        return inner if len(node.nodes) == 1 else f"({inner})"
-    return " ".join(map(canonical, node.nodes))
+def _joined(kind: type[All | Any | Same], nodes: Sequence[Node | None]) -> Node | None:
+    """The nodes that say something as one node, if there are any."""
+    known = [node for node in nodes if node is not None]
+    return None if not known else known[0] if len(known) == 1 else kind(tuple(known))
 
 
-def positive_terms(node: Node) -> list[str]:
-    """The terms that a hit may contain because of the query, in order, each once."""
-    if isinstance(node, Word | Phrase):
-        return list(dict.fromkeys(phrase_terms(node.text)))
-    if isinstance(node, Not):
-        return []
-    return list(dict.fromkeys(term for part in node.nodes for term in positive_terms(part)))
+def _levels(read: list[tuple[str, str]]) -> int:
+    """How deep the parentheses of the tokens are nested."""
+    level = deepest = 0
+    for kind, _ in read:
+        if kind == "open":
+            level += 1
+            deepest = max(deepest, level)
+        elif kind == "close":
+            level = max(0, level - 1)
+    return deepest
 
 
-def identifier_parts(node: Node) -> dict[str, set[str]]:
-    """The identifiers that are asked for, with their parts (`tapir3`: `tapir`, `3`) but for those asked for alone."""
-    forms = [(word, terms(word)) for text in positive_texts(node) for word in _RAW_WORD.findall(text)]
-    alone = {form[0] for _, form in forms if len(form) == 1}
-    return {form[0]: set(form[1:]) - alone for word, form in forms if len(form) > 1 and form[0] == word.lower()}
-
-
-def positive_texts(node: Node) -> list[str]:
-    """The words and phrases that are asked for, as they were typed."""
-    if isinstance(node, Word | Phrase):
-        return [node.text]
-    return [] if isinstance(node, Not) else [text for part in node.nodes for text in positive_texts(part)]
-
-
-_RAW_WORD = re.compile(r"[^\W_]+")
-
-
-def _leaf(value: str, is_phrase: bool) -> Word | Phrase:
-    return Phrase(value) if is_phrase else Word(value)
+def _is_quoted(raw: str) -> bool:
+    return raw[0] in '"“„«「'

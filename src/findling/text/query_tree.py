@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 
 from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Range, Same, Term, Word
 from findling.text.analysis import phrase_terms, row_terms, terms
+from findling.text.query_fields import CODE_LANGUAGES
+from findling.text.query_syntax import MOST_CHARACTERS, MOST_LEAVES, field_prefix, quoted, spelled
 
 __all__ = ["asks_for_text", "canonical", "identifier_parts", "positive_terms", "positive_texts", "split_where"]
 
 
 def canonical(node: Node) -> str:
-    """The tree written out unambiguously: what an answer echoes as `understood_as`."""
+    """The tree written out unambiguously: what an answer echoes as `understood_as`.
+
+    `parse` reads it back as the same tree, as long as it keeps within the limits of the language.
+    """
     if isinstance(node, Word | Term | Phrase | Prefix | Fuzzy | Near):
         return _leaf(node)
     if isinstance(node, Field):
+        if (node.name, node.values) == ("lang", CODE_LANGUAGES):
+            return "is:code"
         return f"{node.name}:{','.join(map(_value, node.values))}"
     if isinstance(node, Range):
+        from findling.text.query_dates import moment
+
         sides = (("after", node.after), ("before", node.before))
-        return " AND ".join(f"{name}:{_moment(at)}" for name, at in sides if at is not None)
+        return " AND ".join(f"{name}:{moment(at)}" for name, at in sides if at is not None)
     if isinstance(node, Not):
         return f"-{_inner(node.node)}"
-    joint = {Any: " OR ", Same: " | ", All: " AND "}[type(node)]
-    return joint.join(map(_inner, node.nodes))
+    if isinstance(node, All):
+        return _all(node)
+    return (" OR " if isinstance(node, Any) else " | ").join(map(_inner, node.nodes)) or "()"
 
 
 def positive_terms(node: Node) -> list[str]:
@@ -80,8 +89,8 @@ def split_where(node: Node) -> tuple[Node, Node | None]:
     return rest[0] if len(rest) == 1 else All(rest), where[0] if len(where) == 1 else All(tuple(where))
 
 
+_MISLEADING = frozenset('"“”„«»「」(),|\\')
 _RAW_WORD = re.compile(r"[^\W_]+")
-_PLAIN_VALUE = re.compile(r'[^\s"(),|]+')
 
 
 def _is_about_resources(node: Node) -> bool:
@@ -92,32 +101,40 @@ def _is_about_resources(node: Node) -> bool:
     return isinstance(node, Any | Same | All) and bool(node.nodes) and all(map(_is_about_resources, node.nodes))
 
 
+def _all(node: All) -> str:
+    text = " AND ".join(canonical(part) if isinstance(part, Range) else _inner(part) for part in node.nodes)
+    if len(text) <= MOST_CHARACTERS and len(node.nodes) <= MOST_LEAVES:
+        return text
+    is_pasted = all(isinstance(part, Term) and not part.field for part in node.nodes)
+    return " ".join(map(canonical, node.nodes)) if is_pasted else text
+
+
 def _leaf(node: Word | Term | Phrase | Prefix | Fuzzy | Near) -> str:
     if isinstance(node, Near):
-        return f"{node.first} NEAR/{node.distance} {node.second}"
+        return f"{spelled(node.first)} NEAR/{node.distance} {spelled(node.second)}"
     if isinstance(node, Word):
-        return node.text
-    field = f"{node.field}:" if node.field else ""
-    if isinstance(node, Phrase):
-        return f'{field}"{node.text}"'
-    if isinstance(node, Prefix):
-        return f"{field}{node.text}*"
+        return spelled(node.text)
+    if isinstance(node, Term):
+        return spelled(node.text, node.field)
     if isinstance(node, Fuzzy):
-        return f"{field}{node.text}~{node.distance}"
-    return f"{field}{node.text}"
+        return f"{spelled(node.text, node.field)}~{node.distance}"
+    if isinstance(node, Phrase):
+        return field_prefix(node.field) + quoted(node.text)
+    bare = spelled(node.text)
+    is_bare = bare == node.text and " " not in bare and "," not in bare
+    return f"{field_prefix(node.field)}{bare if is_bare else quoted(node.text)}*"
 
 
 def _inner(node: Node) -> str:
     """A node inside another one, in parentheses where it has parts of its own."""
-    is_joint = isinstance(node, Any | Same | All) or (isinstance(node, Range) and None not in (node.after, node.before))
-    return f"({canonical(node)})" if is_joint or isinstance(node, Near) else canonical(node)
+    has_parts = isinstance(node, Near) or (isinstance(node, Any | Same | All) and bool(node.nodes))
+    return f"({canonical(node)})" if has_parts or _is_two_sided(node) else canonical(node)
+
+
+def _is_two_sided(node: Node) -> bool:
+    return isinstance(node, Range) and None not in (node.after, node.before)
 
 
 def _value(value: str) -> str:
-    return value if _PLAIN_VALUE.fullmatch(value) else f'"{value}"'
-
-
-def _moment(seconds: float) -> str:
-    at = datetime.fromtimestamp(seconds)
-    midnight = (at.hour, at.minute, at.second, at.microsecond) == (0, 0, 0, 0)
-    return at.date().isoformat() if midnight else at.isoformat(timespec="seconds")
+    is_bare = _MISLEADING.isdisjoint(value) and len(value.split()) == 1
+    return value if is_bare else quoted(value)

@@ -1,4 +1,4 @@
-"""Words of all scripts: accents that are optional, scripts without spaces, marks that belong to letters."""
+"""Words of all scripts: accents that are optional, scripts without spaces, marks that belong to letters; emoji."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from findling.text.identifiers import LONGEST_WORD, identifier_terms
 
-__all__ = ["is_unspaced", "unicode_places", "unicode_terms"]
+__all__ = ["is_emoji", "is_unspaced", "unicode_places", "unicode_terms"]
 
 # Scripts written without spaces between words, and Hangul, whose particles are glued to the noun.
 _UNSPACED_CLASS = (
@@ -18,7 +18,19 @@ _UNSPACED_CLASS = (
     "\uac00-\ud7af"  # Hangul
 )
 _UNSPACED = re.compile(f"[{_UNSPACED_CLASS}]+")
-_RUNS = re.compile(f"[{_UNSPACED_CLASS}]+|[^{_UNSPACED_CLASS}]+")
+
+# Written out, because the Unicode tables of Python know no emoji, and those of an older Python not the newer ones.
+_EMOJI_CLASS = (
+    "⌚⌛⌨⏏⏩-⏳⏸-⏺"
+    "☀-☄☎☑☔☕☘☝☠☢☣☦☪☮☯☸-☺♀♂♈-♓♟♠♣♥♦♨♻♾♿⚒-⚗⚙⚛⚜⚠⚡⚧⚪⚫⚰⚱⚽⚾⛄⛅⛈⛎⛏⛑⛓⛔⛩⛪⛰-⛵⛷-⛺⛽"
+    "✂✅✈-✍✏✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣❤➕-➗➰➿⬛⬜⭐⭕"
+    "\U0001f004\U0001f0cf\U0001f170\U0001f171\U0001f17e\U0001f17f\U0001f18e\U0001f191-\U0001f19a"
+    "\U0001f300-\U0001f3fa\U0001f400-\U0001f64f\U0001f680-\U0001f6ff\U0001f7e0-\U0001f7f0"
+    "\U0001f90c-\U0001f9ff\U0001fa70-\U0001faff"
+)
+_EMOJI = re.compile(f"[{_EMOJI_CLASS}]")
+_FLAG_CLASS = "\U0001f1e6-\U0001f1ff"  # a flag is two of these letters
+_RUNS = re.compile(f"[{_UNSPACED_CLASS}]+|[{_FLAG_CLASS}]{{2}}|[^{_UNSPACED_CLASS}{_FLAG_CLASS}]+")
 
 # Accents of Latin, Greek and Cyrillic, Hebrew points, Arabic vowel signs: written or left out at will. Marks of
 # Indic and other scripts are letters in their own right, and so is the breve of й.
@@ -34,12 +46,17 @@ _UNDECOMPOSED = str.maketrans(
 # \w lacks combining marks, without which Hindi and decomposed accents fall apart; joiners stand inside words.
 _MARKS = (
     "\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u200c\u200d"
-    "\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3\u3099\u309a"
+    "\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3\u20dd-\u20e4\u3099\u309a\ufe00-\ufe0f"
 ) + "".join(  # the Indic blocks share one layout
     f"{chr(c)}-{chr(c + 3)}{chr(c + 0x3A)}-{chr(c + 0x4F)}{chr(c + 0x55)}-{chr(c + 0x63)}"
     for c in range(0x0900, 0x0E00, 0x80)
 )
-_WORD = re.compile(f"(?:[^\\W_]|[{_MARKS}])+")
+_ONE_EMOJI = f"[{_EMOJI_CLASS}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+_PLACE = re.compile(
+    r"(?<![A-Za-z0-9_])(?:[A-Za-z]{1,12}\+\+(?![A-Za-z_+])[A-Za-z0-9]*|[A-Za-z]{1,2}#(?![A-Za-z0-9_#]))"
+    f"|(?P<unspaced>[{_UNSPACED_CLASS}]+)|[{_FLAG_CLASS}]{{2}}|{_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*"
+    f"|(?:[^\\W_{_UNSPACED_CLASS}]|[{_MARKS}])+"
+)
 
 
 def unicode_terms(word: str) -> list[str]:
@@ -55,15 +72,19 @@ def is_unspaced(character: str) -> bool:
     return _UNSPACED.match(character) is not None
 
 
+def is_emoji(character: str) -> bool:
+    """Whether a character is a picture: no arrow, no box, no sign of mathematics."""
+    return _EMOJI.match(character) is not None
+
+
 def unicode_places(text: str) -> Iterator[tuple[int, int, bool]]:
     """Where the words of a text begin and end; unspaced scripts give one place per term, and True with it."""
-    for word in _WORD.finditer(text):
-        for run in _RUNS.finditer(word.group()):
-            start, end = word.start() + run.start(), word.start() + run.end()
-            if _UNSPACED.match(run.group()):
-                yield from ((at, min(at + 2, end), True) for at in range(start, end))
-            else:
-                yield start, end, False
+    for place in _PLACE.finditer(text):
+        start, end = place.span()
+        if place["unspaced"]:
+            yield from ((at, min(at + 2, end), True) for at in range(start, end))
+        else:
+            yield start, end, False
 
 
 def _spaced_terms(run: str) -> list[str]:

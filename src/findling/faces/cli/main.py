@@ -19,10 +19,12 @@ __all__ = ["COMMANDS", "cli", "route", "run"]
 
 COMMANDS = {
     "search": "search",
+    "explain": "explain",
     "index": "index",
     "refine": "refine",
     "status": "status",
     "ls": "status",
+    "glossary": "glossary",
     "models": "models",
     "config": "config",
     "include": "patterns",

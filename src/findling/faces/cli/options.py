@@ -18,6 +18,7 @@ __all__ = [
     "apply_changes",
     "changes_option",
     "json_option",
+    "no_context_option",
     "opened",
     "path_argument",
     "resolve",
@@ -36,16 +37,25 @@ _FLAGS = {
     "mode": ("--mode", "search.mode"),
     "alpha": ("--alpha", "search.alpha"),
     "fusion": ("--fusion", "search.fusion"),
+    "profile": ("--profile", "search.profile"),
+    "words": ("--words", "search.words"),
+    "min_score": ("--min-score", "search.min_score"),
 }
 """Parameter → the flag people type and the setting it stands for."""
 
 
-def setting_option(parameter: str, *short: str, metavar: str | None = None) -> Callable[[_Command], _Command]:
-    """An option that overrides a setting; its help and its choices are those of the setting."""
-    flag, name = _FLAGS[parameter]
-    setting = get_setting(name)
+def setting_option(
+    parameter: str, *short: str, metavar: str | None = None, name: str = ""
+) -> Callable[[_Command], _Command]:
+    """An option that overrides a setting; its help and its choices are those of the setting.
+
+    `name` is that of the argument, when the command has another use for the parameter's own.
+    """
+    flag, setting_name = _FLAGS[parameter]
+    setting = get_setting(setting_name)
     kind = click.Choice(setting.choices) if setting.choices else None
-    return click.option(*short, flag, parameter, type=kind, metavar=metavar, help=f"{setting.help} [setting: {name}]")
+    told = f"{setting.help} [setting: {setting_name}]"
+    return click.option(*short, flag, name or parameter, type=kind, metavar=metavar, help=told)
 
 
 workspace_option = setting_option("workspace", metavar="NAME")
@@ -77,10 +87,15 @@ def resolve(path: str, **given: str | None) -> Settings:
     return settings
 
 
+no_context_option = click.option(
+    "--no-context", is_flag=True, help="Do not let the project file limit what is searched."
+)
+
+
 @contextmanager
 def opened(path: str, settings: Settings) -> Iterator[Engine]:
     """The engine for a path."""
     from findling.service.engine import open_engine
 
-    with open_engine(path, workspace=settings["workspace.name"] or None, settings=settings) as engine:
+    with open_engine(path, settings=settings) as engine:
         yield engine

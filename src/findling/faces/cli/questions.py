@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageEr
 from findling.domain.queries import Filters, SearchRequest
 from findling.service.settings import Settings
 
-__all__ = ["SearchOptions", "build_request", "choose_format", "read_queries"]
+__all__ = ["SearchOptions", "build_request", "choose_format", "planned_requests", "read_queries"]
 
 
 class SearchOptions(NamedTuple):
@@ -27,6 +28,10 @@ class SearchOptions(NamedTuple):
     mode: str | None = None
     alpha: str | None = None
     fusion: str | None = None
+    profile: str | None = None
+    words_: str | None = None
+    min_score: str | None = None
+    plan: str | None = None
     changes: tuple[str, ...] = ()
     ext: tuple[str, ...] = ()
     exclude_ext: tuple[str, ...] = ()
@@ -38,18 +43,18 @@ class SearchOptions(NamedTuple):
     author: tuple[str, ...] = ()
     after: str | None = None
     before: str | None = None
-    min_score: float = 0.0
     format_: str | None = None
     files: bool = False
     as_json: bool = False
     as_jsonl: bool = False
     explain: bool = False
+    no_context: bool = False
     no_index: bool = False
     yes: bool = False
 
 
-def read_queries(options: SearchOptions) -> tuple[list[str], str]:
-    """The queries and the path they are asked of.
+def read_queries(options: SearchOptions) -> tuple[list[str], str | None]:
+    """The queries and the path they are asked of, if one is named; a plan brings its own query.
 
     Raises `UsageError` for too few or too many words and `PathNotFoundError` for a path or file that is not there.
     """
@@ -57,33 +62,49 @@ def read_queries(options: SearchOptions) -> tuple[list[str], str]:
     queries = [words.pop(0)] if options.queries is None and words else []
     if options.queries is not None:
         queries = _read_lines(options.queries)
-    elif not queries:
+    elif not queries and options.plan is None:
         raise UsageError("there is no query", hint='findling "words to find" [PATH]')
     if not all(query.strip() for query in queries):
         raise InvalidValueError("the query is empty", hint='findling "words to find" [PATH]')
-    path = words[0] if words else "."
     several = f'findling "{" ".join(options.words)}", with quotes, if all of it is the query'
     if len(words) > 1:
         raise UsageError(f"only one path can be searched, not {' and '.join(words)}", hint=several)
-    if not Path(path).expanduser().exists():
+    if words and not Path(words[0]).expanduser().exists():
         hint = several if options.queries is None else "name a folder or file that exists"
-        raise PathNotFoundError(f"there is no file or folder {path}", hint=hint)
-    return queries, path
+        raise PathNotFoundError(f"there is no file or folder {words[0]}", hint=hint)
+    return queries, words[0] if words else None
 
 
 def build_request(query: str, options: SearchOptions, settings: Settings) -> SearchRequest:
     """What the engine is asked. Raises `InvalidValueError` naming the option whose value cannot be used."""
-    if not 0 <= options.min_score <= 1:
-        raise InvalidValueError(f"--min-score {options.min_score:g} is not between 0 and 1", hint="--min-score 0.3")
     return SearchRequest(
         query=query,
         limit=settings["search.limit"],
         filters=_filters(options),
         exclude_pattern=_checked_pattern(options.exclude_pattern),
-        min_score=options.min_score,
         context=settings["search.context"],
         explain=options.explain,
     )
+
+
+_PLANNED = (
+    "limit mode alpha fusion profile words_ min_score ext exclude_ext exclude_pattern path_prefix type_ lang tag "
+    "author after before"
+).split()
+"""Options whose say a plan has."""
+
+
+def planned_requests(queries: list[str], options: SearchOptions, settings: Settings) -> list[SearchRequest]:
+    """The requests of a plan that was written down. Raises `UsageError` when options contradict it."""
+    assert options.plan is not None
+    given = [name.rstrip("_").replace("_", "-") for name in _PLANNED if getattr(options, name)]
+    if given:
+        raise UsageError(f"--plan says all that --{given[0]} would say", hint="change the plan, or leave out --plan")
+    from findling.faces.cli.plans import read_plan_file
+
+    planned = read_plan_file(options.plan)
+    own = {"context": settings["search.context"], "explain": options.explain, "in_context": False}
+    return [replace(planned, query=query, **own) for query in queries or [planned.query]]
 
 
 def choose_format(options: SearchOptions) -> str:

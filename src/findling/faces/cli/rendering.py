@@ -15,7 +15,18 @@ from typing import NamedTuple
 from findling.domain.results import Hit, Line, SearchAnswer
 from findling.faces.cli.columns import display_width, joins_previous, show_controls
 
-__all__ = ["FORMATS", "View", "highlight", "make_view", "render_files", "render_text", "render_vimgrep", "shown_path"]
+__all__ = [
+    "FORMATS",
+    "View",
+    "highlight",
+    "make_view",
+    "receipt_lines",
+    "render_files",
+    "render_related",
+    "render_text",
+    "render_vimgrep",
+    "shown_path",
+]
 
 FORMATS = ("text", "files", "vimgrep", "json", "jsonl")
 
@@ -59,6 +70,12 @@ def render_text(answer: SearchAnswer, view: View) -> str:
     if view.explain:
         parts.append(_render_plan(answer, view))
     return "\n".join(parts)
+
+
+def render_related(answer: SearchAnswer, view: View) -> str:
+    """The neighbours of a query that has no match, plainly and under a title that says so."""
+    plain = view._replace(color=False, explain=False)
+    return "".join(["not a match, but near in meaning:\n", *[_render_hit(hit, plain) for hit in answer.related]])
 
 
 def render_vimgrep(answer: SearchAnswer, view: View) -> str:
@@ -111,7 +128,7 @@ def _render_hit(hit: Hit, view: View) -> str:
         padding = " " * (width - display_width(mark))
         rows.append(f"  {padding}{_paint(mark, _NUMBER, view)} │{' ' if text else ''}{text}")
     if view.explain:
-        rows += [_paint(f"  {row}", _DIM, view) for row in _receipt(hit)]
+        rows += [_paint(f"  {row}", _DIM, view) for row in receipt_lines(hit)]
     return "".join(f"{row}\n" for row in rows)
 
 
@@ -150,37 +167,52 @@ def _crop(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[str, tuple[tup
     return left + text[start:end] + right, inside
 
 
-def _receipt(hit: Hit) -> Iterator[str]:
+def receipt_lines(hit: Hit) -> Iterator[str]:
+    """The receipt of a hit in words."""
     receipt = hit.receipt
-    words = f"keyword rank {receipt.keyword_rank}, BM25 {receipt.keyword_score:.4g}" if receipt.keyword_rank else ""
+    words = f"keyword rank {receipt.keyword_rank}, BM25 {receipt.keyword_score:.4g}" if receipt.keyword_score else ""
     near = f"meaning rank {receipt.vector_rank}, cosine {receipt.vector_score:.3f}" if receipt.vector_rank else ""
     near += f" ({receipt.speed})" if near else ""
-    yield f"why: {'; '.join(filter(None, (words, near)))}; score {hit.score:.4g}"
-    if len(receipt.parts) > 1:
-        sums = " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in receipt.parts)
-        yield f"     ranked by {sums} = {sum(part.value for part in receipt.parts):.3f}"
+    yield f"why: {'; '.join(filter(None, (words, near))) or 'it fulfils the conditions'}; score {hit.score:.4g}"
+    sums = " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in receipt.parts)
+    factors = "".join(f" × {step.factor:.3f} {step.name}" for step in receipt.steps if step.factor != 1)
+    scale = f" × {receipt.scale:.3f}" if receipt.scale != 1 else ""
+    yield f"     {f'({sums})' if scale or factors else sums}{scale}{factors} = {receipt.recomputed():.4g}"
     for step in receipt.steps:
         yield f"     {step.name} ×{step.factor:.2f}: {step.reason}"
     for match in receipt.matches:
         forms = f" as {', '.join(match.forms)}" if match.forms and match.forms != (match.term,) else ""
         yield f"     {match.term} ×{match.count} in {match.field}{forms}"
+    for alias in receipt.aliases:
+        origin = f"the glossary's group {alias.group}" if alias.group else "another spelling"
+        yield f"     {alias.alias} ×{alias.count} for {alias.typed}: {origin}"
     if receipt.missing:
         yield f"     missing: {', '.join(receipt.missing)}"
+    if receipt.superseded_by:
+        yield f"     superseded by {' → '.join(receipt.superseded_by)}"
+    if receipt.supersedes:
+        yield f"     supersedes {' → '.join(receipt.supersedes)}"
 
 
 def _render_plan(answer: SearchAnswer, view: View) -> str:
     timings = ", ".join(f"{stage} {ms:.1f} ms" for stage, ms in answer.timings_ms.items())
+    planned = {name: value for name, value in answer.plan.items() if name not in ("query", "plan", "because")}
+    knobs = {name: value for name, value in answer.plan.get("plan", {}).items() if value not in ({}, [], None)}
     facts = {
         "understood as": answer.understood_as,
+        "read as": f"{answer.reading}: {answer.plan.get('because', '')}".rstrip(": "),
         "strategy": answer.strategy,
+        "quality": answer.quality,
         "matches": answer.total,
-        "degraded": answer.degraded,
+        "degraded": tuple(map(str, answer.degraded)),
         "unknown terms": answer.unknown_terms,
         "meaning": answer.meaning,
+        "scope": answer.scope,
         "timings": timings,
-        **{name: value for name, value in answer.plan.items() if name != "understood_as"},
+        **{name: value for name, value in planned.items() if name != "reading"},
+        "plan": knobs,
     }
-    rows = [f"  {name}: {_plain(value)}" for name, value in facts.items() if value not in ((), [], {}, "")]
+    rows = [f"  {name}: {_plain(value)}" for name, value in facts.items() if value not in ((), [], {}, "", None)]
     return "".join(f"{row}\n" for row in [_paint("plan", _BOLD, view), *rows])
 
 

@@ -28,7 +28,6 @@ from findling.ranking.significance import interval
 from findling.service.evaluating import (
     GOLDEN_SET,
     OWN_SETTINGS,
-    PROFILES,
     SPEEDS,
     EvaluationPlan,
     changed_settings,
@@ -41,7 +40,7 @@ __all__ = ["eval"]
 
 @click.command()
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...", type=click.Path())
-@click.option("--profile", "profiles", multiple=True, type=click.Choice(list(PROFILES)), help="How to search.")
+@click.option("--profile", "profiles", multiple=True, metavar="NAME", help="How to search, such as keyword or strict.")
 @click.option(
     "--speed",
     type=click.Choice(SPEEDS),

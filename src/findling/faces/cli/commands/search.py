@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.results import SearchAnswer
+from findling.faces.cli.asking import question_options, settled
 from findling.faces.cli.background import refine_in_background
-from findling.faces.cli.options import (
-    apply_changes,
-    changes_option,
-    opened,
-    resolve,
-    setting_option,
-    workspace_option,
-    yes_option,
-)
+from findling.faces.cli.options import opened, setting_option, yes_option
 from findling.faces.cli.progress import progress_bar
-from findling.faces.cli.questions import SearchOptions, build_request, choose_format, read_queries
-from findling.faces.cli.rendering import FORMATS, View, make_view, render_files, render_text, render_vimgrep
+from findling.faces.cli.questions import (
+    SearchOptions,
+    build_request,
+    choose_format,
+    planned_requests,
+    read_queries,
+)
+from findling.faces.cli.rendering import (
+    FORMATS,
+    View,
+    make_view,
+    render_files,
+    render_related,
+    render_text,
+    render_vimgrep,
+)
 from findling.faces.cli.terminal import ask_before_indexing, note, use_color, write
 
 if TYPE_CHECKING:
@@ -35,22 +42,8 @@ _LONGEST_ECHO = 200
 
 @click.command(options_metavar="[OPTIONS]")
 @click.argument("words", nargs=-1, metavar="QUERY [PATH]", type=click.Path())
-@setting_option("limit", "-k", metavar="N")
-@click.option("-e", "--ext", multiple=True, metavar="EXT", help="Only files with this extension; py, .py or py,md.")
-@click.option("-E", "--exclude-ext", multiple=True, metavar="EXT", help="No files with this extension.")
-@click.option("-x", "--exclude-pattern", metavar="REGEX", help="No chunks that this regular expression matches.")
-@click.option("--path", "path_prefix", multiple=True, metavar="FOLDER", help="Only below this folder of PATH.")
-@click.option("--type", "type_", multiple=True, metavar="TYPE", help="Only resources of this type, such as file.")
-@click.option("--lang", multiple=True, metavar="LANG", help="Only this language, such as python or markdown.")
-@click.option("--tag", multiple=True, metavar="TAG", help="Only resources with this tag.")
-@click.option("--author", multiple=True, metavar="NAME", help="Only resources by this author.")
-@click.option("--after", metavar="DATE", help="Only what changed at or after this date, such as 2026-01-31.")
-@click.option("--before", metavar="DATE", help="Only what changed before this date.")
-@click.option("--min-score", type=float, default=0.0, metavar="S", help="Only hits that score at least this, 0 to 1.")
-@setting_option("mode")
-@setting_option("alpha", metavar="A")
-@setting_option("fusion")
-@changes_option
+@question_options
+@click.option("--plan", metavar="FILE", help="Carry out the plan of an answer again; - for stdin.")
 @setting_option("context", "-C", metavar="N")
 @click.option("-l", "--files", is_flag=True, help="Print only the names of files. Same as --format files.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; a list of them with -Q.")
@@ -59,27 +52,26 @@ _LONGEST_ECHO = 200
 )
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="vimgrep is path:line:column:text for editors.")
 @click.option("--explain", is_flag=True, help="Say why each hit is there, what was planned and how long it took.")
-@click.option("--no-index", is_flag=True, help="Search the index as it is, without looking for changed files.")
 @click.option("-Q", "--queries", metavar="FILE", help="Ask every line of FILE, or of stdin for -.")
 @setting_option("color")
-@workspace_option
 @yes_option
 def search(words: tuple[str, ...], **given: Any) -> int:
     """Search a folder or a file, by default the current folder.
 
-    Words rank; "quoted words" must stand in a row; -word must not occur. Options may stand before or
-    behind the query. A query that starts with a dash goes behind `--`.
+    Words rank; "quoted words" must stand in a row; -word must not occur; also OR, NOT, (groups), prefix*, fuzzy~,
+    a NEAR b, and path: ext: lang: type: tag: author: title: system: before: after: is: in:. Options may stand before
+    or behind the query. A query that starts with a dash goes behind `--`.
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
     options = SearchOptions(words=words, **given)
     format_ = choose_format(options)
-    queries, path = read_queries(options)
-    flags = ("limit", "context", "color", "workspace", "mode", "alpha", "fusion")
-    settings = apply_changes(resolve(path, **{flag: getattr(options, flag) for flag in flags}), options.changes)
-    if options.no_index:
-        settings = settings.override({"search.refresh": "never"}, "flag --no-index")
-    requests = [build_request(query, options, settings) for query in queries]
+    queries, named = read_queries(options)
+    settings, path = settled(options, named)
+    if options.plan is None:
+        requests = [build_request(query, options, settings) for query in queries]
+    else:
+        requests = planned_requests(queries, options, settings)
     with opened(path, settings) as engine:
         refresh = settings["search.refresh"] == "auto" and not _index_first(engine, settings, options.yes)
         printer = _Printer(format_, _make_view(engine, settings, options.explain), with_queries=bool(options.queries))
@@ -143,7 +135,7 @@ class _Printer:
             self._show_text(answer)
         else:
             write((render_files if self._format == "files" else render_vimgrep)(answer, self._view))
-        _tell(answer)
+        _tell(answer, self._view)
 
     def finish(self) -> None:
         if self._format == "json":
@@ -159,22 +151,38 @@ class _Printer:
         self._printed = self._printed or bool(text)
 
 
-def _tell(answer: SearchAnswer) -> None:
-    for degradation in answer.degraded:
-        note(degradation)
+def _tell(answer: SearchAnswer, view: View) -> None:
+    for missing in answer.degraded:
+        note(missing.what, missing.fix)
+    for remark in answer.notes if answer.hits else ():
+        note(remark)
+    if answer.scope:
+        limits = "; ".join(f"{name} {_listed(value)}" for name, value in answer.scope.items() if name != "from")
+        note(f"searched in the context of {answer.scope['from']}: {limits}", "--no-context searches everything")
+    for meant in answer.did_you_mean:
+        if meant.applied:
+            note(f"nobody wrote {meant.term}: searched for {meant.suggestion} as well")
+        else:
+            note(f"did you mean {meant.suggestion} for {meant.term}?", f'findling "{meant.query}"')
     unknown = f"unknown terms: {', '.join(answer.unknown_terms)}" if answer.unknown_terms else ""
     if not answer.hits:
         # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
-        strict = any(mark in answer.understood_as for mark in ('"', "-"))
-        understood = f"understood as {_shortened(answer.understood_as)}" if strict else ""
-        reasons = "".join(f"; {reason}" for reason in (understood, unknown, _unread(answer)) if reason)
+        understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""
+        reasons = "".join(f"; {reason}" for reason in (understood, unknown, *answer.notes, _unread(answer)) if reason)
         note(f'no match for "{_shortened(answer.query)}"{reasons}', _meant_command(answer.query))
     elif unknown:
         note(unknown)
+    if answer.related:
+        # Not on stdout: nothing was found, and whoever reads that must not take neighbours for hits.
+        click.echo(render_related(answer, view), err=True, nl=False)
     if answer.hits and sys.stdout.isatty():
         more = f" of {answer.total:,}" if answer.total > len(answer.hits) else ""
         facts = (f"{len(answer.hits):,}{more} hits in {sum(answer.timings_ms.values()):.0f} ms", _unread(answer))
         note("; ".join(filter(None, facts)))
+
+
+def _listed(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _unread(answer: SearchAnswer) -> str:

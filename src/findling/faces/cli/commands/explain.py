@@ -1,0 +1,67 @@
+"""`findling explain`: why a document is in an answer, or is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from findling.domain.results import Explanation, LegVerdict
+from findling.faces.cli.asking import question_options, settled
+from findling.faces.cli.options import json_option, opened
+from findling.faces.cli.questions import SearchOptions, build_request
+from findling.faces.cli.rendering import receipt_lines
+from findling.faces.cli.terminal import write
+
+__all__ = ["explain"]
+
+
+@click.command()
+@click.argument("query")
+@click.argument("name", metavar="ID")
+@click.argument("path", required=False, type=click.Path())
+@question_options
+@json_option
+def explain(query: str, name: str, path: str | None, as_json: bool, **given: Any) -> int:
+    """Tell why a document is in the answer to QUERY, or is not.
+
+    Which filter leaves it out, which leg does not find it, which rank it has.
+
+    ID is the id of a hit or of a resource, or the path of a file, also with a line: notes.md:12.
+
+    Exit code: 0 it is in the answer, 1 it is not, 2 error.
+    """
+    options = SearchOptions(words=(query,), explain=True, **given)
+    settings, folder = settled(options, path)
+    with opened(folder, settings) as engine:
+        explanation = engine.explain(build_request(query, options, settings), name)
+    if as_json:
+        from findling.faces.cli.documents import dump
+
+        write(dump(explanation.to_dict(), indent=2))
+    else:
+        write("".join(f"{line}\n" for line in _lines(explanation)))
+    return 0 if explanation.found else 1
+
+
+def _lines(told: Explanation) -> Iterator[str]:
+    where = told.path or told.rid
+    if told.found:
+        yield f"{where} is hit {told.rank} of {told.shown}"
+    else:
+        yield f"{where} is not among the {told.shown} hits"
+    yield from (f"  because {reason}" for reason in told.reasons)
+    yield f"  understood as: {told.understood_as} ({told.reading})"
+    yield from (f"  filter {name}: {'passes' if passes else 'FAILS'}" for name, passes in told.filters)
+    yield from map(_verdict, told.legs)
+    if told.hit is not None:
+        yield f"  {told.hit.id}, lines {told.hit.line_start} to {told.hit.line_end}"
+        yield from (f"  {line}" for line in receipt_lines(told.hit))
+
+
+def _verdict(leg: LegVerdict) -> str:
+    if not leg.rank:
+        return f"  {leg.leg}: does not find it among {leg.total:,}"
+    limit = f", {leg.least:.3f} needed to be found by this alone" if leg.least else ""
+    return f"  {leg.leg}: rank {leg.rank:,} of {leg.total:,}, score {leg.score:.4g}{limit}"

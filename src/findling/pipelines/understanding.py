@@ -1,0 +1,175 @@
+"""Understanding: from what was typed to what is asked of the legs, with a note of everything that was decided."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.plans import Plan
+from findling.domain.ports import TruthStore
+from findling.domain.queries import All, Any, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
+from findling.text.query_language import parse
+from findling.text.query_tree import canonical, positive_terms, split_where
+from findling.text.reading import read
+from findling.text.routing import Route, route
+
+if TYPE_CHECKING:
+    from findling.pipelines.glossary_expansion import Fired
+
+__all__ = ["Question", "corrected", "loose_words", "understand"]
+
+_TO_THE_LETTER = frozenset({"identifier", "path", "url", "regex"})
+"""Shapes of a query that is meant to the letter: its neighbours by meaning are no hits."""
+
+
+class Question(NamedTuple):
+    """A request that has been understood.
+
+    `node` is what the legs are asked and `filters` what they are limited to; `understood_as` writes out both. `text` is
+    what a model reads of the query, `asked` the terms to look for in hits.
+    """
+
+    request: SearchRequest
+    plan: Plan
+    node: Node
+    filters: Filters
+    understood_as: str
+    text: str
+    asked: Sequence[str]
+    reading: str
+    because: str
+    route: Route
+    fired: tuple[Fired, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Question:
+    """What a request asks for. Never raises for what a person types."""
+    parsed = parse(request.query)
+    reading = read(parsed, plan.words)
+    text = _without_operators(request.query) if parsed.operators else request.query
+    shape = route(text)
+    node, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
+    understood_as = canonical(node)
+    node, where = split_where(node)
+    wants_heads = plan.heads and not parsed.history
+    where = _resolved(where, store, wants_heads=wants_heads)
+    filters = request.filters if where is None else replace(request.filters, where=_both(request.filters.where, where))
+    if plan.types and not filters.type:
+        filters = replace(filters, type=plan.types)
+    plan, decisions = _routed(plan, shape, reading.kind)
+    return Question(
+        request,
+        plan,
+        _resolved(node, store) or node,
+        filters,
+        understood_as,
+        text,
+        positive_terms(node),
+        reading.kind,
+        "; ".join([reading.because, *decisions]),
+        shape,
+        fired,
+        parsed.notes,
+    )
+
+
+def corrected(question: Question, corrections: dict[str, str]) -> Question:
+    """The question with other spellings of some words beside what was typed."""
+    node = _respelled(question.node, corrections)
+    text = " ".join(corrections.get(word.lower(), word) for word in question.text.split())
+    return question._replace(
+        node=node,
+        text=text,
+        asked=positive_terms(node),
+        understood_as=canonical(_both(node, question.filters.where) if question.filters.where else node),
+    )
+
+
+def loose_words(question: Question) -> tuple[Node | None, Node | None]:
+    """The words of a ranked query, `None` in any other reading, and what else must hold, `None` when nothing must."""
+    if question.reading != "ranked":
+        return None, question.node
+    parts = question.node.nodes if isinstance(question.node, All) else (question.node,)
+    words = [part for part in parts if isinstance(part, Any | Word | Same)]
+    rest = tuple(part for part in parts if not isinstance(part, Any | Word | Same))
+    if len(words) != 1:
+        return None, question.node
+    return words[0], All(rest) if rest else None
+
+
+_OPERATORS = re.compile(
+    r'(?<!\S)[-(]*(?:NOT\s+|-)(?:\([^)]*\)?|(?:\w+:)?"[^"]*"?|\S+)'  # what is excluded
+    r'|(?<!\S)[-(]*[a-z]+:(?:"[^"]*"?|\S+)'  # conditions
+    r'|(?<!\S)(?:OR|AND|NEAR(?:/\d+)?)(?!\S)|["()|]|[*~]\d*(?!\S)'
+)
+
+
+def _without_operators(query: str) -> str:
+    """What a model should read of a query: the words that are asked for, in their order."""
+    return " ".join(_OPERATORS.sub(" ", query).split())
+
+
+def _with_aliases(node: Node, store: TruthStore) -> tuple[Node, tuple[Fired, ...]]:
+    terms = store.glossary()
+    if not terms:
+        return node, ()
+    from findling.pipelines.glossary_expansion import Lookup, expand
+
+    return expand(node, Lookup(terms))
+
+
+def _routed(plan: Plan, shape: Route, reading: str) -> tuple[Plan, list[str]]:
+    """The plan as the shape of the query wants it, and why it differs from what was given."""
+    if not plan.route:
+        return plan, []
+    decisions = []
+    if plan.mode == "hybrid" and reading == "browse":
+        plan = replace(plan, mode="keyword")
+    elif plan.mode == "hybrid" and (letters := _TO_THE_LETTER.intersection(shape.shape)):
+        plan = replace(plan, mode="keyword")
+        decisions.append(f"{'an' if 'identifier' in letters else 'a'} {min(letters)} is meant to the letter")
+    if shape.depth_factor > 1:
+        # Never less than was asked for: a short query deserves as many candidates as any other.
+        plan = replace(plan, overfetch=plan.overfetch * shape.depth_factor)
+        decisions.append(f"a {shape.kind.replace('_', ' ')} question: {shape.depth_factor:g} times the candidates")
+    return plan, decisions
+
+
+def _resolved(node: Node | None, store: TruthStore, *, wants_heads: bool = False) -> Node | None:
+    """The tree with `is:head` and `is:superseded` as the ids that the store knows today."""
+    if wants_heads:
+        head = Field("is", ("head",))
+        node = head if node is None else _both(node, head)
+    if node is None:
+        return None
+    if isinstance(node, Field) and node.name == "is":
+        old = Field("rid", tuple(store.superseded()))
+        return old if node.values == ("superseded",) else Not(old)
+    if isinstance(node, Not):
+        return Not(_resolved(node.node, store) or node.node)
+    if isinstance(node, Any | Same | All):
+        return replace(node, nodes=tuple(_resolved(part, store) or part for part in node.nodes))
+    return node
+
+
+def _respelled(node: Node, corrections: dict[str, str]) -> Node:
+    if isinstance(node, Word | Term):
+        other = corrections.get(node.text.lower())
+        if other is None:
+            return node
+        from findling.domain.queries import Phrase
+
+        return Same((node, Phrase(other) if " " in other else replace(node, text=other)))
+    if isinstance(node, Any | Same | All):
+        return replace(node, nodes=tuple(_respelled(part, corrections) for part in node.nodes))
+    return node
+
+
+def _both(one: Node | None, other: Node) -> Node:
+    if one is None:
+        return other
+    parts = [part for node in (one, other) for part in (node.nodes if isinstance(node, All) else (node,))]
+    return All(tuple(parts))

@@ -1,0 +1,72 @@
+"""What a keyword leg keeps: the fields of its index, and the entries that documents become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import tantivy
+
+from findling.domain.plans import FIELDS
+from findling.domain.resources import Document, Resource
+from findling.stores.keyword_scope import scope_tokens
+from findling.text.analysis import chunk_terms, index_form
+
+__all__ = ["LAYOUT", "chunk_entries", "page_entry", "schema"]
+
+LAYOUT = 2
+"""Raised when the fields below or their values change; an index of another layout is made anew."""
+
+
+def schema() -> tantivy.Schema:
+    """The fields of an entry."""
+    builder = tantivy.SchemaBuilder()
+    # Terms come ready-made from `index_form`; tantivy only has to split them at the spaces.
+    for name in FIELDS:
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option="position")
+    for name in ("author", "scope"):
+        builder.add_text_field(name, tokenizer_name="whitespace", index_option="basic")
+    builder.add_text_field("mark", tokenizer_name="raw", index_option="basic")
+    builder.add_unsigned_field("cid", indexed=True, fast=True)
+    builder.add_integer_field("updated", indexed=True, fast=True)
+    return builder.build()
+
+
+def chunk_entries(document: Document, added: frozenset[int]) -> Iterator[tantivy.Document]:
+    """One entry for each chunk of the document that was added."""
+    common = _common_fields(document.resource)
+    for position, chunk in enumerate(document.chunks):
+        if chunk.cid in added:
+            terms = document.terms[position] if document.terms else chunk_terms(document.text, chunk)
+            texts = [("body", terms.body), ("heading", terms.heading), *common]
+            yield _entry(document.resource, chunk.cid, texts)
+
+
+def page_entry(document: Document) -> tantivy.Document:
+    """One entry for the document as a whole, under the id of its first chunk."""
+    headings = dict.fromkeys(heading for chunk in document.chunks for heading in chunk.heading)
+    texts = [("body", index_form(document.text)), ("heading", index_form("\n".join(headings)))]
+    return _entry(document.resource, document.chunks[0].cid, [*texts, *_common_fields(document.resource)])
+
+
+def _entry(resource: Resource, cid: int, texts: list[tuple[str, str]]) -> tantivy.Document:
+    entry = tantivy.Document()
+    for name, text in texts:
+        if text:
+            entry.add_text(name, text)
+    if resource.updated_at is not None:
+        entry.add_integer("updated", int(resource.updated_at))
+    entry.add_unsigned("cid", cid)
+    return entry
+
+
+def _common_fields(resource: Resource) -> list[tuple[str, str]]:
+    fields = [
+        ("title", index_form(resource.title)),
+        ("path", index_form(resource.path)),
+        ("tags", index_form(" ".join(resource.tags))),
+        ("name", index_form(resource.fields.get("name") or resource.path.rpartition("/")[2])),
+        ("description", index_form(resource.fields.get("description", ""))),
+        ("author", index_form(resource.author)),
+        ("scope", " ".join(scope_tokens(resource))),
+    ]
+    return [(name, value) for name, value in fields if value]

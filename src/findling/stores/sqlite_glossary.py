@@ -1,0 +1,62 @@
+"""Terms of the glossary, and what supersedes what, in the tables. Runs inside the caller's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from findling.domain.ports import GlossaryTerm
+from findling.stores.schema import GLOSSARY_FORMAT, read_header
+from findling.stores.sqlite_reads import batched, placeholders, scan_predecessors
+
+__all__ = ["find_successors", "find_superseded", "load_glossary", "store_glossary"]
+
+_IDS_PER_STATEMENT = 500
+
+_COLUMNS = '"group", key, surface, status, source, snippet, decided_at'
+
+
+def load_glossary(connection: sqlite3.Connection) -> list[GlossaryTerm]:
+    """All terms, ordered by group and key; none in a store that is older than the glossary."""
+    if _is_older(connection):
+        return []
+    rows = connection.execute(f'SELECT {_COLUMNS} FROM glossary ORDER BY "group", key')
+    return [GlossaryTerm(*row) for row in rows]
+
+
+def store_glossary(
+    connection: sqlite3.Connection, terms: Sequence[GlossaryTerm], dropped: Sequence[tuple[str, str]]
+) -> None:
+    """Drop terms by group and key, then put terms in."""
+    connection.executemany('DELETE FROM glossary WHERE "group" = ? AND key = ?', dropped)
+    connection.executemany(f"INSERT OR REPLACE INTO glossary ({_COLUMNS}) VALUES (?,?,?,?,?,?,?)", terms)
+
+
+def find_successors(connection: sqlite3.Connection, rids: Iterable[str]) -> dict[str, str]:
+    """Those of the resources that another one supersedes, each with the one that does and was changed last."""
+    wanted = list(dict.fromkeys(rids))
+    if _is_older(connection):
+        latest = {replaced: rid for _, rid, replaced in scan_predecessors(connection)}
+    else:
+        latest = {}
+        for batch in batched(wanted, _IDS_PER_STATEMENT):
+            latest.update(
+                connection.execute(
+                    f"SELECT supersedes, rid FROM resources WHERE supersedes IN ({placeholders(batch)}) ORDER BY seq",
+                    batch,
+                )
+            )
+    return {rid: latest[rid] for rid in wanted if rid in latest}
+
+
+def find_superseded(connection: sqlite3.Connection) -> list[str]:
+    """Every id that some other resource supersedes, in order."""
+    if _is_older(connection):
+        return sorted({replaced for _, _, replaced in scan_predecessors(connection)})
+    rows = connection.execute("SELECT DISTINCT supersedes FROM resources WHERE supersedes IS NOT NULL ORDER BY 1")
+    return [rid for (rid,) in rows]
+
+
+def _is_older(connection: sqlite3.Connection) -> bool:
+    """Whether the store is one that we may read but not migrate."""
+    return read_header(connection).format < GLOSSARY_FORMAT

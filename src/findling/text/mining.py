@@ -1,0 +1,176 @@
+"""Words that a text itself says mean the same: acronyms that it explains, other names that it gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from findling.text.acronyms import expansion_after, expansion_before, short_form
+from findling.text.glossary_keys import glossary_key, lower_key
+from findling.text.noun_runs import QUOTES, clause_after, clause_before, noun_after, noun_before, noun_unspaced
+
+__all__ = ["LONGEST_SNIPPET", "Candidate", "acronyms", "is_one_term", "other_names", "prose", "snippet_of"]
+
+LONGEST_SNIPPET = 160
+_REACH = 120
+"""Characters before an explanation in which the explained words are looked for."""
+
+
+class Candidate(NamedTuple):
+    """Two ways to say one thing, for a person to judge: `group` is the written-out one, `surface` the other.
+
+    `source` is how it was found: `acronym`, `also`, `translation`, `variant`, `co-occurrence` or `model`; `snippet` is
+    one line of where it was first seen.
+    """
+
+    surface: str
+    group: str
+    source: str
+    snippet: str
+
+
+def prose(text: str) -> str:
+    """The text without code blocks, link targets and emphasis, which stand between a word and its explanation."""
+    if "```" in text or "~~~" in text:
+        text = _CODE_BLOCK.sub("\n\n", text)
+    if "](" in text:
+        text = _LINK_TARGET.sub("]", text)
+    if "\\" in text:
+        text = _COMMAND.sub("", text)
+    for sign in "*`[]{}":
+        text = text.replace(sign, "")
+    return text
+
+
+_CODE_BLOCK = re.compile(r"^[ \t]*(```|~~~).*?^[ \t]*\1", re.MULTILINE | re.DOTALL)
+_LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
+_COMMAND = re.compile(r"\\(?:f[A-Z]|[a-z]+(?=\{))")
+
+
+def acronyms(text: str) -> Iterator[Candidate]:
+    """Acronyms beside what they are short for: `Time To Live (TTL)`, `TTL (time to live)`, `TTL stands for …`."""
+    for found in _PARENTHESES.finditer(text):
+        inside = found[1].strip(QUOTES)
+        before = text[max(0, found.start() - _REACH) : found.start()]
+        if short := short_form(inside):
+            yield from _candidate(short, expansion_before(short, clause_before(before)), "acronym", text, found)
+        elif short := _last_short_form(before):
+            yield from _candidate(short, expansion_after(short, inside, whole=True), "acronym", text, found)
+    for found in _DEFINITION.finditer(text):
+        yield from _explained(_capitals(found[1]), found[2], text, found)
+    if any(words in text for words in _WORDS_FOR_SHORT):
+        for found in _STANDS_FOR.finditer(text):
+            before = text[max(0, found.start() - 20) : found.start()]
+            yield from _explained(_last_short_form(f"{before} "), found[1], text, found)
+
+
+def _explained(short: str, after: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
+    if short:
+        yield from _candidate(short, expansion_after(short, clause_after(after), whole=False), "acronym", text, found)
+
+
+_PARENTHESES = re.compile(r"\((?<=\s\()([^(),;]{2,100})[),;]")
+_LAST_WORD = re.compile(r"(?<![^\s\"'“„«])([^\W_][\w&/+-]{1,9})[\"'”“»]?\s$")
+_DEFINITION = re.compile(r"^[ \t>•+-]*([^\W\d_a-z][\w&/+-]{1,9})[ \t]*(?::|—|–| -)[ \t]+([^\n]{5,100})", re.MULTILINE)
+_WORDS_FOR_SHORT = ("stands", "short for", "steht für")
+_STANDS_FOR = re.compile(r"\s(?:is\sshort\sfor|stands\sfor|steht\sfür)\s([^.;]{5,100})")
+
+
+def _last_short_form(text: str) -> str:
+    found = _LAST_WORD.search(text, max(0, len(text) - 16))
+    return _capitals(found[1]) if found else ""
+
+
+def _capitals(word: str) -> str:
+    """The word as a short form; one in lower case that something is said about is just a word."""
+    return short_form(word) if sum(map(str.isupper, word)) > 1 else ""
+
+
+def other_names(text: str) -> Iterator[Candidate]:
+    """What a text calls by two names: `X (also Y)`, `X, a.k.a. Y`, `X, auch Y genannt`, `X(일명 Y)`, `X（又称Y）`."""
+    for word, marker, link in _MARKERS:
+        if word not in text:  # most texts have none, and this is the quickest way to tell
+            continue
+        for found in marker.finditer(text):
+            before = text[max(0, found.start() - _REACH) : found.start()]
+            if linked := link.search(before):
+                is_whole = found.re.groups > 0
+                after = found[1] if is_whole else text[found.end() : found.end() + 80]
+                yield from _named(before[: linked.start()], noun_after(after, whole=is_whole), text, found)
+    if _UNSPACED.search(text):
+        yield from _unspaced_names(text)
+
+
+def _named(before: str, alias: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
+    if (short := short_form(alias)) and (long := expansion_before(short, clause_before(before))):
+        return _candidate(short, long, "acronym", text, found)
+    return _longer_first(noun_before(before), alias, text, found)
+
+
+_LINK = re.compile(r"(?:,|\(|\s(?:is|are|was|were)|\s[–—-])\s*(?:sometimes\s|often\s|commonly\s|which\sis\s)?$")
+_COMMA = re.compile(r"\s*(?:,|\()\s*(?:or\s|oder\s)?$")
+_SPACE = re.compile(r"\s*(?:,|\(|\s)\s*$")
+_OPEN = re.compile(r"\s\($")
+_SHORT_NAME = r"([^\s,;()]{2,30}(?:\s[^\s,;()]{1,30}){0,2})"
+_MARKERS = [
+    ("also", re.compile(r"also\s(?:known\sas|called|referred\sto\sas|termed)\s"), _LINK),
+    ("(also", re.compile(rf"also:?\s{_SHORT_NAME}\)"), _OPEN),
+    ("a.k.a", re.compile(r"a\.k\.a\.?:?\s"), _SPACE),
+    ("aka", re.compile(r"aka\s"), _COMMA),
+    ("for short", re.compile(rf"(?<=[,(])\s?(?:or\s)?{_SHORT_NAME}\sfor\sshort\b"), _COMMA),
+    ("auch", re.compile(r"auch\sbekannt\sals\s"), _COMMA),
+    ("auch", re.compile(r"auch\s(?:als\s)?([^,.;()]{2,60}?)\s(?:genannt|bezeichnet|bekannt)\b"), _COMMA),
+    ("(auch", re.compile(rf"auch:?\s{_SHORT_NAME}\)"), _OPEN),
+    ("kurz", re.compile(rf"kurz:?\s{_SHORT_NAME}[),]"), _COMMA),
+    ("(engl", re.compile(rf"engl(?:\.|isch):?\s{_SHORT_NAME}[),]"), _OPEN),
+]
+
+
+def _unspaced_names(text: str) -> Iterator[Candidate]:
+    for pattern in _UNSPACED_MARKERS:
+        for found in pattern.finditer(text):
+            name = noun_unspaced(text[max(0, found.start() - _REACH) : found.start()])
+            yield from _longer_first(name, found[1].strip(QUOTES), text, found)
+    for found in _TRANSLATION.finditer(text):
+        name = noun_unspaced(text[max(0, found.start() - _REACH) : found.start()])
+        yield from _candidate(found[1].strip(), name, "translation", text, found)
+
+
+_UNSPACED = re.compile(r"[\u3040-\ud7af]")
+_NAME = r"([^（()）,，、。;；:\n]{1,40}?)"
+_UNSPACED_MARKERS = (
+    re.compile(
+        rf"[（(](?:일명|약칭|又称|又稱|也称为|也称|也稱|亦称|简称|簡稱|別名|通称|略称)[\s:：、]*{_NAME}\s*[)）]"
+    ),
+    re.compile(rf"[（(]{_NAME}\s*とも(?:いう|言う|呼ぶ|呼ばれる)?[)）]"),
+)
+_TRANSLATION = re.compile(
+    r"(?<=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af」』”])\s?[（(]([A-Za-z][A-Za-z .&/+-]{1,40})[)）]"
+)
+
+
+def is_one_term(surface: str, other: str) -> bool:
+    """Whether a glossary takes two surfaces for the same one already."""
+    return glossary_key(surface) == glossary_key(other) or lower_key(surface) == lower_key(other)
+
+
+def snippet_of(text: str, start: int, end: int) -> str:
+    """Whole words around a place, in one line."""
+    margin = max(0, LONGEST_SNIPPET - (end - start)) // 2
+    first, last = max(0, start - margin), min(len(text), end + margin)
+    if first and not text[first - 1].isspace():
+        first = next((at for at in range(first, start) if text[at].isspace()), first)
+    if last < len(text) and not text[last].isspace():
+        last = next((at for at in range(last, end, -1) if text[at - 1].isspace()), last)
+    return " ".join(text[first:last].split())[:LONGEST_SNIPPET]
+
+
+def _longer_first(name: str, alias: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
+    surface, group = (name, alias) if len(alias) > len(name) else (alias, name)
+    return _candidate(surface, group, "also", text, found)
+
+
+def _candidate(surface: str, group: str, source: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
+    if surface and group and (source == "acronym" or not is_one_term(surface, group)):
+        yield Candidate(surface, group, source, snippet_of(text, *found.span()))

@@ -1,0 +1,73 @@
+"""How a query is read: its words as what to rank by, or its tree as what has to hold."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from findling.domain.queries import All, Any, Node, Term, Word
+from findling.text.analysis import STOP_WORDS
+from findling.text.query_language import Parsed
+from findling.text.query_tree import asks_for_text
+
+__all__ = ["Reading", "is_sentence", "read"]
+
+
+class Reading(NamedTuple):
+    """The tree that is searched for, its `kind` (`ranked`, `boolean` or `browse`), and why it is read so."""
+
+    node: Node
+    kind: str
+    because: str
+
+
+def read(parsed: Parsed, words: str = "auto") -> Reading:
+    """A query as `any` of its words, `all` that it asks for, or what it looks like (`auto`)."""
+    if not asks_for_text(parsed.node):
+        return Reading(parsed.node, "browse", "there is no word to rank by, so the latest come first")
+    if words == "all":
+        return Reading(parsed.node, "boolean", "all that is asked for has to be there, as the plan says")
+    if words == "any":
+        return Reading(_ranked(parsed.node), "ranked", "any of the words will do, as the plan says")
+    if strict := [operator for operator in _BOOLEAN if operator in parsed.operators]:
+        return Reading(parsed.node, "boolean", f"{strict[0]} asks for a boolean reading")
+    light = [operator for operator in _LIGHT if operator in parsed.operators]
+    if light and not is_sentence(parsed.plain):
+        return Reading(parsed.node, "boolean", f"{light[0]} beside a few words asks for a boolean reading")
+    if light:
+        return Reading(_ranked(parsed.node), "ranked", f"the words beside {light[0]} are a sentence, and rank")
+    return Reading(_ranked(parsed.node), "ranked", "plain words rank; the more of them a passage has, the better")
+
+
+def is_sentence(text: str) -> bool:
+    """Whether the words are a question or a sentence rather than a few things to look for."""
+    words = text.lower().split()
+    if text.rstrip().endswith(("?", "？", "؟")) or len(words) >= _MANY_WORDS:
+        return True
+    return len(words) >= _SOME_WORDS and any(word.strip(".,;:!¿¡") in _FUNCTION_WORDS for word in words)
+
+
+_BOOLEAN = ("OR", "AND", "NOT", "|", "()", "*", "~", "NEAR")
+_LIGHT = ("-", '""')
+_SOME_WORDS = 4
+_MANY_WORDS = 8
+_FUNCTION_WORDS = STOP_WORDS | frozenset(
+    "what which who whom whose when where why how do does did can could should would about from without "
+    "was wie wer wo wann warum welche welcher welches der die das und ist sind ein eine ohne mit von für "
+    "que qui quoi quel quelle quand où comment pourquoi le la les des du un une et est sont sans avec pour dans "
+    "qué quién cuál cuándo dónde cómo el los las una y es son sin con por para en "
+    "che chi quale quando dove come perché il lo gli di e è senza per "
+    "o os não sem com quem onde wat wie waarom hoe de het een en is zonder".split()
+)
+"""Words that hold a sentence together, in a few languages."""
+
+
+def _ranked(node: Node) -> Node:
+    """The tree with the plain words that stand side by side as words to rank by, of which any will do."""
+    if not isinstance(node, All):
+        return Word(node.text) if isinstance(node, Term) and not node.field else node
+    words = tuple(Word(part.text) for part in node.nodes if isinstance(part, Term) and not part.field)
+    rest = tuple(part for part in node.nodes if not isinstance(part, Term) or part.field)
+    if not words:
+        return node
+    ranked = words[0] if len(words) == 1 else Any(words)
+    return All((ranked, *rest)) if rest else ranked

@@ -1,0 +1,107 @@
+"""The queue of the glossary fills by itself: from texts that are new, and from a language model if one was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from findling.domain.resources import Document, Resource
+from findling.pipelines.documents import make_document
+from findling.service.engine import Engine, open_engine
+from findling.service.glossary_candidates import candidates
+from findling.service.settings import Settings
+from findling.sources.extraction.extracted import Extracted
+from findling.stores.memory import MemoryStore
+from findling.text.chunk_plan import ChunkPlan
+
+if TYPE_CHECKING:
+    from tests.models.conftest import ProviderServer
+
+pytest_plugins = ["tests.models.conftest"]
+
+TTL = "Records have a Time To Live (TTL)."
+
+
+def document(text: str, name: str) -> Document:
+    resource = Resource(rid=f"file:{name}", path=name, lang="markdown")
+    return make_document(resource, Extracted(text=text, lang="markdown"), plan=ChunkPlan(size=600))
+
+
+def surfaces(store: MemoryStore, since: int, looked_through: int = 0) -> tuple[list[str], int]:
+    found, seq = candidates(store, since, [], Settings(), looked_through=looked_through)
+    return [candidate.surface for candidate in found], seq
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    store = MemoryStore()
+    store.write([document(TTL, "0.md"), document("We use role-based access control (RBAC).", "1.md")])
+    return store
+
+
+def test_only_what_changed_is_looked_at(store: MemoryStore) -> None:
+    assert surfaces(store, 0) == (["RBAC", "TTL"], 2)
+    assert surfaces(store, 2) == ([], 2)
+    store.write([document("An access control list (ACL).", "new.md")], ["file:0.md"])
+    assert surfaces(store, 2) == (["ACL"], store.seq())
+    assert sorted(surfaces(store, 2, looked_through=10_000)[0]) == ["ACL", "RBAC"]
+
+
+def test_a_log_that_does_not_reach_back_is_read_from_the_start(store: MemoryStore) -> None:
+    store.write([document(TTL + " More.", "0.md")])
+    store.compact(store.seq())
+    assert store.log_floor() > 1
+    assert sorted(surfaces(store, 1)[0]) == ["RBAC", "TTL"]
+    assert sorted(surfaces(store, 100)[0]) == ["RBAC", "TTL"]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (folder / "a.md").write_text(f"{TTL}\n\nA rate limiter (also throttle) helps.\n")
+    (folder / "b.md").write_text("Single sign-on (SSO) is planned.\n")
+    return folder
+
+
+def opened(root: Path, **changes: object) -> Engine:
+    own = {"store.home": str(root.parent / "home"), "search.mode": "keyword", "semantic.refine": "never"}
+    return open_engine(root, settings=Settings().override({**own, **changes}, "test"))
+
+
+@pytest.fixture
+def engine(root: Path) -> Iterator[Engine]:
+    with opened(root) as engine:
+        engine.index()
+        yield engine
+
+
+def test_the_queue_fills_when_it_is_looked_at(engine: Engine, root: Path) -> None:
+    waiting = {(term.surface, term.group) for term in engine.glossary.pending()}
+    assert {("TTL", "Time To Live"), ("SSO", "Single sign-on")} <= waiting
+    assert not engine.search("TTL", refresh=False).plan.get("glossary")
+    engine.glossary.approve("TTL")
+    engine.glossary.reject("SSO")
+    assert engine.search("TTL", refresh=False).plan["glossary"][0]["aliases"] == ("Time To Live",)
+    (root / "c.md").write_text("Once more: single sign-on (SSO), and the TTL. An access control list (ACL).\n")
+    engine.index()
+    later = {term.surface for term in engine.glossary.pending()}
+    assert "ACL" in later
+    assert not {"SSO", "TTL"} & later
+
+
+def test_a_language_model_that_was_chosen_names_groups(root: Path, server: ProviderServer) -> None:
+    chosen = {"chat.model": "ollama:qwen3", "chat.base_url": f"{server.url}/v1", "privacy.private": ("b.md",)}
+    with opened(root, **chosen) as engine:
+        engine.index()
+        engine.glossary.add("expiry", ["lifetime"])
+        server.then(200, {"choices": [{"message": {"role": "assistant", "content": "1: 1\n2: NONE"}}]})
+        waiting = {(term.surface, term.group, term.source) for term in engine.glossary.pending()}
+        (asked,) = server.received
+        assert "SSO" not in str(asked.body), "what is private was sent"
+        assert "TTL" in str(asked.body)
+        assert any(group == "expiry" and source == "model" for _, group, source in waiting)
+        assert ("SSO", "Single sign-on", "acronym") in waiting

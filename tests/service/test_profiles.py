@@ -1,0 +1,270 @@
+"""Profiles: what each changes, where own ones come from, and what wins over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from findling.domain.errors import FindlingError, InvalidValueError, UnknownSettingError, UntrustedSettingError
+from findling.domain.plans import Plan
+from findling.faces.cli.commands.config import config
+from findling.service.options import scoring, search_plan
+from findling.service.profiles import PROFILES, apply_profile, plan_of, profile_names
+from findling.service.setting_files import read_file
+from findling.service.settings import Settings, load_settings
+
+
+class Place:
+    """A user file and a project file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "project"
+        (self.project / ".git").mkdir(parents=True)
+        self.user_file = folder / "config.toml"
+        self.project_file = self.project / ".findling.toml"
+
+    def load(self, environ: Mapping[str, str] = {}) -> Settings:
+        return load_settings(self.project, environ={"FINDLING_CONFIG": str(self.user_file), **environ})
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_the_profiles_that_are_always_there() -> None:
+    assert profile_names(Settings()) == [
+        "auto",
+        "keyword",
+        "semantic",
+        "hybrid",
+        "strict",
+        "deep",
+        "memory",
+        "decisions",
+    ]
+    plans = {name: plan_of(Settings(), name) for name in PROFILES}
+    assert plans["auto"] == Plan()
+    for mode in ("keyword", "semantic", "hybrid"):
+        assert plans[mode] == Plan(profile=mode, mode=mode)
+    assert plans["strict"] == Plan(profile="strict", words="all", meaning_finds=False, typos="suggest", related=5)
+    assert plans["deep"] == Plan(
+        profile="deep", overfetch=5, feedback=True, boosts=True, collapse=True, budget_ms=2000, rerank_depth=100
+    )
+    assert plans["memory"] == Plan(profile="memory", types=("memory",), alpha=0.7)
+    assert plans["decisions"] == Plan(
+        profile="decisions",
+        types=("decision",),
+        words="all",
+        meaning_finds=False,
+        heads=True,
+        typos="suggest",
+        related=5,
+    )
+
+
+def test_every_field_of_a_plan_comes_from_a_setting() -> None:
+    changed = {
+        "search.mode": "keyword",
+        "search.words": "any",
+        "search.glossary": False,
+        "search.typos": "ignore",
+        "search.meaning_finds": False,
+        "search.related": 0,
+        "search.route": False,
+        "search.types": ["mail"],
+        "search.heads": True,
+        "search.fusion": "rrf",
+        "search.alpha": 0.25,
+        "search.rrf_k": 20,
+        "search.overfetch": 4,
+        "search.min_score": 0.5,
+        "search.feedback": True,
+        "search.boosts": True,
+        "search.exact_boost": 1.5,
+        "search.prefix_boost": 1.2,
+        "search.phrase_boost": 1.3,
+        "search.collapse": True,
+        "search.diversity": 0.7,
+        "search.adaptive_k": True,
+        "rerank.depth": 7,
+        "semantic.query_budget_ms": 0,
+    }
+    plan, usual = search_plan(Settings().override(changed, "test")), Plan()
+    same = {name for name in vars(usual) if getattr(plan, name) == getattr(usual, name)}
+    assert same == {"profile", "weights"}
+
+
+def test_weights_of_all_fields_reach_the_keyword_leg() -> None:
+    assert scoring(Settings()).weights == {
+        "body": 1.0,
+        "title": 0.5,
+        "heading": 0.5,
+        "path": 0.5,
+        "tags": 0.5,
+        "name": 0.0,
+        "description": 0.5,
+    }
+    changed = Settings().override({"keyword.weight_name": 3, "keyword.weight_description": 2}, "test")
+    assert (scoring(changed).weights["name"], scoring(changed).weights["description"]) == (3.0, 2.0)
+
+
+def test_own_profiles(place: Place) -> None:
+    place.user_file.write_text(
+        """
+[search]
+limit = 7
+[profiles.papers]
+base = "strict"
+typos = "ignore"
+"keyword.weight_title" = 3
+[profiles.papers.keyword]
+weight_tags = 2
+[profiles.fast]
+search.mode = "keyword"
+[profiles.plain]
+""",
+    )
+    settings = place.load()
+    assert profile_names(settings) == [*PROFILES, "papers", "fast", "plain"]
+    assert settings.profiles["fast"] == {"search.mode": "keyword"}
+    assert settings.profile_origin("fast") == f"user file {place.user_file}"
+    assert settings["search.limit"] == 7
+    assert plan_of(settings, "papers") == Plan(
+        profile="papers",
+        words="all",
+        meaning_finds=False,
+        typos="ignore",
+        related=5,
+        weights={"title": 3.0, "tags": 2.0},
+    )
+    assert plan_of(settings, "plain") == Plan(profile="plain")
+    assert settings.override({"search.limit": 3}, "flag --limit").profiles == settings.profiles
+
+
+def test_the_profile_of_the_settings_is_followed(place: Place) -> None:
+    place.project_file.write_text('search.profile = "decisions"\n')
+    assert plan_of(place.load()).types == ("decision",)
+    assert plan_of(place.load({"FINDLING_SEARCH_PROFILE": "deep"})).profile == "deep"
+    assert plan_of(place.load(), "keyword") == Plan(profile="keyword", mode="keyword")
+
+
+def test_a_profile_wins_over_files_and_yields_to_environment_and_flags(place: Place) -> None:
+    place.user_file.write_text('[search]\nwords = "any"\nrelated = 1\n[profiles.heavy.keyword]\nweight_title = 3\n')
+    place.project_file.write_text("search.related = 2\n")
+    settings = place.load({"FINDLING_SEARCH_TYPOS": "ignore"}).override_text("search.mode", "keyword", "flag --mode")
+    changed = apply_profile(settings, "strict")
+    wanted = {
+        "search.words": ("all", "profile strict"),
+        "search.related": (5, "profile strict"),
+        "search.meaning_finds": (False, "profile strict"),
+        "search.typos": ("ignore", "env FINDLING_SEARCH_TYPOS"),
+        "search.mode": ("keyword", "flag --mode"),
+        "search.limit": (10, "default"),
+    }
+    assert {name: (changed[name], changed.origin(name)) for name in wanted} == wanted
+    assert settings["search.words"] == "any", "the settings themselves stay"
+    assert plan_of(settings, "heavy").weights == {"title": 3.0}
+    assert plan_of(settings.override({"keyword.weight_title": 1}, "flag --set"), "heavy").weights == {}
+
+
+def test_a_profile_may_start_from_one_in_the_other_file(place: Place) -> None:
+    place.user_file.write_text('[profiles.mine]\nbase = "deep"\n[profiles.second]\nbase = "mine"\nmode = "keyword"\n')
+    place.project_file.write_text(
+        '[profiles.team]\nbase = "mine"\noverfetch = 9.0\n[profiles.mine]\nbase = "memory"\n',
+    )
+    settings = place.load()
+    assert plan_of(settings, "team").overfetch == 9
+    assert plan_of(settings, "team").types == ("memory",), "the nearer profile of that name"
+    assert plan_of(settings, "second").collapse, "a project cannot change what is the user's own"
+    assert settings.profile_origin("mine") == f"project file {place.project_file}"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message", "hint"),
+    [
+        ("[profiles.mine]\nmod = 'keyword'", UnknownSettingError, "no setting is called search.mod", "search.mode"),
+        ("[profiles.mine.keywrd]\nk1 = 1", UnknownSettingError, "keywrd.k1", "keyword.k1"),
+        ("[profiles.mine]\nmode = 'words'", InvalidValueError, "search.mode must be hybrid or keyword", "config show"),
+        ("[profiles.mine]\nrelated = -1", InvalidValueError, "search.related must be a whole number", "config show"),
+        ("[profiles.mine]\nbase = 'strct'", InvalidValueError, "no profile is called strct", "strict instead?"),
+        ("[profiles.mine]\nbase = 3", InvalidValueError, "no profile is called 3", "there are: auto"),
+        ("[profiles.mine]\nbase = 'mine'", InvalidValueError, "is its own base: mine → mine", "base"),
+        ("[profiles.mine]\nprofile = 'deep'", InvalidValueError, "sets search.profile", "search.*"),
+        ("[profiles.mine]\nindex.hidden = true", InvalidValueError, "index.hidden, which is no matter of", "search.*"),
+        ("[profiles.mine]\nmode = 'keyword'\nsearch.mode = 'hybrid'", InvalidValueError, "search.mode twice", "one"),
+        ("[profiles.mine.serch]", UnknownSettingError, "no setting is called search.serch", ""),
+    ],
+)
+def test_errors_name_file_and_profile(
+    place: Place, text: str, kind: type[FindlingError], message: str, hint: str
+) -> None:
+    for file in (place.user_file, place.project_file):
+        file.write_text(text)
+        with pytest.raises(kind) as caught:
+            place.load()
+        assert f"file {file}: profile mine" in caught.value.message
+        assert message in caught.value.message
+        assert hint in caught.value.hint
+        file.unlink()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[profiles.strict]\nmode = 'keyword'", "profile strict is always there"),
+        ("[profiles]\nmode = 'keyword'", "profiles.mode must be a table"),
+        ("profiles = 3", "profiles must be tables, not 3"),
+        ("[profiles.'a b']", "profile 'a b' must be called by letters"),
+        ("[profiles.a]\nbase = 'b'\n[profiles.b]\nbase = 'a'", "profile a is its own base: a → b → a"),
+    ],
+)
+def test_tables_that_are_no_profiles(place: Place, text: str, message: str) -> None:
+    place.user_file.write_text(text)
+    with pytest.raises(InvalidValueError) as caught:
+        place.load()
+    assert f"user file {place.user_file}: {message}" in caught.value.message
+
+
+def test_a_projects_profile_may_not_set_what_is_the_users(place: Place) -> None:
+    place.project_file.write_text("[profiles.mine]\nchat.model = 'openai:x'\n")
+    with pytest.raises(UntrustedSettingError, match=r"findling\.toml: profile mine sets chat\.model"):
+        place.load()
+
+
+def test_a_name_that_no_profile_has(place: Place) -> None:
+    place.user_file.write_text("[profiles.papers]\n")
+    with pytest.raises(InvalidValueError, match="no profile is called paper") as caught:
+        plan_of(place.load(), "paper")
+    assert caught.value.hint == "papers instead? there are: " + ", ".join([*PROFILES, "papers"])
+    with pytest.raises(InvalidValueError, match="no profile is called zzz") as caught:
+        plan_of(place.load({"FINDLING_SEARCH_PROFILE": "zzz"}))
+    assert caught.value.hint.startswith("there are: ")
+
+
+def test_an_alpha_between_its_two_meanings_is_named_with_its_origin(place: Place) -> None:
+    place.user_file.write_text("[profiles.mine]\nalpha = -0.5\n")
+    with pytest.raises(InvalidValueError, match=r"profile mine: search\.alpha is -0\.5"):
+        plan_of(place.load(), "mine")
+
+
+def test_config_leaves_profiles_alone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '# mine\n[profiles.papers]\nmode = "keyword"  # words alone\n"keyword.weight_title" = 3\n'
+    place.user_file.write_text(text)
+    monkeypatch.setenv("FINDLING_CONFIG", str(place.user_file))
+    monkeypatch.chdir(place.project)
+    run = CliRunner()
+    shown = run.invoke(config, ["show"], standalone_mode=False)
+    assert "profiles" not in shown.output
+    assert 'search.profile = "auto"' in shown.output
+    assert run.invoke(config, ["set", "search.mode", "semantic"], standalone_mode=False).exception is None
+    assert read_file(place.user_file)["search"] == {"mode": "semantic"}
+    assert place.user_file.read_text().startswith(text)
+    assert run.invoke(config, ["unset", "search.mode"], standalone_mode=False).exception is None
+    assert plan_of(place.load(), "papers").mode == "keyword"
+    refused = run.invoke(config, ["set", "profiles.papers.mode", "hybrid"], standalone_mode=False).exception
+    assert isinstance(refused, UnknownSettingError)
+    assert refused.hint == "write it into the table [profiles.papers] of a settings file"

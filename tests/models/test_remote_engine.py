@@ -11,6 +11,7 @@ import pytest
 import findling
 from findling.domain.errors import ProviderError
 from findling.domain.plans import Plan
+from findling.domain.queries import SearchRequest
 from findling.models.providers import PROVIDERS
 from findling.models.remote import RemoteEmbedder, RemoteReranker
 from findling.pipelines.assembling import Ranked
@@ -18,7 +19,9 @@ from findling.pipelines.candidates import Candidate
 from findling.pipelines.meaning import Meaning
 from findling.pipelines.refining import refine
 from findling.pipelines.reordering import reorder
+from findling.pipelines.understanding import understand
 from findling.service.privacy import may_send
+from findling.stores.memory import MemoryStore
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer
@@ -128,7 +131,8 @@ def test_what_is_private_is_never_reranked_by_a_provider(tree: Path, tmp_path: P
         for place, (cid, stored) in enumerate(chunks.items())
     ]
     meaning = Meaning(reranker=reranker, may_send=may_send(settings))
-    reordered = reorder(ranked, "database connections", ["database"], Plan(), meaning, [])
+    question = understand(SearchRequest(query="database connections"), Plan(), MemoryStore())
+    reordered = reorder(ranked, question, meaning, [])
     assert len(reordered) == 2
     assert "vault" not in sent(server)
     steps = {entry.stored.resource.path: [step.name for step in entry.steps] for entry in reordered}

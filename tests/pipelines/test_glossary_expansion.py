@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.domain.ports import GlossaryTerm
+from findling.domain.glossary import GlossaryTerm
 from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Range, Same, Term, Word
 from findling.pipelines.glossary import add, protect
 from findling.pipelines.glossary_expansion import Fired, Lookup, expand

@@ -22,6 +22,7 @@ from findling.service.settings import load_settings
 from findling.stores.keyword import TantivyLeg
 from findling.stores.sqlite import SqliteStore
 from findling.text.query_language import parse
+from findling.text.reading import read
 
 AS_PLAIN_USER = """
 import ctypes, os, sys
@@ -258,7 +259,7 @@ class Playground:
 
 def _ask(leg: TantivyLeg) -> Answers:
     return {
-        query: {cid: round(score, 5) for cid, score in leg.search(parse(query), Filters(), EVERYTHING).hits}
+        query: {cid: round(score, 5) for cid, score in leg.search(read(parse(query)).node, Filters(), EVERYTHING).hits}
         for query in QUERIES
     }
 

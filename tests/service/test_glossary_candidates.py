@@ -94,7 +94,7 @@ def test_the_queue_fills_when_it_is_looked_at(engine: Engine, root: Path) -> Non
 
 
 def test_a_language_model_that_was_chosen_names_groups(root: Path, server: ProviderServer) -> None:
-    chosen = {"chat.model": "ollama:qwen3", "chat.base_url": f"{server.url}/v1", "privacy.private": ("b.md",)}
+    chosen = {"chat.model": "ollama:qwen3-cloud", "chat.base_url": f"{server.url}/v1", "privacy.private": ("b.md",)}
     with opened(root, **chosen) as engine:
         engine.index()
         engine.glossary.add("expiry", ["lifetime"])

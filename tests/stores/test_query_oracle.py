@@ -40,7 +40,7 @@ from findling.stores.keyword import TantivyLeg
 from findling.stores.memory import MemoryStore
 from findling.stores.memory_keyword import MemoryLeg
 from findling.stores.sqlite import SqliteStore
-from findling.text.analysis import STOP_WORDS, is_compound, is_unspaced, phrase_terms, row_terms, terms
+from findling.text.analysis import STOP_WORDS, is_compound, is_unspaced, phrase_terms, prefix_terms, row_terms, terms
 from findling.text.query_language import parse
 from findling.text.reading import read
 from findling.text.stemming import same_stem
@@ -104,7 +104,7 @@ def _stands(leaf: Word | Term | Phrase | Prefix | Fuzzy | Near, row: str, vocabu
         words = phrase_terms(leaf.text)
         return bool(words) and f" {' '.join(words)} " in row
     if isinstance(leaf, Prefix):
-        words = terms(leaf.text)
+        words = prefix_terms(leaf.text)
         return bool(words) and f" {' '.join(words)}" in row
     if isinstance(leaf, Fuzzy):
         words = terms(leaf.text)

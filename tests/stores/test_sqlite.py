@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.ports import GlossaryTerm, TruthStore
+from findling.domain.glossary import GlossaryTerm
+from findling.domain.ports import TruthStore
 from findling.domain.queries import Field, Filters, Not
 from findling.domain.resources import Document
 from findling.stores.conformance import TruthStoreSuite

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import CorruptError, FormatError, NotIndexedError, ReadOnlyError
-from findling.domain.ports import Change, GlossaryTerm
+from findling.domain.glossary import GlossaryTerm
+from findling.domain.ports import Change
 from findling.domain.queries import Field, Filters
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 from findling.stores import schema

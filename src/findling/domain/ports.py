@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from findling.domain.glossary import GlossaryTerm
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 
@@ -19,7 +20,6 @@ __all__ = [
     "Change",
     "Chat",
     "Embedder",
-    "GlossaryTerm",
     "IndexProgress",
     "KeywordHits",
     "KeywordLeg",
@@ -73,23 +73,6 @@ class VectorRow(NamedTuple):
     cid: int
     number: int
     vector: bytes
-
-
-class GlossaryTerm(NamedTuple):
-    """One surface of a group of words that mean the same; `group` is the canonical surface of its group.
-
-    `key` is the surface as `glossary_key` normalises it; group and key together are unique. `status` is `canonical`,
-    `alias`, `pending` (suggested, not used yet), `rejected` (never to be suggested again) or `protected` (to be taken
-    literally; it belongs to no group). `source` says who or what brought it, `snippet` where it was seen.
-    """
-
-    group: str
-    key: str
-    surface: str
-    status: str
-    source: str = ""
-    snippet: str = ""
-    decided_at: float | None = None
 
 
 class TruthStore(Protocol):

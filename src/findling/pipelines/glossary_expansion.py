@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from findling.domain.ports import GlossaryTerm
+from findling.domain.glossary import GlossaryTerm
 from findling.domain.queries import All, Any, Node, Phrase, Same, Term, Word
 from findling.pipelines.glossary_book import members
 from findling.text.analysis import STOP_WORDS, row_terms

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.ports import GlossaryTerm
+from findling.domain.glossary import GlossaryTerm
 from findling.pipelines import glossary as rules
 from findling.pipelines.glossary import Edit, Group
 from findling.pipelines.glossary_book import STATUSES

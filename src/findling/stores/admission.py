@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.ports import GlossaryTerm
+from findling.domain.glossary import GlossaryTerm
 from findling.domain.resources import Document, Resource
 
 __all__ = [

@@ -128,9 +128,13 @@ def time_span(limits: Filters | Range) -> tuple[int, int] | None:
     """The first second that passes and the first one after that does not; `None` when any time will do."""
     if limits.after is None and limits.before is None:
         return None
-    first = -_END_OF_TIME if limits.after is None else math.ceil(limits.after)
-    end = _END_OF_TIME if limits.before is None else math.floor(limits.before)
-    return max(first, -_END_OF_TIME), min(end, _END_OF_TIME)
+    first = -_END_OF_TIME if limits.after is None else math.ceil(_within_time(limits.after))
+    end = _END_OF_TIME if limits.before is None else math.floor(_within_time(limits.before))
+    return first, end
+
+
+def _within_time(moment: float) -> float:
+    return min(max(moment, -_END_OF_TIME), _END_OF_TIME)
 
 
 @lru_cache(maxsize=64)

@@ -17,25 +17,14 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
 from findling.stores.keyword_scope import KeywordScope
-from findling.stores.keyword_scoring import Scoring
+from findling.stores.keyword_scoring import IN_A_ROW, NAMED_FILE, NAMED_STEM, OTHER_FORMS, Scoring
 from findling.stores.keyword_words import Form, Forms, KeywordWords, begins_longer_terms
-from findling.text.analysis import is_compound, phrase_terms, row_terms, terms
+from findling.text.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms
 
 __all__ = ["Leaves", "Memory", "Part"]
 
-_OTHER_FORMS = 0.2
-"""What the weaker forms of a word add to its best form: 1 would reward a chunk for saying a word in many ways.
-NDCG@10 on SciFact, a development set: 0 .686, 0.2 .691, 0.4 .687, 0.6 .682, plain sum .663."""
-
 _RARE_FORM = 0.1
 """What a form counts that is too rare to be among those that are scored, as a share of what the word tells."""
-
-_IN_A_ROW = 0.5
-"""Weight of a compound found as it was typed, besides that of its terms."""
-
-_NAMED_FILE, _NAMED_STEM = 1.0, 0.3
-"""What a file gains when the query names it, with and without its extension, as a share of all the word can score:
-whoever types argparse.py wants that file, not the one that mentions it most."""
 
 _MOST_EXPANSIONS = 16_000
 """Words that one place of a row may stand for; tantivy refuses more than 16,384."""
@@ -92,7 +81,7 @@ class Leaves:
             return self._meant(leaf, weights)
         if isinstance(leaf, Phrase):
             return self._row(phrase_terms(leaf.text), weights)
-        words = terms(leaf.text)
+        words = terms(leaf.text) if isinstance(leaf, Fuzzy) else prefix_terms(leaf.text)
         if not words:
             return Part(None)
         if isinstance(leaf, Fuzzy):
@@ -117,7 +106,7 @@ class Leaves:
         queries = [part.query for part in parts if part.query is not None]
         if len(words) > 1 and queries and "body" in self._weights and is_compound(text):
             in_a_row = Query.phrase_query(self._schema, "body", [*words])
-            queries.append(Query.boost_query(in_a_row, _IN_A_ROW * self._weights["body"]))
+            queries.append(Query.boost_query(in_a_row, IN_A_ROW * self._weights["body"]))
         return self._with_named_file(Part(_sum(queries), ceiling), text)
 
     def _meant(self, leaf: Term, weights: Mapping[str, float]) -> Part:
@@ -134,7 +123,7 @@ class Leaves:
 
     def _with_named_file(self, part: Part, text: str) -> Part:
         """The same, but a file that the text names gains by it."""
-        share = _NAMED_FILE if "." in text else _NAMED_STEM
+        share = NAMED_FILE if "." in text else NAMED_STEM
         named = self._scope.named(text, share * part.ceiling)
         if part.query is None or named is None:
             return part
@@ -176,7 +165,7 @@ class Leaves:
         elif forms.more:
             rest = [Query.term_set_query(self._schema, field, words) for field in weights if words]
         queries += [Query.const_score_query(query, _RARE_FORM * worth) for query in rest]
-        return Part(_best_of(queries, _OTHER_FORMS), self._most(worth, weights))
+        return Part(_best_of(queries, OTHER_FORMS), self._most(worth, weights))
 
     def _in_fields(self, form: Form, weights: Mapping[str, float], main_boost: float) -> Query:
         main = next(iter(weights))

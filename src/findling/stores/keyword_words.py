@@ -10,6 +10,7 @@ from typing import NamedTuple
 import tantivy
 
 from findling.domain.plans import FIELDS
+from findling.stores.keyword_scoring import INFLECTED
 from findling.text.analysis import is_unspaced
 from findling.text.stemming import forms_prefix, same_stem
 
@@ -20,9 +21,6 @@ _MOST_FORMS = 24
 
 _MOST_KNOWN = 200
 """Forms of one word that are named, for receipts and highlights."""
-
-_INFLECTED = 0.8
-"""Weight of a form that differs from what was typed: better than 1 on all seven development sets, by .001 to .007."""
 
 _VOCABULARY_WINDOW = 4000
 """Words of the vocabulary looked at for the forms of one word; short stems have many neighbours."""
@@ -95,7 +93,7 @@ class KeywordWords:
         """The words within so many edits, of which the nearest are scored, and all of them."""
         from findling.text.spelling import close_terms
 
-        weights = {word: _INFLECTED**edits for word, _, edits in close_terms(term, self.vocabulary(), distance)}
+        weights = {word: INFLECTED**edits for word, _, edits in close_terms(term, self.vocabulary(), distance)}
         found = {word: self.frequency(fields[0], word) for word in weights if self.fields(word, fields)}
         return self._forms(found, [*found][:_MOST_FORMS], fields, weights), [*found]
 
@@ -136,7 +134,7 @@ class KeywordWords:
         self, found: dict[str, int], best: Iterable[str], fields: Sequence[str], weights: Mapping[str, float]
     ) -> Forms:
         scored = [
-            Form(word, found[word], self.fields(word, fields), weights.get(word, _INFLECTED))
+            Form(word, found[word], self.fields(word, fields), weights.get(word, INFLECTED))
             for word in dict.fromkeys(best)
             if word in found
         ]

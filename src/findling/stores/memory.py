@@ -9,7 +9,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.ports import Change, GlossaryTerm, SkippedPath, VectorRow
+from findling.domain.glossary import GlossaryTerm
+from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
 from findling.stores.admission import MOST_WISHES, check_document, check_glossary, predecessor, vector_width

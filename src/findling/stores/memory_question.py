@@ -25,19 +25,14 @@ from findling.domain.queries import (
     Word,
 )
 from findling.stores.filtering import holds
-from findling.stores.keyword_scoring import Scoring
+from findling.stores.keyword_scoring import IN_A_ROW, INFLECTED, NAMED_FILE, NAMED_STEM, OTHER_FORMS, Scoring
 from findling.stores.memory_postings import Postings
-from findling.text.analysis import is_compound, is_unspaced, phrase_terms, row_terms, terms
+from findling.text.analysis import is_compound, is_unspaced, phrase_terms, prefix_terms, row_terms, terms
 from findling.text.spelling import close_terms
 from findling.text.stemming import forms_prefix, same_stem
 
 __all__ = ["Found", "Question"]
 
-# As in the leg that is made for speed, where they were measured.
-_INFLECTED = 0.8
-_OTHER_FORMS = 0.2
-_IN_A_ROW = 0.5
-_NAMED_FILE, _NAMED_STEM = 1.0, 0.3
 _MOST_FORMS = 200
 
 Found = dict[int, float]
@@ -135,13 +130,13 @@ class Question:
             return [*self._meant(leaf.first)[:1], *self._meant(leaf.second)[:1]]
         if isinstance(leaf, Phrase):
             return _one_row(map(_as_written, phrase_terms(leaf.text)))
-        words = terms(leaf.text)
+        words = prefix_terms(leaf.text) if isinstance(leaf, Prefix) else terms(leaf.text)
         if not words:
             return []
         if isinstance(leaf, Prefix):
             return _one_row([*map(_as_written, words[:-1]), self._begun(words[-1], f"{words[-1]}*")])
         close = close_terms(words[0], [(term, 0) for term in self._postings.beginning("")], leaf.distance)
-        return [[Step(f"{words[0]}~", {term: _INFLECTED**edits for term, _, edits in close})]]
+        return [[Step(f"{words[0]}~", {term: INFLECTED**edits for term, _, edits in close})]]
 
     def _meant(self, text: str) -> list[Row]:
         """A word in any form; what consists of several terms with these in a row, an identifier also as a whole."""
@@ -160,11 +155,11 @@ class Question:
             return self._begun(term, term)
         if only_longer:
             return _as_written(term)
-        forms = dict.fromkeys(same_stem(term, self._postings.beginning(forms_prefix(term))), _INFLECTED)
+        forms = dict.fromkeys(same_stem(term, self._postings.beginning(forms_prefix(term))), INFLECTED)
         return Step(term, forms | {term: 1.0})
 
     def _begun(self, prefix: str, name: str) -> Step:
-        return Step(name, dict.fromkeys(self._postings.beginning(prefix), _INFLECTED) | {prefix: 1.0})
+        return Step(name, dict.fromkeys(self._postings.beginning(prefix), INFLECTED) | {prefix: 1.0})
 
     # How much they score
 
@@ -173,10 +168,10 @@ class Question:
         ways = [self._row(row, weights) for row in self._ways(leaf)] if weights else []
         found = _joined(ways, rest=1.0 if isinstance(leaf, Word) else 0.0)
         if isinstance(leaf, Word) and is_compound(leaf.text) and len(ways) > 1 and "body" in weights:
-            in_a_row = self._row([*map(_as_written, phrase_terms(leaf.text))], {"body": weights["body"] * _IN_A_ROW})
+            in_a_row = self._row([*map(_as_written, phrase_terms(leaf.text))], {"body": weights["body"] * IN_A_ROW})
             found = _joined([found, in_a_row], rest=1.0)
         if isinstance(leaf, Word) or (isinstance(leaf, Term) and not leaf.field):
-            share = _NAMED_FILE if "." in leaf.text else _NAMED_STEM
+            share = NAMED_FILE if "." in leaf.text else NAMED_STEM
             for cid in found:
                 if leaf.text.strip("/").lower() in _names(self._postings.resources[cid].path):
                     found[cid] += share * self.ceiling(leaf)
@@ -206,7 +201,7 @@ class Question:
                 for cid, positions in places.items():
                     scores[cid] += weight * worth * self._saturation(len(positions), field, cid)
             found.append(scores)
-        return _joined(found, rest=_OTHER_FORMS)
+        return _joined(found, rest=OTHER_FORMS)
 
     def _near(self, node: Near) -> Found:
         weights = self._weights(node)

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.ports import Change, GlossaryTerm, SkippedPath, VectorRow
+from findling.domain.glossary import GlossaryTerm
+from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 from findling.stores import schema, sqlite_vectors

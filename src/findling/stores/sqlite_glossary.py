@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from findling.domain.ports import GlossaryTerm
+from findling.domain.glossary import GlossaryTerm
 from findling.stores.schema import GLOSSARY_FORMAT, read_header
 from findling.stores.sqlite_reads import batched, placeholders, scan_predecessors
 

@@ -34,6 +34,7 @@ __all__ = [
     "is_unspaced",
     "matching_spans",
     "phrase_terms",
+    "prefix_terms",
     "row_terms",
     "terms",
 ]
@@ -87,11 +88,21 @@ def row_terms(word: str) -> list[str]:
     row = terms(word)
     # Only of the first part: further on the whole stands between the terms in front of it and its parts.
     first = _terms_of[_words(word)[0]].split() if row else []
-    has_whole = len(first) > 1 and first[0].isascii() and first[0].startswith(first[1])
-    return _open_ended(row[1:] if has_whole and not first[0].endswith(SIGNS) else row, word)
+    return _open_ended(row[1:] if _has_whole(first) and not first[0].endswith(SIGNS) else row, word)
+
+
+def prefix_terms(text: str) -> list[str]:
+    """The terms in a row of which the last is the beginning of a longer one; an identifier begins as a whole."""
+    given = terms(text)
+    return given[:1] if len(_words(text)) == 1 and _has_whole(given) else given
 
 
 _POSSESSIVE = re.compile(r"(?<=[\w+#])['’]s$", re.IGNORECASE)
+
+
+def _has_whole(given: list[str]) -> bool:
+    """Whether the first of the terms of a word is the word as a whole, followed by its parts."""
+    return len(given) > 1 and given[0].isascii() and given[0].startswith(given[1])
 
 
 def _open_ended(row: list[str], text: str) -> list[str]:

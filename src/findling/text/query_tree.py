@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Range, Same, Term, Word
-from findling.text.analysis import phrase_terms, row_terms, terms
+from findling.text.analysis import phrase_terms, prefix_terms, row_terms, terms
 from findling.text.query_fields import CODE_LANGUAGES
 from findling.text.query_syntax import MOST_CHARACTERS, MOST_LEAVES, field_prefix, quoted, spelled
 
@@ -42,7 +42,7 @@ def positive_terms(node: Node) -> list[str]:
     if isinstance(node, Term):
         return list(dict.fromkeys(row_terms(node.text)))
     if isinstance(node, Prefix):
-        words = terms(node.text)
+        words = prefix_terms(node.text)
         return list(dict.fromkeys([*words[:-1], f"{words[-1]}*"])) if words else []
     if isinstance(node, Fuzzy):
         return [f"{word}~" for word in terms(node.text)[:1]]

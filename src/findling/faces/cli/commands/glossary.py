@@ -15,7 +15,7 @@ from findling.faces.cli.options import json_option, opened, resolve, workspace_o
 from findling.faces.cli.terminal import note, write
 
 if TYPE_CHECKING:
-    from findling.domain.ports import GlossaryTerm
+    from findling.domain.glossary import GlossaryTerm
     from findling.pipelines.glossary import Edit
 
 __all__ = ["glossary"]

@@ -18,7 +18,20 @@ import findling
 from findling.domain.ports import IndexProgress, SkippedPath
 from findling.domain.reports import Check, IndexReport, Status
 from findling.domain.resources import Resource
-from findling.domain.results import Hit, Line, Receipt, ScorePart, SearchAnswer, Step, TermMatch
+from findling.domain.results import (
+    AliasMatch,
+    Degradation,
+    Explanation,
+    Hit,
+    LegVerdict,
+    Line,
+    Receipt,
+    ScorePart,
+    SearchAnswer,
+    Step,
+    Suggestion,
+    TermMatch,
+)
 from findling.faces.cli.documents import answer_document, answer_stream
 from findling.pipelines.refining import RefineProgress, RefineReport
 
@@ -89,7 +102,8 @@ def json_page() -> Iterator[str]:
     for piece in answer_stream(SAMPLE, SHOWN_ROOT):
         yield f"- `{piece['kind']}`: {codes(piece)}"
     yield ""
-    for kind in (SearchAnswer, Hit, Receipt, ScorePart, Step, TermMatch, Line):
+    kinds = (SearchAnswer, Hit, Receipt, ScorePart, Step, TermMatch, AliasMatch, Line, Degradation, Suggestion)
+    for kind in (*kinds, Explanation, LegVerdict):
         yield from (f"## {kind.__name__}", "", *_doc(kind), *_fields(kind, JSON_TYPES.__getitem__))
     yield "## Other commands"
     yield ""
@@ -103,6 +117,9 @@ def json_page() -> Iterator[str]:
         "findling status --json": codes(_names(Status)),
         "findling status --skipped --json": f"the same, and `skipped_paths`: a list of {left_out}",
         "findling ls --json": f"`root`, `resources`: a list of {codes(_names(Resource))}",
+        "findling explain QUERY ID --json": "an Explanation, see above",
+        "findling glossary list --json": "`groups`, `protected`",
+        "findling glossary pending --json": "`pending`: a list of terms",
         "findling models list --json": "`models`: a list, `settings`: the two settings that name a model → value",
         "findling models test --json": "`name`, `kind`, `origin`, `sha256`, `checked`, speed and two scores",
         "findling doctor --json": f"`checks`: a list of {codes(_names(Check))}",
@@ -114,7 +131,7 @@ def json_page() -> Iterator[str]:
 
 SAMPLE = SearchAnswer(
     query="session expiry",
-    understood_as="(session OR expiry)",
+    understood_as="session OR expiry",
     hits=(
         Hit(
             id="4f1c9a0be2d37786",
@@ -134,20 +151,22 @@ SAMPLE = SearchAnswer(
                 vector_rank=2,
                 vector_score=0.5127,
                 speed="refined",
+                scale=0.8793,
                 fused_score=0.6102,
                 final_score=0.6102,
                 parts=(
                     ScorePart(leg="keyword", rank=1, raw=9.1204, normalised=1.0, weight=0.32, value=0.32),
                     ScorePart(leg="semantic", rank=2, raw=0.5127, normalised=0.55, weight=0.68, value=0.374),
                 ),
-                matches=(TermMatch(term="session", field="body", forms=("sessions",), count=1),),
+                matches=(TermMatch(term="session", field="body", forms=("sessions",), count=1, spans=((128, 136),)),),
                 missing=("expiry",),
             ),
         ),
     ),
     total=7,
     strategy="hybrid",
-    timings_ms={"refresh": 4.12, "parse": 0.081, "open": 2.31, "search": 5.64, "assemble": 0.77},
+    quality="excellent",
+    timings_ms={"refresh": 4.12, "understand": 0.081, "open": 2.31, "search": 5.64, "assemble": 0.77},
     meaning={"speed": "refined", "model": "minilm", "coverage": 1.0, "reranker": "", "sent_to": []},
 )
 
@@ -156,16 +175,23 @@ JSON_TYPES = {
     "Mapping[str, Any] | None": "object or null",
     "Mapping[str, float]": "object of numbers",
     "Receipt": "Receipt",
+    "Hit | None": "Hit or null",
+    "bool": "true or false",
     "float": "number",
     "int": "integer",
     "str": "string",
+    "tuple[AliasMatch, ...]": "list of AliasMatch",
+    "tuple[Degradation, ...]": "list of Degradation",
     "tuple[Hit, ...]": "list of Hit",
+    "tuple[LegVerdict, ...]": "list of LegVerdict",
     "tuple[Line, ...]": "list of Line",
     "tuple[ScorePart, ...]": "list of ScorePart",
     "tuple[Step, ...]": "list of Step",
+    "tuple[Suggestion, ...]": "list of Suggestion",
     "tuple[TermMatch, ...]": "list of TermMatch",
     "tuple[str, ...]": "list of strings",
     "tuple[tuple[int, int], ...]": "list of pairs of integers",
+    "tuple[tuple[str, bool], ...]": "list of pairs of a string and true or false",
 }
 
 

@@ -40,7 +40,7 @@ __all__ = [
     "open",
 ]
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 _HOMES = {
     "Engine": "findling.service.engine",

@@ -15,7 +15,7 @@ def test_a_query_and_a_path(project: Path) -> None:
     assert read_queries(SearchOptions(words=("login",))) == (["login"], None)
     assert read_queries(SearchOptions(words=("login", "docs"))) == (["login"], "docs")
     assert read_queries(SearchOptions(words=("login", "docs/guide.md"))) == (["login"], "docs/guide.md")
-    assert read_queries(SearchOptions(words=("docs",))) == (["docs"], ".")
+    assert read_queries(SearchOptions(words=("docs",))) == (["docs"], None)
 
 
 def test_queries_from_a_file(project: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 import findling
 from findling.domain.errors import FindlingError
 from findling.faces.cli.main import cli, route
+from findling.service.profiles import read_profiles
 from findling.service.settings import ENVIRONMENT, SETTINGS, Settings
 from findling.sources.discovery import REASONS
 
@@ -233,6 +234,8 @@ def test_python_in_the_docs_uses_what_there_is(page: Path) -> None:
 def test_toml_in_the_docs_holds_settings(page: Path) -> None:
     for block in blocks(page, "toml"):
         tables = tomllib.loads(block)
+        if profiles := tables.pop("profiles", None):
+            read_profiles(profiles, Settings(), named(page))
         values = {f"{section}.{key}": value for section, table in tables.items() for key, value in table.items()}
         Settings().override(values, named(page))
 

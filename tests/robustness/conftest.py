@@ -87,6 +87,7 @@ class Playground:
             "FINDLING_CONFIG": str(self.folder / "config.toml"),
             # What is searched for here is exact words, and nothing may run on when a test is over.
             "FINDLING_SEARCH_MODE": "keyword",
+            "FINDLING_SEARCH_TYPOS": "ignore",
             "FINDLING_SEMANTIC_REFINE": "never",
         }
         return {**kept, **own, "HOME": str(self.folder), "RUST_BACKTRACE": "0", **self.settings}

@@ -156,7 +156,7 @@ def test_a_profile_wins_over_files_and_yields_to_environment_and_flags(place: Pl
     place.user_file.write_text('[search]\nwords = "any"\nrelated = 1\n[profiles.heavy.keyword]\nweight_title = 3\n')
     place.project_file.write_text("search.related = 2\n")
     settings = place.load({"FINDLING_SEARCH_TYPOS": "ignore"}).override_text("search.mode", "keyword", "flag --mode")
-    changed = apply_profile(settings, "strict")
+    changed = apply_profile(settings.override({"search.profile": "strict"}, "user file x"), "strict")
     wanted = {
         "search.words": ("all", "profile strict"),
         "search.related": (5, "profile strict"),
@@ -166,6 +166,7 @@ def test_a_profile_wins_over_files_and_yields_to_environment_and_flags(place: Pl
         "search.limit": (10, "default"),
     }
     assert {name: (changed[name], changed.origin(name)) for name in wanted} == wanted
+    assert apply_profile(settings, "strict")["search.typos"] == "suggest", "what is chosen for one search goes first"
     assert settings["search.words"] == "any", "the settings themselves stay"
     assert plan_of(settings, "heavy").weights == {"title": 3.0}
     assert plan_of(settings.override({"keyword.weight_title": 1}, "flag --set"), "heavy").weights == {}

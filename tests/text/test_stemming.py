@@ -22,6 +22,8 @@ def test_forms_share_a_stem_and_a_prefix(term: str, forms: list[str], strangers:
     assert all(form.startswith(forms_prefix(term)) for form in forms)
 
 
-@pytest.mark.parametrize("term", ["go", "c", "x509", "数据", "ab"])
+@pytest.mark.parametrize("term", ["go", "c", "x509", "数据", "ab", "c++", "notepad++", "🚀"])
 def test_short_and_foreign_terms_are_left_alone(term: str) -> None:
     assert stem(term) == term
+    assert same_stem(term, [term, f"{term}s"]) == [term]
+    assert term.startswith(forms_prefix(term))

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["neighbours", "suggestions", "why_nothing"]
 
+_CLOSE = 0.75
+"""How near a neighbour is, as a share of the cosine from which it would be found by its meaning alone. MiniLM: .22,
+which the nearest of thousands of foreign passages reaches. It is shown as no match, so it may be weaker than one."""
+
 _DEEPER = 10
 """Times as many neighbours as are shown are looked at: some are excluded by what the query forbids."""
 
@@ -71,10 +75,12 @@ def neighbours(legs: Legs, ranking: Ranking, wanted: Asked) -> tuple[Hit, ...]:
     spaces = [space for space in at_hand.spaces if can_read(space.embedder, question.text)]
     try:
         allowed = allowed_resources(legs.store, question.filters)
-        near, _ = find_by_meaning(spaces, question.text, count * _DEEPER, allowed=allowed)
+        near, judges = find_by_meaning(spaces, question.text, count * _DEEPER, allowed=allowed)
     except (MissingExtraError, ModelError):
         return ()  # the answer is empty without them, too, and says what fails when meaning is part of it
-    close = sorted((cid for cid, hit in near.items() if hit.is_near), key=lambda cid: (-near[cid].strength, cid))
+    least = {judge.space.leg.speed: judge.least * _CLOSE for judge in judges}
+    close = [cid for cid, hit in near.items() if hit.cosine >= least[hit.speed]]
+    close.sort(key=lambda cid: (-near[cid].strength, cid))
     forbidden = tuple(part for part in _parts(question) if isinstance(part, Not))
     if forbidden and close:
         fitting = legs.keyword.scores(All(forbidden), close)

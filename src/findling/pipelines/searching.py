@@ -20,6 +20,7 @@ from findling.pipelines.checking import check_request
 from findling.pipelines.meaning import Meaning, can_read, nearest_line
 from findling.pipelines.plan_files import filters_document, plan_document
 from findling.pipelines.understanding import Question, corrected, understand
+from findling.text.query_tree import typed_terms
 
 __all__ = ["Legs", "Ranking", "rank", "search"]
 
@@ -176,7 +177,7 @@ def _standing(
             ranked = demote(ranked, legs.store)
         ranked = [entry for entry in ranked if entry.score >= least]
         is_all = found.is_all and len(found.candidates) <= limit
-        is_low = len(candidates) >= limit and candidates[-1].score < least
+        is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < least
         if len(ranked) >= wanted or is_all or plan.adaptive_k or is_low:
             return ranked[:wanted], found, trouble
         limit *= 4
@@ -230,8 +231,9 @@ def _wanted(ranking: Ranking, snippet_lines: int) -> Asked:
 
 
 def _unknown(question: Question, found: Found) -> list[str]:
-    """The terms of the query that the index does not hold in any form."""
-    return [term for term in question.asked if not found.keyword.forms.get(term)]
+    """The terms that were typed, not those that a glossary adds, which the index does not hold in any form."""
+    typed = typed_terms(question.node)
+    return [term for term in typed if not found.keyword.forms.get(term)]
 
 
 def _quality(found: Found, meaning: Meaning, degraded: Sequence[Degradation]) -> str:

@@ -23,6 +23,9 @@ __all__ = ["Question", "corrected", "loose_words", "understand"]
 _TO_THE_LETTER = frozenset({"identifier", "path", "url", "regex"})
 """Shapes of a query that is meant to the letter: its neighbours by meaning are no hits."""
 
+_CODE = re.compile(r"[_.:#(/\\\[]|\b[a-z]+[A-Z]")
+"""What tells `get_user`, `os.path` and `getUser` from names such as JavaScript and COVID19, which have a meaning."""
+
 
 class Question(NamedTuple):
     """A request that has been understood.
@@ -59,7 +62,7 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
     filters = request.filters if where is None else replace(request.filters, where=_both(request.filters.where, where))
     if plan.types and not filters.type:
         filters = replace(filters, type=plan.types)
-    plan, decisions = _routed(plan, shape, reading.kind)
+    plan, decisions = _routed(plan, shape, text, reading.kind)
     return Question(
         request,
         plan,
@@ -121,14 +124,14 @@ def _with_aliases(node: Node, store: TruthStore) -> tuple[Node, tuple[Fired, ...
     return expand(node, Lookup(terms))
 
 
-def _routed(plan: Plan, shape: Route, reading: str) -> tuple[Plan, list[str]]:
+def _routed(plan: Plan, shape: Route, text: str, reading: str) -> tuple[Plan, list[str]]:
     """The plan as the shape of the query wants it, and why it differs from what was given."""
     if not plan.route:
         return plan, []
     decisions = []
     if plan.mode == "hybrid" and reading == "browse":
         plan = replace(plan, mode="keyword")
-    elif plan.mode == "hybrid" and (letters := _TO_THE_LETTER.intersection(shape.shape)):
+    elif plan.mode == "hybrid" and (letters := _TO_THE_LETTER.intersection(shape.shape)) and _CODE.search(text):
         plan = replace(plan, mode="keyword")
         decisions.append(f"{'an' if 'identifier' in letters else 'a'} {min(letters)} is meant to the letter")
     if shape.depth_factor > 1:

@@ -30,16 +30,16 @@ class KeywordChangesSuite(ABC):
         store, leg = self.make_store(), self.make_leg()
         store.write([line_document("a", ["first"])])
         leg.apply(store.changes(0))
-        assert (leg.seq(), leg.size(), total(leg, Term("first"))) == (0, 0, 0)
+        assert (leg.seq(), leg.size(), _total(leg, Term("first"))) == (0, 0, 0)
         leg.commit(store.seq())
         store.write([line_document("b", ["first", "second"])], ["a"])
         leg.apply(store.changes(1))
-        assert (leg.seq(), leg.size(), total(leg, Term("second"))) == (1, 1, 0)
-        assert total(leg, Term("first")) == 1
+        assert (leg.seq(), leg.size(), _total(leg, Term("second"))) == (1, 1, 0)
+        assert _total(leg, Term("first")) == 1
         leg.commit(store.seq())
         assert (leg.seq(), leg.size()) == (3, 2)
-        assert total(leg, Term("first")) == 1
-        assert total(leg, Term("second")) == 1
+        assert _total(leg, Term("first")) == 1
+        assert _total(leg, Term("second")) == 1
 
     def test_a_leg_holds_what_the_store_holds_at_every_number(self) -> None:
         store, leg = self.make_store(), self.make_leg()
@@ -51,7 +51,7 @@ class KeywordChangesSuite(ABC):
             assert (leg.seq(), leg.size()) == (store.seq(), len(held))
             titled = [rid for rid in store.rids() if stored_document(store, rid).resource.title]
             expected = sum(len(stored_document(store, rid).chunks) for rid in titled)
-            assert total(leg, Term("T", "title")) == expected
+            assert _total(leg, Term("T", "title")) == expected
 
     def test_a_resource_that_is_described_anew_is_found_by_its_new_words(self) -> None:
         store, leg = self.make_store(), self.make_leg()
@@ -59,7 +59,7 @@ class KeywordChangesSuite(ABC):
         for title in ("Old", "New", "Old"):
             store.write([with_metadata(document, title=title)])
             catch_up(store, leg)
-            assert (total(leg, Term("old")), total(leg, Term("new"))) == ((1, 0) if title == "Old" else (0, 1))
+            assert (_total(leg, Term("old")), _total(leg, Term("new"))) == ((1, 0) if title == "Old" else (0, 1))
             assert leg.search(Term("text"), Filters(tag=("red",)), 9).total == 1
 
     def test_what_is_cleared_is_forgotten(self) -> None:
@@ -68,12 +68,12 @@ class KeywordChangesSuite(ABC):
         catch_up(store, leg)
         leg.clear()
         leg.commit(5)
-        assert (leg.seq(), leg.size(), total(leg, EVERYTHING)) == (5, 0, 0)
+        assert (leg.seq(), leg.size(), _total(leg, EVERYTHING)) == (5, 0, 0)
         leg.clear()
         leg.apply(store.changes(0))
         leg.commit(store.seq())
         assert (leg.seq(), leg.size()) == (store.seq(), len(LIBRARY))
-        assert total(leg, Term("pool")) == 1
+        assert _total(leg, Term("pool")) == 1
 
     def test_what_was_not_committed_is_forgotten_when_it_closes(self) -> None:
         store, leg = self.make_store(), self.make_leg()
@@ -94,6 +94,6 @@ def catch_up(store: TruthStore, leg: KeywordLeg) -> None:
     leg.commit(store.seq())
 
 
-def total(leg: KeywordLeg, node: Node) -> int:
+def _total(leg: KeywordLeg, node: Node) -> int:
     """How many chunks match."""
     return leg.search(node, Filters(), 1).total

@@ -31,7 +31,7 @@ from findling.text.analysis import is_compound, is_unspaced, phrase_terms, prefi
 from findling.text.spelling import close_terms
 from findling.text.stemming import forms_prefix, same_stem
 
-__all__ = ["Found", "Question"]
+__all__ = ["Found", "Question", "Step"]
 
 _MOST_FORMS = 200
 

@@ -9,7 +9,15 @@ from findling.text.analysis import phrase_terms, prefix_terms, row_terms, terms
 from findling.text.query_fields import CODE_LANGUAGES
 from findling.text.query_syntax import MOST_CHARACTERS, MOST_LEAVES, field_prefix, quoted, spelled
 
-__all__ = ["asks_for_text", "canonical", "identifier_parts", "positive_terms", "positive_texts", "split_where"]
+__all__ = [
+    "asks_for_text",
+    "canonical",
+    "identifier_parts",
+    "positive_terms",
+    "positive_texts",
+    "split_where",
+    "typed_terms",
+]
 
 
 def canonical(node: Node) -> str:
@@ -51,6 +59,15 @@ def positive_terms(node: Node) -> list[str]:
     if isinstance(node, Not | Field | Range):
         return []
     return list(dict.fromkeys(term for part in node.nodes for term in positive_terms(part)))
+
+
+def typed_terms(node: Node) -> list[str]:
+    """The same without what was added to what was typed: of several ways to say something the first one."""
+    if isinstance(node, Same):
+        return typed_terms(node.nodes[0]) if node.nodes else []
+    if isinstance(node, Any | All):
+        return list(dict.fromkeys(term for part in node.nodes for term in typed_terms(part)))
+    return positive_terms(node)
 
 
 def positive_texts(node: Node) -> list[str]:

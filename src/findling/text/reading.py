@@ -25,7 +25,8 @@ def read(parsed: Parsed, words: str = "auto") -> Reading:
     if not asks_for_text(parsed.node):
         return Reading(parsed.node, "browse", "there is no word to rank by, so the latest come first")
     if words == "all":
-        return Reading(parsed.node, "boolean", "all that is asked for has to be there, as the plan says")
+        node = _without_function_words(parsed.node) if is_sentence(parsed.plain) else parsed.node
+        return Reading(node, "boolean", "all that is asked for has to be there, as the plan says")
     if words == "any":
         return Reading(_ranked(parsed.node), "ranked", "any of the words will do, as the plan says")
     if strict := [operator for operator in _BOOLEAN if operator in parsed.operators]:
@@ -52,6 +53,7 @@ _SOME_WORDS = 4
 _MANY_WORDS = 8
 _FUNCTION_WORDS = STOP_WORDS | frozenset(
     "what which who whom whose when where why how do does did can could should would about from without "
+    "i me my we us our you your he she his her its has have had were been am "
     "was wie wer wo wann warum welche welcher welches der die das und ist sind ein eine ohne mit von für "
     "que qui quoi quel quelle quand où comment pourquoi le la les des du un une et est sont sans avec pour dans "
     "qué quién cuál cuándo dónde cómo el los las una y es son sin con por para en "
@@ -59,6 +61,16 @@ _FUNCTION_WORDS = STOP_WORDS | frozenset(
     "o os não sem com quem onde wat wie waarom hoe de het een en is zonder".split()
 )
 """Words that hold a sentence together, in a few languages."""
+
+
+def _without_function_words(node: Node) -> Node:
+    """A sentence without the words that only hold it together: no passage has to have those."""
+    if not isinstance(node, All):
+        return node
+    kept = tuple(part for part in node.nodes if not isinstance(part, Term) or part.text.lower() not in _FUNCTION_WORDS)
+    if not any(map(asks_for_text, kept)):
+        return node
+    return kept[0] if len(kept) == 1 else All(kept)
 
 
 def _ranked(node: Node) -> Node:

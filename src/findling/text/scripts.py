@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from findling.text.identifiers import LONGEST_WORD, identifier_terms
+from findling.text.identifiers import LONGEST_WORD, SIGNED_NAME, identifier_terms, words_of_run
 
 __all__ = ["is_emoji", "is_unspaced", "unicode_places", "unicode_terms"]
 
@@ -53,8 +53,7 @@ _MARKS = (
 )
 _ONE_EMOJI = f"[{_EMOJI_CLASS}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
 _PLACE = re.compile(
-    r"(?<![A-Za-z0-9_])(?:[A-Za-z]{1,12}\+\+(?![A-Za-z_+])[A-Za-z0-9]*|[A-Za-z]{1,2}#(?![A-Za-z0-9_#]))"
-    f"|(?P<unspaced>[{_UNSPACED_CLASS}]+)|[{_FLAG_CLASS}]{{2}}|{_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*"
+    f"{SIGNED_NAME}|(?P<unspaced>[{_UNSPACED_CLASS}]+)|[{_FLAG_CLASS}]{{2}}|{_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*"
     f"|(?:[^\\W_{_UNSPACED_CLASS}]|[{_MARKS}])+"
 )
 
@@ -63,7 +62,11 @@ def unicode_terms(word: str) -> list[str]:
     """The terms of a word that is not ASCII: pairs of characters for unspaced scripts, folded words for the others."""
     result: list[str] = []
     for run in _RUNS.findall(word):
-        result.extend(_pairs(run) if _UNSPACED.match(run) else _spaced_terms(run))
+        if _UNSPACED.match(run):
+            result += _pairs(run)
+        else:
+            for part in words_of_run(run):
+                result += _spaced_terms(part)
     return result
 
 
@@ -87,8 +90,8 @@ def unicode_places(text: str) -> Iterator[tuple[int, int, bool]]:
             yield start, end, False
 
 
-def _spaced_terms(run: str) -> list[str]:
-    plain = _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFD", run)).translate(_UNDECOMPOSED)
+def _spaced_terms(word: str) -> list[str]:
+    plain = _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFD", word)).translate(_UNDECOMPOSED)
     if plain.isascii():
         return identifier_terms(plain)
     folded = unicodedata.normalize("NFC", plain.casefold())

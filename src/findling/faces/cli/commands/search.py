@@ -164,7 +164,9 @@ def _tell(answer: SearchAnswer, view: View) -> None:
             note(f"nobody wrote {meant.term}: searched for {meant.suggestion} as well")
         else:
             note(f"did you mean {meant.suggestion} for {meant.term}?", f'findling "{meant.query}"')
-    unknown = f"unknown terms: {', '.join(answer.unknown_terms)}" if answer.unknown_terms else ""
+    respelled = {meant.term for meant in answer.did_you_mean}
+    unknown = ", ".join(term for term in answer.unknown_terms if term not in respelled)
+    unknown = f"unknown terms: {unknown}" if unknown else ""
     if not answer.hits:
         # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
         understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""

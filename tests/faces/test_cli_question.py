@@ -1,0 +1,163 @@
+"""Asking on the command line: profiles, plans, the project's context, explanations, the glossary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Findling = Callable[..., tuple[int, str, str]]
+
+
+def test_what_was_understood_is_in_every_answer(project: Path, findling: Findling) -> None:
+    code, out, _ = findling("login (token OR basket)", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["understood_as"] == "login AND (token OR basket)"
+    assert (document["reading"], document["strategy"], document["quality"]) == ("boolean", "keyword", "good")
+    assert document["degraded"] == []
+    assert document["plan"]["because"].startswith("OR asks")
+    assert document["plan"]["route"]["kind"] == "simple"
+    assert {hit["path"] for hit in document["hits"]} == {"src/auth.py", "docs/guide.md"}
+
+
+def test_conditions_stand_in_the_query(project: Path, findling: Findling) -> None:
+    assert findling("session ext:py", "-l")[1] == "src/auth.py\n"
+    assert findling("session -path:src", "-l")[1] == "docs/guide.md\n"
+    assert findling("in:heading guide", "-l")[1] == "docs/guide.md\n"
+    code, out, err = findling("path:docs", "-l")
+    assert (code, set(out.split()), err) == (0, {"docs/guide.md", "docs/index.md"}, "")
+    code, out, err = findling("before:soon session", "-l")
+    assert code == 0
+    assert "before: takes a day such as" in err
+
+
+def test_a_typo_is_searched_for_and_said(project: Path, findling: Findling) -> None:
+    code, out, err = findling("sesion", "-l")
+    assert (code, "docs/guide.md" in out) == (0, True)
+    assert "nobody wrote sesion: searched for session as well" in err
+    code, out, err = findling("sesion", "--profile", "strict")
+    assert (code, out) == (1, "")
+    assert "did you mean session for sesion?" in err
+    assert 'try: findling "session"' in err
+
+
+def test_neighbours_of_an_empty_answer_stand_apart(project: Path, findling: Findling) -> None:
+    question = ("--profile", "strict", "user authentication credentials")
+    code, out, err = findling(*question)
+    assert (code, out) == (1, "")
+    assert "not a match, but near in meaning:\n" in err
+    assert "login" in err
+    document = json.loads(findling(*question, "--json")[1])
+    assert document["hits"] == [] and document["related"]
+    assert document["total"] == 0
+
+
+def test_a_plan_is_carried_out_again(project: Path, findling: Findling, tmp_path: Path) -> None:
+    _, out, _ = findling("login token", "--words", "all", "-e", "md", "-k", "1", "--json")
+    first = json.loads(out)
+    saved = tmp_path / "answer.json"
+    saved.write_text(out)
+    again = json.loads(findling("search", "--plan", str(saved), "--json")[1])
+    for part in ("hits", "understood_as", "plan"):
+        assert again[part] == first[part]
+    saved.write_text(json.dumps(first["plan"]))
+    assert json.loads(findling("search", "--plan", str(saved), "--json")[1])["hits"] == first["hits"]
+    other = json.loads(findling("search", "--plan", str(saved), "signing", "--json")[1])
+    assert other["understood_as"] == "signing"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"plan": {"mood": "good"}}, "mood"),
+        ({"plan": {"mode": "psychic"}}, "psychic"),
+        ({"plan": {}, "wish": 1}, "wish"),
+        ({"plan": {}, "limit": "many"}, "limit 'many'"),
+        ({"plan": {}, "filters": {"colour": ["red"]}}, "colour"),
+        ({}, "holds no plan"),
+        ([], "holds no plan"),
+    ],
+)
+def test_a_plan_that_cannot_be_used_is_named(
+    project: Path, findling: Findling, tmp_path: Path, change: object, message: str
+) -> None:
+    saved = tmp_path / "plan.json"
+    saved.write_text(json.dumps(change))
+    code, out, err = findling("search", "--plan", str(saved), "login")
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_plan_and_options_that_contradict_it(project: Path, findling: Findling, tmp_path: Path) -> None:
+    saved = tmp_path / "plan.json"
+    saved.write_text("{}")
+    assert "--plan says all that --ext would say" in findling("search", "--plan", str(saved), "-e", "py", "q")[2]
+    assert "there is no file nowhere.json" in findling("search", "--plan", "nowhere.json", "q")[2]
+    saved.write_text("{")
+    assert "is no JSON" in findling("search", "--plan", str(saved), "q")[2]
+
+
+def test_profiles_of_ones_own(project: Path, findling: Findling, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[profiles.exact]\nbase = "strict"\ntypos = "ignore"\n')
+    code, _, err = findling("sesion", "--profile", "exact")
+    assert (code, "did you mean" in err) == (1, False)
+    code, _, err = findling("session", "--profile", "exakt")
+    assert code == 2
+    assert "no profile is called exakt" in err and "exact" in err
+
+
+def test_the_project_file_scopes_every_search_and_says_so(project: Path, findling: Findling) -> None:
+    (project / ".findling.toml").write_text('[context]\npath = "docs"\n')
+    code, out, err = findling("session", "-l")
+    assert (code, out) == (0, "docs/guide.md\n")
+    assert "searched in the context of project file" in err and "path docs" in err
+    assert json.loads(findling("session", "--json")[1])["scope"]["path"] == "docs"
+    assert set(findling("session", "--no-context", "-l")[1].split()) == {"docs/guide.md", "src/auth.py"}
+    assert findling("session", "src", "-l")[1] == "src/auth.py\n"
+    (project / ".findling.toml").write_text('[context]\npath = "../.."\n')
+    code, _, err = findling("session")
+    assert (code, "lies outside" in err) == (2, True)
+    (project / ".findling.toml").write_text('[context]\npath = "nowhere"\n')
+    code, _, err = findling("session")
+    assert (code, "nowhere, which is not there" in err) == (2, True)
+    (project / ".findling.toml").write_text('[context]\ntypes = ["decision"]\nsystem = ["auth"]\n')
+    code, out, err = findling("session")
+    assert (code, out) == (1, "")
+    assert "types decision; system auth" in err.replace("system auth; types decision", "types decision; system auth")
+    assert "passages match without the filters" in err
+
+
+def test_explain(project: Path, findling: Findling) -> None:
+    code, out, _ = findling("explain", "session", "docs/guide.md")
+    assert code == 0
+    assert out.startswith("docs/guide.md is hit ")
+    assert "keyword: rank" in out and "why: keyword rank" in out
+    code, out, _ = findling("explain", "session", "docs/index.md")
+    assert code == 1
+    assert "docs/index.md is not among the 10 hits\n  because it does not have session\n" in out
+    code, out, _ = findling("explain", "session ext:py", "docs/guide.md:5", "--json")
+    document = json.loads(out)
+    assert (code, document["found"], document["schema"]) == (1, False, 3)
+    assert document["filters"] == [["ext:py", False]]
+    code, out, err = findling("explain", "session", "nothing.md")
+    assert (code, out) == (2, "")
+    assert "there is no nothing.md in the index" in err
+    hit = json.loads(findling("session", "--json")[1])["hits"][0]
+    assert findling("explain", "session", hit["id"])[0] == 0
+
+
+def test_the_glossary_from_the_queue_to_the_receipt(project: Path, findling: Findling) -> None:
+    (project / "docs" / "sso.md").write_text("Single sign-on (SSO) is what we plan.\n\nPlans of SSO are old.\n")
+    (project / "docs" / "plan.md").write_text("We want single sign-on.\n")
+    findling("index")
+    code, out, _ = findling("glossary", "pending")
+    assert (code, "SSO" in out, "acronym" in out) == (0, True, True)
+    assert findling("SSO -path:sso", "-l")[0] == 1
+    assert findling("glossary", "approve", "SSO")[0] == 0
+    code, out, _ = findling("SSO -path:sso", "--explain")
+    assert code == 0
+    assert "for SSO: the glossary's group Single sign-on" in out
+    assert findling("glossary", "pending")[0] == 1

@@ -296,7 +296,7 @@ def test_requests_that_cannot_be_met(playground: Playground) -> None:
         (["-k", "0"], "search.limit"),
         (["-k", "many"], "search.limit"),
         (["-x", "("], "-x ("),
-        (["--min-score", "7"], "--min-score 7"),
+        (["--min-score", "7"], "search.min_score"),
         (["nowhere"], "nowhere"),
         (["--path", "/etc"], "--path /etc"),
         (["--workspace", "../up"], "workspace.name"),

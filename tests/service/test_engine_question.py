@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def _rids(answer: SearchAnswer) -> set[str]:
     return {hit.rid.removeprefix("d:") for hit in answer}
 
 
-def _ask(engine: Engine, query: str, **options: object) -> SearchAnswer:
+def _ask(engine: Engine, query: str, **options: Any) -> SearchAnswer:
     return engine.search(query, refresh=False, limit=50, **options)
 
 

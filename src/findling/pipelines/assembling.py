@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from findling.domain.ports import TruthStore
@@ -65,7 +66,7 @@ def asked_for(question: Question, forms: Mapping[str, Sequence[str]], snippet_li
 def _alternatives(node: Node) -> Iterator[Same]:
     if isinstance(node, Same):
         yield node
-    elif isinstance(node, Any | All):
+    elif isinstance(node, (Any, All)):
         for part in node.nodes:
             yield from _alternatives(part)
 
@@ -138,10 +139,10 @@ def _parts(candidate: Candidate) -> tuple[ScorePart, ...]:
     """What each leg contributes; of a leg that was asked alone, the score itself."""
     if candidate.parts:
         return tuple([ScorePart(**part._asdict()) for part in candidate.parts])
-    leg, rank, raw = "keyword", candidate.keyword_rank, candidate.keyword_score
-    if candidate.vector is not None:
-        leg, rank, raw = "semantic", candidate.vector_rank, candidate.vector.cosine
-    score = candidate.score
+    _, score, rank, raw, vector_rank, near, _, _ = candidate
+    leg = "keyword"
+    if near is not None:
+        leg, rank, raw = "semantic", vector_rank, near.cosine
     return (ScorePart(leg=leg, rank=rank, raw=raw, normalised=score, weight=1.0, value=score),)
 
 
@@ -163,14 +164,16 @@ def _has_row(stored: StoredChunk, row: Sequence[str]) -> bool:
     return any(wanted in f" {index_form(text)} " for text in texts)
 
 
-def _missing(asked: Asked, counts: Mapping[str, int]) -> Iterator[str]:
+def _missing(asked: Asked, counts: Mapping[str, int]) -> list[str]:
     """The terms that the hit lacks; of several ways to say something one is enough."""
+    if not asked.same:
+        return [term for term in asked.terms if term not in counts]
     spared: set[str] = set()
     for same in asked.same:
         ways = [positive_terms(node) for node in same.nodes]
         said = [way for way in ways if all(term in counts for term in way)]
         spared.update(term for way in (ways if said else ways[1:]) for term in way)
-    return (term for term in asked.terms if term not in counts and term not in spared)
+    return [term for term in asked.terms if term not in counts and term not in spared]
 
 
 def _shown_spans(spans: list[MatchSpan], identifiers: Mapping[str, set[str]]) -> list[MatchSpan]:
@@ -182,25 +185,42 @@ def _shown_spans(spans: list[MatchSpan], identifiers: Mapping[str, set[str]]) ->
 
 def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> tuple[TermMatch, ...]:
     chunk, resource, _ = stored
-    body = [word for span in spans for word in span.terms]
-    places: dict[str, list[tuple[int, int]]] = {}
-    for start, end, found in spans:
-        for term in dict.fromkeys([forms[word] for word in found]):
-            places.setdefault(term, []).append((start, end))
-    others = {
-        "title": terms(resource.title),
-        "heading": terms("\n".join(chunk.heading)),
-        "path": terms(resource.path),
-        "tags": terms(" ".join(resource.tags)),
-    }
-    matches = []
-    for name, words in {"body": body, **others}.items():
-        counts: dict[str, dict[str, int]] = {}
-        for word in filter(forms.__contains__, words):
-            seen = counts.setdefault(forms[word], {})
+    found: dict[str, tuple[dict[str, int], list[tuple[int, int]]]] = {}
+    for start, end, words in spans:
+        for word in words:
+            entry = found.get(forms[word])
+            if entry is None:
+                found[forms[word]] = {word: 1}, [(start, end)]
+                continue
+            seen, places = entry
             seen[word] = seen.get(word, 0) + 1
-        for term, seen in counts.items():
-            where = tuple(places[term]) if name == "body" else ()
-            count = sum(seen.values())
-            matches.append(TermMatch(term=term, field=name, forms=tuple(seen), count=count, spans=where))
+            if places[-1][0] != start:
+                places.append((start, end))
+    matches = [
+        TermMatch(term=term, field="body", forms=tuple(seen), count=sum(seen.values()), spans=tuple(places))
+        for term, (seen, places) in found.items()
+    ]
+    for name, text in (
+        ("title", resource.title),
+        ("heading", "\n".join(chunk.heading)),
+        ("path", resource.path),
+        ("tags", " ".join(resource.tags)),
+    ):
+        if text and (words := [word for word in _terms_of(text) if word in forms]):
+            matches += _field_matches(name, words, forms)
     return tuple(matches)
+
+
+def _field_matches(name: str, words: Sequence[str], forms: Mapping[str, str]) -> Iterator[TermMatch]:
+    counts: dict[str, dict[str, int]] = {}
+    for word in words:
+        seen = counts.setdefault(forms[word], {})
+        seen[word] = seen.get(word, 0) + 1
+    for term, seen in counts.items():
+        yield TermMatch(term=term, field=name, forms=tuple(seen), count=sum(seen.values()))
+
+
+@lru_cache(maxsize=4096)
+def _terms_of(text: str) -> tuple[str, ...]:
+    # Titles and paths of the best hits come again and again: with every chunk of a file, and with every query.
+    return tuple(terms(text))

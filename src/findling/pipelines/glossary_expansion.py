@@ -101,7 +101,7 @@ def _expanded(node: Node, lookup: Lookup, fired: list[Fired]) -> Node:
     if isinstance(node, Word) or (isinstance(node, Term) and not node.field):
         return _replaced((node,), lookup, fired) or node
     # Words in a row are one term where they were typed in a row: not on the two sides of an OR.
-    if isinstance(node, All | Any):
+    if isinstance(node, (All, Any)):
         parts = _parts(node.nodes, Term if isinstance(node, All) else Word, lookup, fired)
         return parts[0] if len(parts) == 1 < len(node.nodes) else type(node)(parts)
     if isinstance(node, Same) and not node.group:

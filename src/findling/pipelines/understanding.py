@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.plans import Plan
 from findling.domain.ports import TruthStore
-from findling.domain.queries import All, Any, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
+from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
 from findling.text.query_language import parse
 from findling.text.query_tree import canonical, positive_terms, split_where
 from findling.text.reading import read
@@ -57,8 +57,10 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
     node, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
     understood_as = canonical(node)
     node, where = split_where(node)
-    wants_heads = plan.heads and not parsed.history
-    where = _resolved(where, store, wants_heads=wants_heads)
+    if plan.heads and not parsed.history:
+        where = _both(where, Field("is", ("head",)))
+    if plan.heads or "is:" in parsed.operators:
+        where, node = _resolved(where, store) if where else None, _resolved(node, store)
     filters = request.filters if where is None else replace(request.filters, where=_both(request.filters.where, where))
     if plan.types and not filters.type:
         filters = replace(filters, type=plan.types)
@@ -66,7 +68,7 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
     return Question(
         request,
         plan,
-        _resolved(node, store) or node,
+        node,
         filters,
         understood_as,
         text,
@@ -96,8 +98,8 @@ def loose_words(question: Question) -> tuple[Node | None, Node | None]:
     if question.reading != "ranked":
         return None, question.node
     parts = question.node.nodes if isinstance(question.node, All) else (question.node,)
-    words = [part for part in parts if isinstance(part, Any | Word | Same)]
-    rest = tuple(part for part in parts if not isinstance(part, Any | Word | Same))
+    words = [part for part in parts if isinstance(part, (Any, Word, Same))]
+    rest = tuple(part for part in parts if not isinstance(part, (Any, Word, Same)))
     if len(words) != 1:
         return None, question.node
     return words[0], All(rest) if rest else None
@@ -141,32 +143,27 @@ def _routed(plan: Plan, shape: Route, text: str, reading: str) -> tuple[Plan, li
     return plan, decisions
 
 
-def _resolved(node: Node | None, store: TruthStore, *, wants_heads: bool = False) -> Node | None:
+def _resolved(node: Node, store: TruthStore) -> Node:
     """The tree with `is:head` and `is:superseded` as the ids that the store knows today."""
-    if wants_heads:
-        head = Field("is", ("head",))
-        node = head if node is None else _both(node, head)
-    if node is None:
-        return None
     if isinstance(node, Field) and node.name == "is":
         old = Field("rid", tuple(store.superseded()))
         return old if node.values == ("superseded",) else Not(old)
     if isinstance(node, Not):
-        return Not(_resolved(node.node, store) or node.node)
-    if isinstance(node, Any | Same | All):
-        return replace(node, nodes=tuple(_resolved(part, store) or part for part in node.nodes))
+        return Not(_resolved(node.node, store))
+    if isinstance(node, GROUPS):
+        return replace(node, nodes=tuple(_resolved(part, store) for part in node.nodes))
     return node
 
 
 def _respelled(node: Node, corrections: dict[str, str]) -> Node:
-    if isinstance(node, Word | Term):
+    if isinstance(node, (Word, Term)):
         other = corrections.get(node.text.lower())
         if other is None:
             return node
         from findling.domain.queries import Phrase
 
         return Same((node, Phrase(other) if " " in other else replace(node, text=other)))
-    if isinstance(node, Any | Same | All):
+    if isinstance(node, GROUPS):
         return replace(node, nodes=tuple(_respelled(part, corrections) for part in node.nodes))
     return node
 

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -30,6 +31,7 @@ from findling.pipelines.searching import Legs as SearchedLegs
 from findling.pipelines.searching import search
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.options import chunk_plan, index_options, scoring
+from findling.service.profiles import plan_of
 from findling.service.scoping import context_of, default_path, is_below, prepared
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
@@ -75,6 +77,7 @@ class Engine:
         self._settings = settings
         self._files = OpenedWorkspace(self.home, scoring=scoring(settings), unit=settings["keyword.unit"])
         self._opened_vectors: WorkspaceVectors | None = None
+        self._plan_of = cache(partial(plan_of, settings))
 
     def __enter__(self) -> Self:
         return self
@@ -204,7 +207,7 @@ class Engine:
         With `refresh`, a first search indexes and every later one first takes in what has changed on disk.
         Raises NotIndexedError when there is nothing to search and `refresh` is off.
         """
-        request = prepared(request, options, self._settings, self.scope)
+        request = prepared(request, options, self._settings, self.scope, self._plan_of)
         started = time.perf_counter()
         notes = self._ready(refresh, on_progress)
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
@@ -228,7 +231,7 @@ class Engine:
         """
         from findling.pipelines.explaining import explain, find_document
 
-        request = prepared(request, options, self._settings, self.scope)
+        request = prepared(request, options, self._settings, self.scope, self._plan_of)
         self._ready(refresh, None)
         document, cids = find_document(self._files.store, name, self.scope)
         return explain(self._searched(), request, document, cids)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
+from findling.domain.plans import Plan
 from findling.domain.queries import All, Field, Filters, SearchRequest
-from findling.service.profiles import plan_of
 from findling.service.setting_files import find_project_file
 from findling.service.settings import Settings
 
@@ -44,7 +44,13 @@ def default_path(settings: Settings) -> str:
     return str(path)
 
 
-def prepared(request: SearchRequest | str, options: Mapping[str, Any], settings: Settings, scope: str) -> SearchRequest:
+def prepared(
+    request: SearchRequest | str,
+    options: Mapping[str, Any],
+    settings: Settings,
+    scope: str,
+    plan_of: Callable[[str], Plan],
+) -> SearchRequest:
     """The request with its plan, limited to the part of the root that was opened and to the project's context."""
     if isinstance(request, str):
         request = SearchRequest(query=request, **options)
@@ -52,7 +58,7 @@ def prepared(request: SearchRequest | str, options: Mapping[str, Any], settings:
         request = replace(request, **options)
     filters = _in_context(request.filters, settings) if request.in_context else request.filters
     filters = _within(filters, scope) if scope else filters
-    return replace(request, filters=filters, plan=request.plan or plan_of(settings, request.profile))
+    return replace(request, filters=filters, plan=request.plan or plan_of(request.profile))
 
 
 def context_of(settings: Settings) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import tantivy
 from tantivy import Occur, Query
 
-from findling.domain.queries import All, Any, Field, Filters, Node, Not, Range, Same
+from findling.domain.queries import CONDITIONS, All, Any, Filters, Node, Not, Same
 from findling.stores.keyword_leaves import Leaves, Memory, Part
 from findling.stores.keyword_scope import KeywordScope, everything
 from findling.stores.keyword_scoring import Scoring
@@ -60,13 +60,13 @@ class KeywordQuery:
         return None if where is None else [*clauses, (Occur.Must, Query.const_score_query(where, 0.0))]
 
     def _part(self, node: Node, leaves: Leaves) -> Part:
-        if isinstance(node, Any | Same):
+        if isinstance(node, (Any, Same)):
             return self._any(node, leaves)
         if isinstance(node, All):
             return self._all(node.nodes, leaves)
         if isinstance(node, Not):
             return self._all((node,), leaves)
-        if isinstance(node, Field | Range):
+        if isinstance(node, CONDITIONS):
             return Part(self._scope.query(node))
         return leaves.part(node)
 

@@ -223,7 +223,7 @@ class SqliteStore:
         """All terms of the glossary, ordered by group and key."""
         from findling.stores.sqlite_glossary import load_glossary
 
-        with self._connections.reading() as connection:
+        with self._connections.glancing() as connection:
             return load_glossary(connection)
 
     def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
@@ -300,7 +300,7 @@ class SqliteStore:
 
     def get_meta(self, key: str) -> str | None:
         """A small named value, kept with the data."""
-        with self._connections.reading() as connection:
+        with self._connections.glancing() as connection:
             row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else str(row[0])
 

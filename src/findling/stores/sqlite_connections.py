@@ -36,6 +36,12 @@ class Connections:
             yield self._reader
 
     @contextmanager
+    def glancing(self) -> Iterator[sqlite3.Connection]:
+        """For a single statement, which sees one state of the store without a transaction around it."""
+        with self._read_lock, self.errors:
+            yield self._reader
+
+    @contextmanager
     def writing(self, patience_s: float | None = None) -> Iterator[sqlite3.Connection]:
         """A transaction that lands when the block ends and leaves no trace when it fails.
 

@@ -18,9 +18,13 @@ _COLUMNS = '"group", key, surface, status, source, snippet, decided_at'
 
 def load_glossary(connection: sqlite3.Connection) -> list[GlossaryTerm]:
     """All terms, ordered by group and key; none in a store that is older than the glossary."""
-    if _is_older(connection):
-        return []
-    rows = connection.execute(f'SELECT {_COLUMNS} FROM glossary ORDER BY "group", key')
+    try:
+        rows = connection.execute(f'SELECT {_COLUMNS} FROM glossary ORDER BY "group", key')
+    except sqlite3.OperationalError:
+        # Asked only now: every search comes by here, and nearly all stores have the table.
+        if _is_older(connection):
+            return []
+        raise
     return [GlossaryTerm(*row) for row in rows]
 
 

@@ -85,6 +85,8 @@ def row_terms(word: str) -> list[str]:
     A possessive `'s` is left out. A last term of one unspaced character (see `is_unspaced`) may be the beginning of a
     longer one in the text: 대 of 50대 in 50대는.
     """
+    if word.isalpha() and word.isascii() and word.islower():
+        return terms(word)  # which most words are
     word = _POSSESSIVE.sub("", word)
     row = phrase_terms(word)
     # Only of the first part: further on the whole stands between the terms in front of it and its parts.
@@ -103,7 +105,10 @@ _POSSESSIVE = re.compile(r"(?<=[\w+#])['’]s$", re.IGNORECASE)
 
 def _from_sign(text: str) -> list[str]:
     """The terms of the text; where it begins with a name such as C++, from the term with the sign on."""
-    row, words = terms(text), _words(text)
+    row = terms(text)
+    if "+" not in text and "#" not in text and text.isascii():
+        return row
+    words = _words(text)
     has_sign = bool(words) and words[0].endswith(SIGNS)
     return row[next(at for at, term in enumerate(row) if term.endswith(SIGNS)) :] if has_sign else row
 

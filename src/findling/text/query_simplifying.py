@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from findling.domain.queries import (
+    CONDITIONS,
+    GROUPS,
     All,
-    Any,
     Field,
     Fuzzy,
     Near,
@@ -29,14 +30,14 @@ def simplified(node: Node, notes: list[str], *, is_negated: bool = False) -> Nod
     if isinstance(node, Not):
         inner = simplified(node.node, notes, is_negated=True)
         return simplified(inner.node, notes, is_negated=is_negated) if isinstance(inner, Not) else Not(inner)
-    if not isinstance(node, All | Any | Same):
+    if not isinstance(node, GROUPS):
         return node
     kind = type(node)
     parts: list[Node] = []
     for part in node.nodes:
         plain = part if isinstance(part, Term) else simplified(part, notes, is_negated=is_negated)
-        parts.extend(plain.nodes if isinstance(plain, All | Any | Same) and type(plain) is kind else (plain,))
-    if kind is All and any(isinstance(part, Field | Range) for part in parts):
+        parts.extend(plain.nodes if isinstance(plain, GROUPS) and type(plain) is kind else (plain,))
+    if kind is All and any(isinstance(part, CONDITIONS) for part in parts):
         parts = _merged(parts, notes)
     parts = list(dict.fromkeys(parts))
     if kind is All and not is_negated:
@@ -51,9 +52,9 @@ def negation(node: Node) -> Node:
 
 def limited_to(node: Node, fields: tuple[str, ...]) -> Node:
     """The tree with every word that is asked for, and has no field of its own, looked for in these fields only."""
-    if isinstance(node, All | Any | Same):
+    if isinstance(node, GROUPS):
         return type(node)(tuple(limited_to(part, fields) for part in node.nodes))
-    if not isinstance(node, Term | Phrase | Prefix | Fuzzy) or node.field:
+    if not isinstance(node, (Term, Phrase, Prefix, Fuzzy)) or node.field:
         return node
     leaves = tuple(_in_field(node, field) for field in fields)
     return leaves[0] if len(leaves) == 1 else Same(leaves)
@@ -63,7 +64,7 @@ def size(node: Node) -> tuple[int, int]:
     """How many leaves a tree has, and how deep it is nested."""
     if isinstance(node, Not):
         return size(node.node)
-    if not isinstance(node, All | Any | Same):
+    if not isinstance(node, GROUPS):
         return 1, 0
     sizes = [(1, 0) if isinstance(part, Term) else size(part) for part in node.nodes]
     return sum(leaves for leaves, _ in sizes), 1 + max((depth for _, depth in sizes), default=0)
@@ -106,9 +107,9 @@ def _without_stop_words(parts: list[Node]) -> list[Node]:
 
 def _says_something(nodes: Iterable[Node]) -> bool:
     return any(
-        isinstance(node, Phrase | Prefix | Fuzzy | Near)
+        isinstance(node, (Phrase, Prefix, Fuzzy, Near))
         or (isinstance(node, Term) and not _is_stop_word(node))
-        or (isinstance(node, Any | Same | All) and _says_something(node.nodes))
+        or (isinstance(node, GROUPS) and _says_something(node.nodes))
         for node in nodes
     )
 

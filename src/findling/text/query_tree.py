@@ -4,7 +4,24 @@ from __future__ import annotations
 
 import re
 
-from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Range, Same, Term, Word
+from findling.domain.queries import (
+    CONDITIONS,
+    GROUPS,
+    LEAVES,
+    All,
+    Any,
+    Field,
+    Fuzzy,
+    Near,
+    Node,
+    Not,
+    Phrase,
+    Prefix,
+    Range,
+    Same,
+    Term,
+    Word,
+)
 from findling.text.analysis import phrase_terms, prefix_terms, row_terms, terms
 from findling.text.query_fields import CODE_LANGUAGES
 from findling.text.query_syntax import MOST_CHARACTERS, MOST_LEAVES, field_prefix, quoted, spelled
@@ -25,7 +42,7 @@ def canonical(node: Node) -> str:
 
     `parse` reads it back as the same tree, as long as it keeps within the limits of the language.
     """
-    if isinstance(node, Word | Term | Phrase | Prefix | Fuzzy | Near):
+    if isinstance(node, LEAVES):
         return _leaf(node)
     if isinstance(node, Field):
         if (node.name, node.values) == ("lang", CODE_LANGUAGES):
@@ -45,38 +62,44 @@ def canonical(node: Node) -> str:
 
 def positive_terms(node: Node) -> list[str]:
     """The terms that a hit may contain because of the query, in order, each once; `pre*` and `fuzzy~` as such."""
-    if isinstance(node, Word | Phrase):
-        return list(dict.fromkeys(phrase_terms(node.text)))
+    if isinstance(node, GROUPS):
+        return list(dict.fromkeys([term for part in node.nodes for term in _leaf_terms(part)]))
+    return list(dict.fromkeys(_leaf_terms(node)))
+
+
+def _leaf_terms(node: Node) -> list[str]:
+    if isinstance(node, (Word, Phrase)):
+        return phrase_terms(node.text)
     if isinstance(node, Term):
-        return list(dict.fromkeys(row_terms(node.text)))
+        return row_terms(node.text)
+    if isinstance(node, GROUPS):
+        return positive_terms(node)
     if isinstance(node, Prefix):
         words = prefix_terms(node.text)
-        return list(dict.fromkeys([*words[:-1], f"{words[-1]}*"])) if words else []
+        return [*words[:-1], f"{words[-1]}*"] if words else []
     if isinstance(node, Fuzzy):
         return [f"{word}~" for word in terms(node.text)[:1]]
     if isinstance(node, Near):
-        return list(dict.fromkeys([*row_terms(node.first), *row_terms(node.second)]))
-    if isinstance(node, Not | Field | Range):
-        return []
-    return list(dict.fromkeys(term for part in node.nodes for term in positive_terms(part)))
+        return [*row_terms(node.first), *row_terms(node.second)]
+    return []
 
 
 def typed_terms(node: Node) -> list[str]:
     """The same without what was added to what was typed: of several ways to say something the first one."""
     if isinstance(node, Same):
         return typed_terms(node.nodes[0]) if node.nodes else []
-    if isinstance(node, Any | All):
+    if isinstance(node, (Any, All)):
         return list(dict.fromkeys(term for part in node.nodes for term in typed_terms(part)))
     return positive_terms(node)
 
 
 def positive_texts(node: Node) -> list[str]:
     """The words and phrases that are asked for, as they were typed, without what a glossary adds."""
-    if isinstance(node, Word | Term | Phrase | Prefix | Fuzzy):
+    if isinstance(node, (Word, Term, Phrase, Prefix, Fuzzy)):
         return [node.text]
     if isinstance(node, Near):
         return [node.first, node.second]
-    if isinstance(node, Not | Field | Range):
+    if isinstance(node, (Not, Field, Range)):
         return []
     nodes = node.nodes[:1] if isinstance(node, Same) and node.group else node.nodes
     return [text for part in nodes for text in positive_texts(part)]
@@ -84,9 +107,9 @@ def positive_texts(node: Node) -> list[str]:
 
 def asks_for_text(node: Node) -> bool:
     """Whether there is a word to find, and so something to rank by."""
-    if isinstance(node, Not | Field | Range):
+    if isinstance(node, (Not, Field, Range)):
         return False
-    return any(map(asks_for_text, node.nodes)) if isinstance(node, Any | Same | All) else True
+    return any(map(asks_for_text, node.nodes)) if isinstance(node, GROUPS) else True
 
 
 def identifier_parts(node: Node) -> dict[str, set[str]]:
@@ -111,11 +134,11 @@ _RAW_WORD = re.compile(r"[^\W_]+")
 
 
 def _is_about_resources(node: Node) -> bool:
-    if isinstance(node, Field | Range):
+    if isinstance(node, CONDITIONS):
         return True
     if isinstance(node, Not):
         return _is_about_resources(node.node)
-    return isinstance(node, Any | Same | All) and bool(node.nodes) and all(map(_is_about_resources, node.nodes))
+    return isinstance(node, GROUPS) and bool(node.nodes) and all(map(_is_about_resources, node.nodes))
 
 
 def _all(node: All) -> str:
@@ -144,7 +167,7 @@ def _leaf(node: Word | Term | Phrase | Prefix | Fuzzy | Near) -> str:
 
 def _inner(node: Node) -> str:
     """A node inside another one, in parentheses where it has parts of its own."""
-    has_parts = isinstance(node, Near) or (isinstance(node, Any | Same | All) and bool(node.nodes))
+    has_parts = isinstance(node, Near) or (isinstance(node, GROUPS) and bool(node.nodes))
     return f"({canonical(node)})" if has_parts or _is_two_sided(node) else canonical(node)
 
 

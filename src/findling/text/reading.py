@@ -47,7 +47,7 @@ def is_sentence(text: str) -> bool:
     return len(words) >= _SOME_WORDS and any(word.strip(".,;:!¿¡") in _FUNCTION_WORDS for word in words)
 
 
-_BOOLEAN = ("OR", "AND", "NOT", "|", "()", "*", "~", "NEAR")
+_BOOLEAN = ("OR", "AND", "NOT", "|", "*", "~", "NEAR")
 _LIGHT = ("-", '""')
 _SOME_WORDS = 4
 _MANY_WORDS = 8

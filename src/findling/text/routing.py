@@ -79,11 +79,16 @@ _LONGEST = 4_000
 _WORDS_TO_ONE, _MOST_FOR_LENGTH = 20, 0.25
 
 
+_FIRST_WORDS = frozenset(phrase.partition(" ")[0] for _, _, phrases in SIGNALS for phrase in phrases)
+
+
 def _complexity(tokens: Sequence[str], count: int) -> tuple[float, list[str], list[str]]:
     """The score, its signals, and a reason for each part of it."""
     score = min(count / _WORDS_TO_ONE, _MOST_FOR_LENGTH)
     reasons = [f"{count} {'word' if count == 1 else 'words'}: +{score:.2f}"]
-    signals = []
+    signals: list[str] = []
+    if _FIRST_WORDS.isdisjoint(tokens):
+        return score, signals, reasons
     # Between spaces a phrase begins and ends with a whole word: `show documents` has no `how do`.
     spaced = f" {' '.join(tokens)} "
     for name, weight, phrases in SIGNALS:

@@ -55,6 +55,10 @@ def test_close_terms_are_complete_and_in_order(term: str, vocabulary: dict[str, 
     assert close_terms(term, vocabulary.items(), distance) == expected
 
 
+def test_letters_that_were_swapped_come_before_another_letter() -> None:
+    assert suggest("josn", [("join", 900), ("json", 30)])[0] == "json"
+
+
 def test_a_generator_will_do_as_a_vocabulary() -> None:
     assert close_terms("serch", iter([("search", 3), ("serch", 1)])) == [("serch", 1, 0), ("search", 3, 1)]
     assert suggest("ratelimit", iter([("rate", 3), ("limit", 4)])) == ["rate limit"]

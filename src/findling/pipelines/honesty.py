@@ -30,10 +30,13 @@ _DEEPER = 10
 def suggestions(keyword: KeywordLeg, question: Question, unknown: Sequence[str]) -> list[Suggestion]:
     """For each word that nobody wrote, the one of the index that was probably meant."""
     from findling.text.spelling import suggest
+    from findling.text.wordpieces import bert_vocabulary
 
     typed = {word.lower() for word in question.text.split()}
     # A part of a compound such as an identifier is none that a person has misspelled.
     words = [term for term in unknown if term in typed and term.isalpha()]
+    # A common English word that nobody wrote is no error of spelling: radio is not meant to be ratio.
+    words = [term for term in words if len(bert_vocabulary().pieces(term)) > 1]
     if not words or keyword.size() == 0:
         return []
     vocabulary = list(keyword.vocabulary())

@@ -44,7 +44,8 @@ def suggest(term: str, vocabulary: Iterable[tuple[str, int]], *, limit: int = 3)
     """What a person may have meant by a term: words spelled nearly so, or two words that were run together.
 
     Nothing for short words, for scripts without spaces, and nothing that is the term in another inflected form. The
-    first letter is seldom mistyped, so words that share it come first; then fewer edits, then more frequent words.
+    first letter is seldom mistyped, so words that share it come first; then fewer edits, then the same letters in
+    another order (josn: json, not join), then more frequent words.
     """
     if sum(map(str.isalpha, term)) < _FEWEST_LETTERS or any(map(is_unspaced, term)):
         return []
@@ -54,7 +55,8 @@ def suggest(term: str, vocabulary: Iterable[tuple[str, int]], *, limit: int = 3)
     # 2023 is no way to spell 2024, nor is python2 one to spell python3.
     meant = [entry for entry in close if entry[0] not in forms and _digits(entry[0]) == _digits(term)]
     meant += _taken_apart(term, words, max((frequency for _, frequency, _ in meant), default=0))
-    meant.sort(key=lambda entry: (entry[0][0] != term[0], entry[2], -entry[1]))
+    letters = sorted(term)
+    meant.sort(key=lambda entry: (entry[0][0] != term[0], entry[2], sorted(entry[0]) != letters, -entry[1]))
     return [word for word, _, _ in meant[:limit]]
 
 

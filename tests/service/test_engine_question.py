@@ -162,6 +162,12 @@ def test_a_misspelled_word_is_put_right_and_the_answer_says_so(engine: Engine) -
     assert not _ask(engine, "password form").did_you_mean
 
 
+def test_punctuation_does_not_hide_a_misspelled_word(engine: Engine) -> None:
+    answer = _ask(engine, "where is the pasword, please?")
+    assert [meant.query for meant in answer.did_you_mean] == ["where is the password, please?"]
+    assert answer.hits[0].rid == "d:login"
+
+
 def test_strict_suggests_and_does_not_search_for_what_was_not_asked(engine: Engine) -> None:
     answer = _ask(engine, "pasword", profile="strict")
     assert not answer.hits
@@ -218,6 +224,8 @@ def test_explain_says_what_keeps_a_document_out(engine: Engine) -> None:
     assert told.found and told.hit is not None and told.hit.receipt.keyword_rank == told.rank
     with pytest.raises(NotFoundError, match="no-such-thing"):
         engine.explain("auth", "no-such-thing", refresh=False)
+    with pytest.raises(NotFoundError, match="there is no d:jwt in the index"):
+        engine.explain("auth", "d:jwt", refresh=False, filters=Filters(principals=("nobody",)))
 
 
 def test_unknown_profiles_and_knobs_are_errors(engine: Engine) -> None:

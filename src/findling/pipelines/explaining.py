@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,8 +28,15 @@ _DEEPEST = 100_000
 """Ranks are counted this far; nobody has read beyond."""
 
 
-def explain(legs: Legs, request: SearchRequest, document: Document, cids: Sequence[int]) -> Explanation:
-    """Why some chunks of a document are among the hits of a request, or what keeps them out."""
+def explain(legs: Legs, request: SearchRequest, name: str, below: str = "") -> Explanation:
+    """Why the document that a name stands for is among the hits of a request, or what keeps it out.
+
+    Raises as `find_document` does, and NotFoundError also for a document that the caller may not see.
+    """
+    document, cids = find_document(legs.store, name, below)
+    principals = request.filters.principals
+    if principals is not None and set(principals).isdisjoint(document.resource.visibility or ()):
+        raise _not_found(name)
     plan, shown = request.plan or Plan(), request.limit
     exclude = check_request(request, plan)
     question = understand(request, plan, legs.store)
@@ -90,7 +97,11 @@ def find_document(store: TruthStore, name: str, below: str = "") -> tuple[Docume
         raise InvalidValueError(f"{name} is the beginning of {len(fitting)} ids: {some}", hint="write more of it")
     if fitting:
         return find_document(store, fitting[0])
-    raise NotFoundError(f"there is no {name} in the index", hint="findling ls lists what is")
+    raise _not_found(name)
+
+
+def _not_found(name: str) -> NotFoundError:
+    return NotFoundError(f"there is no {name} in the index", hint="findling ls lists what is")
 
 
 def _is_hex(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from findling.domain.results import Hit, Suggestion
 from findling.pipelines.assembling import Asked, Ranked, make_hit
 from findling.pipelines.candidates import Candidate, Found, allowed_resources
 from findling.pipelines.meaning import Meaning, can_read, find_by_meaning
-from findling.pipelines.understanding import Question
+from findling.pipelines.understanding import Question, respelled
 
 if TYPE_CHECKING:
     from findling.pipelines.searching import Legs, Ranking
@@ -23,6 +24,9 @@ _CLOSE = 0.75
 """How near a neighbour is, as a share of the cosine from which it would be found by its meaning alone. MiniLM: .22,
 which the nearest of thousands of foreign passages reaches. It is shown as no match, so it may be weaker than one."""
 
+_WORDS = re.compile(r"(?<![\w.:/-])\w+(?![\w:/-]|\.\w)")
+"""Words that stand by themselves, whatever punctuation follows."""
+
 _DEEPER = 10
 """Times as many neighbours as are shown are looked at: some are excluded by what the query forbids."""
 
@@ -32,8 +36,8 @@ def suggestions(keyword: KeywordLeg, question: Question, unknown: Sequence[str])
     from findling.text.spelling import suggest
     from findling.text.wordpieces import bert_vocabulary
 
-    typed = {word.lower() for word in question.text.split()}
     # A part of a compound such as an identifier is none that a person has misspelled.
+    typed = set(_WORDS.findall(question.text.lower()))
     words = [term for term in unknown if term in typed and term.isalpha()]
     # A common English word that nobody wrote is no error of spelling: radio is not meant to be ratio.
     words = [term for term in words if len(bert_vocabulary().pieces(term)) > 1]
@@ -44,7 +48,7 @@ def suggestions(keyword: KeywordLeg, question: Question, unknown: Sequence[str])
     for word in words:
         meant = suggest(word, vocabulary, limit=1)
         if meant:
-            query = " ".join(meant[0] if part.lower() == word else part for part in question.request.query.split())
+            query = respelled(question.request.query, {word: meant[0]})
             found.append(Suggestion(term=word, suggestion=meant[0], query=query))
     return found
 

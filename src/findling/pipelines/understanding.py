@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.plans import Plan
 from findling.domain.ports import TruthStore
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
+from findling.text.analysis import phrase_terms
 from findling.text.query_language import parse
 from findling.text.query_tree import canonical, positive_terms, split_where
 from findling.text.reading import read
@@ -18,7 +19,7 @@ from findling.text.routing import Route, route
 if TYPE_CHECKING:
     from findling.pipelines.glossary_expansion import Fired
 
-__all__ = ["Question", "corrected", "loose_words", "understand"]
+__all__ = ["Question", "corrected", "loose_words", "respelled", "understand"]
 
 _TO_THE_LETTER = frozenset({"identifier", "path", "url", "regex"})
 """Shapes of a query that is meant to the letter: its neighbours by meaning are no hits."""
@@ -81,16 +82,20 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
     )
 
 
-def corrected(question: Question, corrections: dict[str, str]) -> Question:
+def corrected(question: Question, corrections: Mapping[str, str]) -> Question:
     """The question with other spellings of some words beside what was typed."""
     node = _respelled(question.node, corrections)
-    text = " ".join(corrections.get(word.lower(), word) for word in question.text.split())
     return question._replace(
         node=node,
-        text=text,
+        text=respelled(question.text, corrections),
         asked=positive_terms(node),
         understood_as=canonical(_both(node, question.filters.where) if question.filters.where else node),
     )
+
+
+def respelled(text: str, corrections: Mapping[str, str]) -> str:
+    """A text with some words put right; everything between the words stays."""
+    return re.sub(r"\w+", lambda word: corrections.get(word.group().lower(), word.group()), text)
 
 
 def loose_words(question: Question) -> tuple[Node | None, Node | None]:
@@ -155,11 +160,12 @@ def _resolved(node: Node, store: TruthStore) -> Node:
     return node
 
 
-def _respelled(node: Node, corrections: dict[str, str]) -> Node:
+def _respelled(node: Node, corrections: Mapping[str, str]) -> Node:
     if isinstance(node, (Word, Term)):
-        other = corrections.get(node.text.lower())
-        if other is None:
+        row = phrase_terms(node.text)
+        if len(row) != 1 or row[0] not in corrections:
             return node
+        other = corrections[row[0]]
         from findling.domain.queries import Phrase
 
         return Same((node, Phrase(other) if " " in other else replace(node, text=other)))

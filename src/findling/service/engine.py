@@ -229,12 +229,11 @@ class Engine:
         `name` is the id of a hit or a resource, or a path, also with a line as in `notes.md:12`. Raises NotFoundError
         when there is no such thing in the index.
         """
-        from findling.pipelines.explaining import explain, find_document
+        from findling.pipelines.explaining import explain
 
         request = prepared(request, options, self._settings, self.scope, self._plan_of)
         self._ready(refresh, None)
-        document, cids = find_document(self._files.store, name, self.scope)
-        return explain(self._searched(), request, document, cids)
+        return explain(self._searched(), request, name, self.scope)
 
     @property
     def glossary(self) -> WorkspaceGlossary:

@@ -31,15 +31,15 @@ _CODE = re.compile(r"[_.:#(/\\\[]|\b[a-z]+[A-Z]")
 class Question(NamedTuple):
     """A request that has been understood.
 
-    `node` is what the legs are asked and `filters` what they are limited to; `understood_as` writes out both. `text` is
-    what a model reads of the query, `asked` the terms to look for in hits.
+    `tree` is the whole query as it was read, `node` what of it the legs are asked and `filters` what they are limited
+    to. `text` is what a model reads of the query, `asked` the terms to look for in hits.
     """
 
     request: SearchRequest
     plan: Plan
+    tree: Node
     node: Node
     filters: Filters
-    understood_as: str
     text: str
     asked: Sequence[str]
     reading: str
@@ -48,6 +48,11 @@ class Question(NamedTuple):
     fired: tuple[Fired, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def understood_as(self) -> str:
+        """The query written out again."""
+        return canonical(self.tree)
+
 
 def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Question:
     """What a request asks for. Never raises for what a person types."""
@@ -55,9 +60,8 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
     reading = read(parsed, plan.words)
     text = _without_operators(request.query) if parsed.operators else request.query
     shape = route(text)
-    node, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
-    understood_as = canonical(node)
-    node, where = split_where(node)
+    tree, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
+    node, where = split_where(tree)
     if plan.heads and not parsed.history:
         where = _both(where, Field("is", ("head",)))
     if plan.heads or "is:" in parsed.operators:
@@ -69,9 +73,9 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
     return Question(
         request,
         plan,
+        tree,
         node,
         filters,
-        understood_as,
         text,
         positive_terms(node),
         reading.kind,
@@ -86,10 +90,10 @@ def corrected(question: Question, corrections: Mapping[str, str]) -> Question:
     """The question with other spellings of some words beside what was typed."""
     node = _respelled(question.node, corrections)
     return question._replace(
+        tree=_respelled(question.tree, corrections),
         node=node,
         text=respelled(question.text, corrections),
         asked=positive_terms(node),
-        understood_as=canonical(_both(node, question.filters.where) if question.filters.where else node),
     )
 
 

@@ -41,7 +41,7 @@ def test_a_typo_is_searched_for_and_said(project: Path, findling: Findling) -> N
     code, out, err = findling("sesion", "--profile", "strict")
     assert (code, out) == (1, "")
     assert "did you mean session for sesion?" in err
-    assert 'try: findling "session"' in err
+    assert 'try: findling session' in err
 
 
 def test_neighbours_of_an_empty_answer_stand_apart(project: Path, findling: Findling) -> None:
@@ -137,7 +137,7 @@ def test_explain(project: Path, findling: Findling) -> None:
     assert "keyword: rank" in out and "why: keyword rank" in out
     code, out, _ = findling("explain", "session", "docs/index.md")
     assert code == 1
-    assert "docs/index.md is not among the 10 hits\n  because it does not have session\n" in out
+    assert "docs/index.md is not among the 2 hits\n  because it does not have session\n" in out
     code, out, _ = findling("explain", "session ext:py", "docs/guide.md:5", "--json")
     document = json.loads(out)
     assert (code, document["found"], document["schema"]) == (1, False, 3)

@@ -31,8 +31,8 @@ def document(text: str, name: str) -> Document:
 
 
 def surfaces(store: MemoryStore, since: int, looked_through: int = 0) -> tuple[list[str], int]:
-    found, seq = candidates(store, since, [], Settings(), looked_through=looked_through)
-    return [candidate.surface for candidate in found], seq
+    found = candidates(store, since, [], Settings(), looked_through=looked_through)
+    return [candidate.surface for candidate in found.pairs], found.seq
 
 
 @pytest.fixture
@@ -93,15 +93,83 @@ def test_the_queue_fills_when_it_is_looked_at(engine: Engine, root: Path) -> Non
     assert not {"SSO", "TTL"} & later
 
 
+def with_model(server: ProviderServer, model: str = "qwen3-cloud") -> dict[str, object]:
+    return {"chat.model": f"ollama:{model}", "chat.base_url": f"{server.url}/v1", "privacy.private": ("b.md",)}
+
+
+def say(server: ProviderServer, answer: str) -> None:
+    server.then(200, {"choices": [{"message": {"role": "assistant", "content": answer}}]})
+
+
+def offered(server: ProviderServer) -> list[str]:
+    """The groups that the model was asked about last."""
+    user = server.received[-1].body["messages"][1]["content"]
+    return [line.partition(": ")[2].strip('"') for line in user.partition("\n\n")[0].splitlines()[1:]]
+
+
 def test_a_language_model_that_was_chosen_names_groups(root: Path, server: ProviderServer) -> None:
-    chosen = {"chat.model": "ollama:qwen3-cloud", "chat.base_url": f"{server.url}/v1", "privacy.private": ("b.md",)}
-    with opened(root, **chosen) as engine:
+    with opened(root, **with_model(server)) as engine:
         engine.index()
-        engine.glossary.add("expiry", ["lifetime"])
-        server.then(200, {"choices": [{"message": {"role": "assistant", "content": "1: 1\n2: NONE"}}]})
+        engine.glossary.add("record", ["entry"])
+        say(server, "1: 1\n2: NONE")
         waiting = {(term.surface, term.group, term.source) for term in engine.glossary.pending()}
         (asked,) = server.received
         assert "SSO" not in str(asked.body), "what is private was sent"
         assert "TTL" in str(asked.body)
-        assert any(group == "expiry" and source == "model" for _, group, source in waiting)
+        assert any(group == "record" and source == "model" for _, group, source in waiting)
         assert ("SSO", "Single sign-on", "acronym") in waiting
+
+
+def test_groups_that_stand_in_private_documents_alone_are_not_sent(root: Path, server: ProviderServer) -> None:
+    (root / "b.md").write_text("Project Nightingale, or the Falcon, needs single sign-on.\n")
+    with opened(root, **with_model(server)) as engine:
+        engine.index()
+        engine.glossary.add("Nightingale", ["Falcon"])
+        engine.glossary.add("typed only", ["never written"])
+        engine.glossary.add("record", ["entry"])
+        say(server, "1: NONE")
+        engine.glossary.pending()
+        assert offered(server) == ["record"]
+        engine.glossary.remove("record")
+        (root / "a.md").write_text(f"{TTL} And more.\n")
+        engine.index()
+        engine.glossary.pending()
+        assert len(server.received) == 1, "there was nothing to ask about"
+
+
+def test_a_group_goes_by_the_term_that_may_be_sent(root: Path, server: ProviderServer) -> None:
+    (root / "b.md").write_text("Project Nightingale keeps records.\n")
+    with opened(root, **with_model(server)) as engine:
+        engine.index()
+        engine.glossary.add("Nightingale", ["keeper", "records"])
+        say(server, "1: 1")
+        waiting = {(term.group, term.source) for term in engine.glossary.pending()}
+        assert offered(server) == ["records"]
+        assert ("Nightingale", "model") in waiting, "what is found for one of its terms is for the group"
+
+
+def test_a_model_on_this_machine_is_offered_every_group(root: Path, server: ProviderServer) -> None:
+    with opened(root, **with_model(server, "qwen3")) as engine:
+        engine.index()
+        engine.glossary.add("Nightingale", ["Falcon"])
+        say(server, "1: NONE")
+        engine.glossary.pending()
+        assert offered(server) == ["Nightingale"]
+
+
+def test_a_model_that_is_down_loses_no_candidates_and_is_asked_again(root: Path, server: ProviderServer) -> None:
+    with opened(root, **with_model(server)) as engine:
+        engine.index()
+        glossary = engine.glossary
+        glossary.add("record", ["entry"])
+        server.then(401, {"error": {"message": "no such key"}})
+        mined = {term.surface for term in glossary.pending()}
+        assert {"TTL", "SSO"} <= mined
+        assert glossary.trouble is not None
+        assert "401" in glossary.trouble.what
+        assert glossary.trouble.fix
+        say(server, "1: 1")
+        assert "model" in {term.source for term in glossary.pending()}
+        assert glossary.trouble is None
+        glossary.pending()
+        assert len(server.received) == 2, "what the model has answered is not asked again"

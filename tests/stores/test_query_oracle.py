@@ -107,7 +107,7 @@ def _stands(leaf: Word | Term | Phrase | Prefix | Fuzzy | Near, row: str, vocabu
         words = prefix_terms(leaf.text)
         return bool(words) and f" {' '.join(words)}" in row
     if isinstance(leaf, Fuzzy):
-        words = terms(leaf.text)
+        words = prefix_terms(leaf.text)
         return bool(words) and any(edits(words[0], term) <= leaf.distance for term in row.split())
     first, second = _as_meant(leaf.first, vocabulary), _as_meant(leaf.second, vocabulary)
     if first is None or second is None:

@@ -175,6 +175,7 @@ class StoreHistory(RuleBasedStateMachine):
     @invariant()
     def both_understand_the_same(self) -> None:
         assert self.store.glossary() == self.model.glossary()
+        assert self.store.glossary_version() == self.model.glossary_version()
         superseded = self.store.superseded()
         assert superseded == self.model.superseded()
         assert self.store.successors([*RIDS, "gone", "nul\0", "nul"]) == self.model.successors(superseded)

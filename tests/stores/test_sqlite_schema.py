@@ -196,7 +196,7 @@ def test_a_store_of_format_3_is_read_without_being_migrated(format_3: Path) -> N
     before = format_3.read_bytes()
     with SqliteStore.open(format_3, readonly=True) as store:
         assert (store.format, store.seq(), list(store.rids())) == (3, 8, ["a.md", "b", "c", "d", "e", "f"])
-        assert store.glossary() == []
+        assert (store.glossary(), store.glossary_version()) == ([], 0)
         assert store.successors(["b\0", "a.md", "b"]) == {"b\0": "c", "a.md": "e"}
         assert store.superseded() == ["a.md", "b\0"]
         assert store.matching(Filters(where=Field("type", ("NOTE",)), lang=("",))) == []

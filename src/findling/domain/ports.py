@@ -150,6 +150,9 @@ class TruthStore(Protocol):
     def glossary(self) -> list[GlossaryTerm]:
         """All terms of the glossary, ordered by group and key."""
 
+    def glossary_version(self) -> int:
+        """A number that rises with every `write_glossary`, whoever it is by; 0 before the first. Cheap to ask for."""
+
     def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Drop terms by group and key, then put terms in, in one transaction; makes no change."""
 

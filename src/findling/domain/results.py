@@ -232,8 +232,9 @@ class LegVerdict:
 class Explanation:
     """Why a document is in an answer, or is not: its rank, every filter and whether it passes, and what each leg says.
 
-    `rank` is that of its best passage among all that match, 0 when none does; `shown` is how many hits the answer has.
-    `reasons` say what keeps it out. `hit` is the passage with its receipt, when it matches.
+    `rank` is that of its best passage among all that match, 0 when none does; `shown` is how many hits the answer
+    really has, at most its limit. `reasons` say what keeps it out. `hit` is the passage with its receipt, when it
+    matches.
     """
 
     query: str
@@ -248,6 +249,7 @@ class Explanation:
     filters: tuple[tuple[str, bool], ...] = ()
     legs: tuple[LegVerdict, ...] = ()
     hit: Hit | None = None
+    degraded: tuple[Degradation, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain JSON-ready values, with the schema version first."""

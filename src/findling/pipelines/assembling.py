@@ -12,7 +12,7 @@ from findling.domain.queries import All, Any, Node, Same
 from findling.domain.resources import StoredChunk
 from findling.domain.results import AliasMatch, Hit, Line, Receipt, ScorePart, Step, TermMatch
 from findling.pipelines.candidates import Candidate
-from findling.pipelines.understanding import Question
+from findling.pipelines.understanding import SPELLING, Question
 from findling.text.analysis import WordSpan, index_form, matching_spans, terms
 from findling.text.query_tree import canonical, identifier_parts, positive_terms, positive_texts
 from findling.text.snippets import MatchSpan, best_line, snippet
@@ -42,6 +42,7 @@ class Asked(NamedTuple):
     same: Sequence[Same] = ()
     snippet_lines: int = 3
     context: int = 0
+    principals: tuple[str, ...] | None = None
     nearest: Callable[[str], int] = lambda text: 0
 
 
@@ -60,12 +61,15 @@ def asked_for(question: Question, forms: Mapping[str, Sequence[str]], snippet_li
         tuple(_alternatives(question.node)),
         snippet_lines,
         question.request.context,
+        question.filters.principals,
     )
 
 
 def _alternatives(node: Node) -> Iterator[Same]:
+    """The words that have other ways to say them: from the glossary, or another spelling; not what was typed so."""
     if isinstance(node, Same):
-        yield node
+        if node.group:
+            yield node
     elif isinstance(node, (Any, All)):
         for part in node.nodes:
             yield from _alternatives(part)
@@ -129,10 +133,15 @@ def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Asked, store
     )
     if ranked.stored.resource.type == "file":
         return receipt
-    from findling.pipelines.superseding import predecessors, successors
+    from findling.pipelines.superseding import predecessors, replaced_by, successors
 
     resource = ranked.stored.resource
-    return replace(receipt, supersedes=predecessors(store, resource), superseded_by=successors(store, resource.rid))
+    replaced = replaced_by(store, [resource.rid], asked.principals)
+    return replace(
+        receipt,
+        supersedes=predecessors(store, resource, asked.principals),
+        superseded_by=successors(resource.rid, replaced),
+    )
 
 
 def _parts(candidate: Candidate) -> tuple[ScorePart, ...]:
@@ -154,13 +163,19 @@ def _aliases(stored: StoredChunk, groups: Sequence[Same], counts: Mapping[str, i
             row = positive_terms(node)
             count = min([counts.get(term, 0) for term in row], default=0)
             if count and (len(row) == 1 or _has_row(stored, row)):
-                yield AliasMatch(group=same.group, typed=typed, alias=" ".join(positive_texts(node)), count=count)
+                yield AliasMatch(
+                    group="" if same.group == SPELLING else same.group,
+                    typed=typed,
+                    alias=" ".join(positive_texts(node)),
+                    count=count,
+                )
 
 
 def _has_row(stored: StoredChunk, row: Sequence[str]) -> bool:
     resource = stored.resource
     wanted = f" {' '.join(row)} "
-    texts = (stored.text, resource.title, "\n".join(stored.chunk.heading), resource.path, " ".join(resource.tags))
+    heading, tags = "\n".join(stored.chunk.heading), " ".join(resource.tags)
+    texts = (stored.text, resource.title, heading, resource.path, tags, resource.fields.get("description", ""))
     return any(wanted in f" {index_form(text)} " for text in texts)
 
 
@@ -205,6 +220,8 @@ def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str,
         ("heading", "\n".join(chunk.heading)),
         ("path", resource.path),
         ("tags", " ".join(resource.tags)),
+        ("name", resource.fields.get("name", "")),
+        ("description", resource.fields.get("description", "")),
     ):
         if text and (words := [word for word in _terms_of(text) if word in forms]):
             matches += _field_matches(name, words, forms)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.plans import Plan
-from findling.domain.queries import All, Any, Filters, Node, SearchRequest
-from findling.domain.resources import Document
-from findling.domain.results import Explanation, Hit, LegVerdict
-from findling.pipelines.assembling import asked_for, make_hit
+from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
+from findling.domain.resources import Document, Resource
+from findling.domain.results import Degradation, Explanation, LegVerdict
+from findling.pipelines.assembling import Ranked, asked_for, make_hit
 from findling.pipelines.candidates import allowed_resources
 from findling.pipelines.checking import check_request
 from findling.pipelines.meaning import find_by_meaning
 from findling.pipelines.searching import Legs, Ranking, rank
-from findling.pipelines.understanding import Question, understand
+from findling.pipelines.understanding import Question, loose_words, understand
+from findling.stores.filtering import passes
 from findling.text.query_tree import canonical
 
 if TYPE_CHECKING:
+    import re
+
     from findling.domain.ports import TruthStore
 
 __all__ = ["explain", "find_document"]
@@ -27,158 +30,272 @@ __all__ = ["explain", "find_document"]
 _DEEPEST = 100_000
 """Ranks are counted this far; nobody has read beyond."""
 
+_LONGEST_LINE_NUMBER = 9
+"""Digits; no text has more lines."""
 
-def explain(legs: Legs, request: SearchRequest, name: str, below: str = "") -> Explanation:
+
+class _Case(NamedTuple):
+    """What a search made of a document: the answer's ranking, and the chunks of the document that are meant."""
+
+    legs: Legs
+    ranking: Ranking
+    exclude: re.Pattern[str] | None
+    document: Document
+    cids: set[int]
+
+    @property
+    def question(self) -> Question:
+        return self.ranking.question
+
+    @property
+    def leg_cids(self) -> list[int]:
+        """What the keyword leg calls the chunks: a whole page goes by its first one."""
+        is_page = self.legs.keyword.unit == "page" and self.document.chunks
+        return [self.document.chunks[0].cid] if is_page else sorted(self.cids)
+
+
+def explain(
+    legs: Legs, request: SearchRequest, name: str, below: str = "", *, degraded: Sequence[Degradation] = ()
+) -> Explanation:
     """Why the document that a name stands for is among the hits of a request, or what keeps it out.
 
-    Raises as `find_document` does, and NotFoundError also for a document that the caller may not see.
+    Raises as `find_document` does, for the eyes of the caller that the request names.
     """
-    document, cids = find_document(legs.store, name, below)
-    principals = request.filters.principals
-    if principals is not None and set(principals).isdisjoint(document.resource.visibility or ()):
-        raise _not_found(name)
-    plan, shown = request.plan or Plan(), request.limit
+    document, cids = find_document(legs.store, name, below, request.filters.principals)
+    plan = request.plan or Plan()
     exclude = check_request(request, plan)
-    question = understand(request, plan, legs.store)
-    deep = question._replace(request=replace(request, limit=_DEEPEST, offset=0, min_score=0.0))
-    ranking = rank(legs, deep, exclude)
+    asked = understand(request, plan, legs.store)
+    ranking = rank(legs, asked, exclude)
+    case = _Case(legs, ranking, exclude, document, set(cids))
+    shown = ranking.ranked[request.offset : request.offset + request.limit]
+    ranked, place = shown, _place(shown, case.cids)
+    found = place > 0
+    verdicts, reasons = tuple(_verdicts(case)), tuple[str, ...]()
+    if found:
+        place += request.offset
+    else:
+        ranked = rank(legs, _deeper(asked), exclude).ranked
+        place = _place(ranked, case.cids)
+        why = _held_back(case, ranked[place - 1], place) if place else _absent(case, ranked, verdicts)
+        reasons = tuple(why)
+    entry = next((one for one in ranked if one.stored.chunk.cid in case.cids), None)
     question = ranking.question
-    wanted = set(cids)
-    place = next((at for at, one in enumerate(ranking.ranked, start=1) if one.stored.chunk.cid in wanted), 0)
-    hit = None
-    if place:
-        asked = asked_for(question, ranking.found.keyword.forms, 3)
-        hit = make_hit(ranking.ranked[place - 1], asked, legs.store)
-    filters = tuple(_filters(legs, question, document))
-    verdicts = tuple(_verdicts(legs, ranking, list(wanted)))
-    least = max(request.min_score, plan.min_score)
-    is_in = 0 < place <= shown and hit is not None and hit.score >= least
     return Explanation(
         query=request.query,
         understood_as=question.understood_as,
         reading=question.reading,
         rid=document.resource.rid,
         path=document.resource.path,
-        found=is_in,
+        found=found,
         rank=place,
-        shown=shown,
-        reasons=tuple(_reasons(legs, ranking, document, wanted, place, shown, hit, least)) if not is_in else (),
-        filters=filters,
+        shown=len(shown),
+        reasons=reasons,
+        filters=tuple(_filters(case)),
         legs=verdicts,
-        hit=hit,
+        hit=make_hit(entry, asked_for(question, ranking.found.keyword.forms, 3), legs.store) if entry else None,
+        degraded=(*degraded, *ranking.degraded),
     )
 
 
-def find_document(store: TruthStore, name: str, below: str = "") -> tuple[Document, list[int]]:
+def find_document(
+    store: TruthStore, name: str, below: str = "", principals: tuple[str, ...] | None = None
+) -> tuple[Document, list[int]]:
     """The document that an id, the id of a hit or a path names, and the chunks that are meant.
 
-    A path may be given from the root or from the folder `below` it. Raises NotFoundError when there is none,
-    InvalidValueError when a shortened id fits several.
+    A path may be given from the root or from the folder `below` it. What the principals may not see is as if it were
+    not there. Raises NotFoundError when there is none, InvalidValueError when a shortened id fits several.
     """
-    path = name.removeprefix("./")
-    names = (name, f"file:{below}/{path}" if below else f"file:{path}", f"file:{path}")
-    document = next(filter(None, map(store.document, names)), None)
-    if document is not None:
-        return document, [chunk.cid for chunk in document.chunks]
-    if len(name) == 16 and _is_hex(name):
-        stored = store.chunks([int(name, 16)])
-        for cid, chunk in stored.items():
-            owner = store.document(chunk.resource.rid)
-            if owner is not None:
-                return owner, [cid]
+    named = _named(store, name, below, principals)
+    if named is not None:
+        return named
     path, _, line = name.rpartition(":")
-    if path and line.isdecimal():
-        document, cids = find_document(store, path, below)
-        at = [chunk.cid for chunk in document.chunks if chunk.line_start <= int(line) <= chunk.line_end]
-        return document, at or cids
-    fitting = [rid for rid in store.rids() if rid.startswith(name)] if len(name) >= 8 else []
+    if path and line.isdecimal() and len(line) <= _LONGEST_LINE_NUMBER:
+        named = _named(store, path, below, principals)
+        if named is not None:
+            document, cids = named
+            at = [chunk.cid for chunk in document.chunks if chunk.line_start <= int(line) <= chunk.line_end]
+            return document, at or cids
+    fitting = list(_beginning_with(store, name, principals)) if len(name) >= 8 else []
     if len(fitting) > 1:
         some = ", ".join(fitting[:5])
         raise InvalidValueError(f"{name} is the beginning of {len(fitting)} ids: {some}", hint="write more of it")
-    if fitting:
-        return find_document(store, fitting[0])
-    raise _not_found(name)
+    named = _named(store, fitting[0], "", principals) if fitting else None
+    if named is None:
+        raise NotFoundError(f"there is no {name} in the index", hint="findling ls lists what is")
+    return named
 
 
-def _not_found(name: str) -> NotFoundError:
-    return NotFoundError(f"there is no {name} in the index", hint="findling ls lists what is")
+def _named(
+    store: TruthStore, name: str, below: str, principals: tuple[str, ...] | None
+) -> tuple[Document, list[int]] | None:
+    """The document with this very id, path or id of a hit."""
+    path = name.removeprefix("./")
+    for rid in (name, f"file:{below}/{path}" if below else f"file:{path}", f"file:{path}"):
+        document = store.document(rid)
+        if document is not None and _may_see(document.resource, principals):
+            return document, [chunk.cid for chunk in document.chunks]
+    if len(name) != 16 or not set(name) <= set("0123456789abcdef"):
+        return None
+    for cid, chunk in store.chunks([int(name, 16)]).items():
+        document = store.document(chunk.resource.rid)
+        if document is not None and _may_see(document.resource, principals):
+            return document, [cid]
+    return None
 
 
-def _is_hex(text: str) -> bool:
-    return all(letter in "0123456789abcdef" for letter in text)
+def _beginning_with(store: TruthStore, name: str, principals: tuple[str, ...] | None) -> Iterator[str]:
+    if principals is None:
+        return (rid for rid in store.rids() if rid.startswith(name))
+    return (one.rid for one in store.resources() if one.rid.startswith(name) and _may_see(one, principals))
 
 
-def _reasons(
-    legs: Legs,
-    ranking: Ranking,
-    document: Document,
-    cids: set[int],
-    place: int,
-    shown: int,
-    hit: Hit | None,
-    least: float,
-) -> Iterator[str]:
-    """Why it is not among the hits, the most telling first."""
-    question = ranking.question
-    if place and hit is not None and hit.score < least:
-        yield f"its score {hit.score:.4g} is below the {least:g} that is asked for"
-    if place > shown:
-        yield f"it is hit {place:,}, and {shown:,} are shown; findling search -k {place}"
-    if place:
+def _may_see(resource: Resource, principals: tuple[str, ...] | None) -> bool:
+    return passes(resource, Filters(principals=principals))
+
+
+def _deeper(question: Question) -> Question:
+    """The question without what ends an answer: everything that matches, as far down as ranks are counted."""
+    request = replace(question.request, limit=_DEEPEST, offset=0, min_score=0.0)
+    return question._replace(request=request, plan=replace(question.plan, min_score=0.0, adaptive_k=False))
+
+
+def _place(ranked: Sequence[Ranked], cids: set[int]) -> int:
+    return next((at for at, entry in enumerate(ranked, start=1) if entry.stored.chunk.cid in cids), 0)
+
+
+def _held_back(case: _Case, entry: Ranked, place: int) -> Iterator[str]:
+    """Why something that matches is not among the hits."""
+    request, plan = case.question.request, case.question.plan
+    least = max(request.min_score, plan.min_score)
+    is_low = entry.score < least
+    is_before, is_behind = place <= request.offset, place > request.offset + request.limit
+    if is_low:
+        yield f"its score {entry.score:.4g} is below the {least:g} that is asked for"
+    if is_before:
+        yield f"it is hit {place:,}, and the answer leaves out the first {request.offset:,}"
+    if is_behind:
+        enough = place - request.offset
+        yield f"it is hit {place:,}, and at most {request.limit:,} are shown; findling search -k {enough}"
+    if is_low or is_before or is_behind:
         return
-    if not document.chunks:
+    if plan.adaptive_k:
+        yield f"scores fall most above it, and search.adaptive_k ends the answer there; it is hit {place:,}"
+    else:
+        yield f"it is too far down in every leg to be looked at; a search.overfetch above {plan.overfetch:g} may do so"
+
+
+def _absent(case: _Case, ranked: Sequence[Ranked], verdicts: Sequence[LegVerdict]) -> Iterator[str]:
+    """Why it does not come in the ranking of everything that matches, the most telling first."""
+    if not case.document.chunks:
         yield "it holds no text"
         return
-    failed = [name for name, ok in _filters(legs, question, document) if not ok]
-    for name in failed:
-        yield f"the filter {name} leaves it out"
-    if question.request.exclude_pattern and not failed:
-        yield f"the pattern {question.request.exclude_pattern} may exclude it"
-    yield from _unmatched(legs, question, list(cids))
+    yield from (f"the filter {name} leaves it out" for name, ok in _filters(case) if not ok)
+    yield from _excluded(case)
+    yield from _stood_for(case, ranked)
+    yield from _unmatched(case)
+    can_be_near = loose_words(case.question)[0] is not None and case.question.plan.meaning_finds
+    if can_be_near and any(one.leg == "semantic" and not one.found for one in verdicts):
+        yield "its meaning is not near enough"
+    if len(ranked) >= _DEEPEST:
+        yield f"there are {_DEEPEST:,} hits before it"
 
 
-def _unmatched(legs: Legs, question: Question, cids: list[int]) -> Iterator[str]:
-    """The parts of the query that none of the chunks fulfils."""
-    keyword = legs.keyword
-    if keyword.scores(question.node, cids):
+def _excluded(case: _Case) -> Iterator[str]:
+    if case.exclude is None:
         return
-    parts: tuple[Node, ...] = question.node.nodes if isinstance(question.node, All) else (question.node,)
-    for part in parts:
-        if not keyword.scores(part, cids):
-            inner = part.nodes if isinstance(part, Any) else (part,)
-            told = " or ".join(map(canonical, inner))
-            excluded = canonical(part).startswith("-")
-            yield f"it has what {told} excludes" if excluded else f"it does not have {told}"
-    if all(keyword.scores(part, cids) for part in parts):
+    text, cids = case.document.text, case.cids
+    if case.legs.keyword.unit == "page":
+        from findling.pipelines.passages import best_passage
+
+        # Of a page the search tests only the passage that it would show.
+        stored = case.legs.store.chunks(case.leg_cids).values()
+        cids = {best_passage(case.legs.store, one, case.ranking.found.keyword.forms).chunk.cid for one in stored}
+    spans = [text[chunk.start : chunk.end] for chunk in case.document.chunks if chunk.cid in cids]
+    excluded = sum(case.exclude.search(span) is not None for span in spans)
+    if excluded:
+        told = "it" if excluded == len(spans) else f"{excluded:,} of its {len(spans):,} passages"
+        yield f"the pattern {case.exclude.pattern} excludes {told}"
+
+
+def _stood_for(case: _Case, ranked: Sequence[Ranked]) -> Iterator[str]:
+    """The hit that is there in place of it, if there is one."""
+    resource = case.document.resource
+    one_each = case.question.reading == "browse" or case.legs.keyword.unit == "page"
+    for place, entry in enumerate(ranked, start=1):
+        other = entry.stored.resource
+        if one_each and other.rid == resource.rid:
+            yield f"another passage of it, {entry.stored.chunk.cid:016x}, stands for all of it as hit {place:,}"
+            return
+        if _is_collapsed_into(case, entry):
+            name = "another passage of it" if other.rid == resource.rid else other.path or other.rid
+            yield f"it is nearly equal to {name}, {entry.stored.chunk.cid:016x}, which stands for it as hit {place:,}"
+            return
+
+
+def _is_collapsed_into(case: _Case, entry: Ranked) -> bool:
+    resource, text = case.document.resource, case.document.text
+    told = [step.reason for step in entry.steps if step.name == "collapse"]
+    if not any((resource.path or resource.rid) in reason for reason in told):
+        return False
+    from findling.ranking.near_duplicates import collapse
+    from findling.text.analysis import terms
+
+    words = terms(entry.stored.text)
+    own = [text[chunk.start : chunk.end] for chunk in case.document.chunks if chunk.cid in case.cids]
+    return any(len(collapse([(0, words), (1, terms(span))])) == 1 for span in own)
+
+
+def _unmatched(case: _Case) -> Iterator[str]:
+    """The parts of the query that none of the chunks fulfils."""
+    keyword, node, cids = case.legs.keyword, case.question.node, case.leg_cids
+    if keyword.scores(node, cids):
+        return
+    parts: tuple[Node, ...] = node.nodes if isinstance(node, All) else (node,)
+    lacking = [part for part in parts if not keyword.scores(part, cids)]
+    for part in lacking:
+        typed = _as_typed(part, case.legs.store)
+        told = " or ".join(map(canonical, typed.nodes if isinstance(typed, Any) else (typed,)))
+        yield f"it has what {told} excludes" if told.startswith("-") else f"it does not have {told}"
+    if not lacking:
         yield "no single passage of it has all that is asked for"
 
 
-def _filters(legs: Legs, question: Question, document: Document) -> Iterator[tuple[str, bool]]:
+def _filters(case: _Case) -> Iterator[tuple[str, bool]]:
     """Every filter of the question and whether the document passes it."""
-    from findling.stores.filtering import passes
-
-    given = question.filters
+    given, resource = case.question.filters, case.document.resource
     for name in ("ext", "not_ext", "path", "type", "lang", "tag", "author", "after", "before", "principals"):
         value = getattr(given, name)
         if value not in ((), None):
             told = ", ".join(value) if isinstance(value, tuple) else str(value)
-            yield f"{name} {told}", passes(document.resource, Filters(**{name: value}))
+            yield f"{name} {told}", passes(resource, Filters(**{name: value}))
     if given.where is not None:
         parts = given.where.nodes if isinstance(given.where, All) else (given.where,)
         for part in parts:
-            yield canonical(part), passes(document.resource, Filters(where=part))
+            yield canonical(_as_typed(part, case.legs.store)), passes(resource, Filters(where=part))
 
 
-def _verdicts(legs: Legs, ranking: Ranking, cids: list[int]) -> Iterator[LegVerdict]:
+def _as_typed(node: Node, store: TruthStore) -> Node:
+    """The node with `is:` again where ids stand for it: they are many, and not for every caller's eyes."""
+    if isinstance(node, Field) and node.name == "rid":
+        return Field("is", ("superseded",)) if node.values == tuple(store.superseded()) else node
+    if isinstance(node, Not):
+        inner = _as_typed(node.node, store)
+        return Field("is", ("head",)) if inner == Field("is", ("superseded",)) else Not(inner)
+    if isinstance(node, GROUPS):
+        return replace(node, nodes=tuple(_as_typed(part, store) for part in node.nodes))
+    return node
+
+
+def _verdicts(case: _Case) -> Iterator[LegVerdict]:
     """What each leg makes of the chunks: the best rank and score, and whether that leg finds them."""
-    question, plan = ranking.question, ranking.question.plan
-    hits = legs.keyword.search(question.node, question.filters, _DEEPEST, weights=plan.weights).hits
+    legs, question, spaces, cids = case.legs, case.question, case.ranking.meaning.spaces, case.leg_cids
+    hits = legs.keyword.search(question.node, question.filters, _DEEPEST, weights=question.plan.weights).hits
     at = next((place for place, (cid, _) in enumerate(hits, start=1) if cid in cids), 0)
     yield LegVerdict(leg="keyword", found=at > 0, rank=at, score=hits[at - 1][1] if at else 0.0, total=len(hits))
-    if not ranking.meaning.spaces:
+    if not spaces:
         return
     allowed = allowed_resources(legs.store, question.filters)
-    near, judges = find_by_meaning(ranking.meaning.spaces, question.text, _DEEPEST, allowed=allowed, also=cids)
+    near, judges = find_by_meaning(spaces, question.text, _DEEPEST, allowed=allowed, also=cids)
     order = sorted(near, key=lambda cid: (-near[cid].strength, cid))
     best = next((cid for cid in order if cid in cids), None)
     if best is None:

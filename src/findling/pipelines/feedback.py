@@ -7,6 +7,7 @@ from findling.domain.queries import Any, Word
 from findling.pipelines.understanding import Question, loose_words
 from findling.ranking.feedback import drift, expansion
 from findling.text.analysis import STOP_WORDS, terms
+from findling.text.query_tree import typed_terms
 
 __all__ = ["with_feedback"]
 
@@ -31,7 +32,7 @@ def with_feedback(
     chunk_count = leg.size()
     frequencies = leg.frequencies({word for text in texts for word in text})
     added = expansion(
-        question.asked, texts, scores, lambda word: min(frequencies.get(word, 0), chunk_count), chunk_count
+        typed_terms(question.node), texts, scores, lambda word: min(frequencies.get(word, 0), chunk_count), chunk_count
     )
     if not added.terms:
         return found, added.reason

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
-from findling.domain.queries import All, Any, Filters, Not
+from findling.domain.queries import All, Any, Filters, Node, Not
 from findling.domain.results import Hit, Suggestion
 from findling.pipelines.assembling import Asked, Ranked, make_hit
 from findling.pipelines.candidates import Candidate, Found, allowed_resources
 from findling.pipelines.meaning import Meaning, can_read, find_by_meaning
-from findling.pipelines.understanding import Question, respelled
+from findling.pipelines.understanding import WORDS, Question, corrected, respelled
+from findling.text.query_tree import canonical
 
 if TYPE_CHECKING:
     from findling.pipelines.searching import Legs, Ranking
 
-__all__ = ["neighbours", "suggestions", "why_nothing"]
-
-_CLOSE = 0.75
-"""How near a neighbour is, as a share of the cosine from which it would be found by its meaning alone. MiniLM: .22,
-which the nearest of thousands of foreign passages reaches. It is shown as no match, so it may be weaker than one."""
-
-_WORDS = re.compile(r"(?<![\w.:/-])\w+(?![\w:/-]|\.\w)")
-"""Words that stand by themselves, whatever punctuation follows."""
+__all__ = ["idle_exclusions", "neighbours", "suggestions", "why_nothing"]
 
 _DEEPER = 10
 """Times as many neighbours as are shown are looked at: some are excluded by what the query forbids."""
@@ -37,71 +31,101 @@ def suggestions(keyword: KeywordLeg, question: Question, unknown: Sequence[str])
     from findling.text.wordpieces import bert_vocabulary
 
     # A part of a compound such as an identifier is none that a person has misspelled.
-    typed = set(_WORDS.findall(question.text.lower()))
+    typed = set(WORDS.findall(question.text.lower()))
     words = [term for term in unknown if term in typed and term.isalpha()]
     # A common English word that nobody wrote is no error of spelling: radio is not meant to be ratio.
     words = [term for term in words if len(bert_vocabulary().pieces(term)) > 1]
     if not words or keyword.size() == 0:
         return []
     vocabulary = list(keyword.vocabulary())
-    found = []
-    for word in words:
-        meant = suggest(word, vocabulary, limit=1)
-        if meant:
-            query = respelled(question.request.query, {word: meant[0]})
-            found.append(Suggestion(term=word, suggestion=meant[0], query=query))
-    return found
+    meant = {word: found[0] for word in words if (found := suggest(word, vocabulary, limit=1))}
+    query = respelled(question.request.query, meant)
+    return [
+        Suggestion(term=term, suggestion=other, query=query, applied=_can_respell(question, {term: other}))
+        for term, other in meant.items()
+    ]
 
 
 def why_nothing(keyword: KeywordLeg, question: Question, found: Found) -> tuple[str, ...]:
-    """What keeps a query from matching anything: its filters, or words that do not stand together."""
+    """What keeps a query from matching anything: its filters, its exclusions, or words that do not stand together."""
     if question.node == Any(()):
-        return ("there is no letter, digit or emoji to search for",)
-    notes = []
-    bare = Filters(principals=question.filters.principals)
+        return () if question.notes else ("there is no letter, digit or emoji to search for",)
+    weights, bare = question.plan.weights, Filters(principals=question.filters.principals)
     if question.filters != bare:
-        elsewhere = keyword.search(question.node, bare, 1, weights=question.plan.weights).total
+        elsewhere = keyword.search(question.node, bare, 1, weights=weights).total
         if elsewhere:
-            notes.append(f"{elsewhere:,} passages match without the filters")
+            return (f"{_counted(elsewhere)} without the filters",)
+    demanded = tuple(part for part in _parts(question) if not isinstance(part, Not))
+    if demanded and len(demanded) < len(_parts(question)):
+        elsewhere = keyword.search(All(demanded), question.filters, 1, weights=weights).total
+        if elsewhere:
+            return (f"{_counted(elsewhere)} without what is excluded",)
+    # The vocabulary is that of the whole index, of which others may not know.
+    is_owner = question.filters.principals is None
     known = [term for term in question.asked if found.keyword.forms.get(term)]
-    if not notes and question.reading == "boolean" and len(known) == len(question.asked) > 1:
-        notes.append(f"each of {', '.join(known)} occurs, but no passage has all that is asked for")
-    return tuple(notes)
+    if is_owner and question.reading == "boolean" and len(known) == len(question.asked) > 1:
+        return (f"each of {', '.join(known)} occurs, but no passage has all that is asked for",)
+    return ()
 
 
-def neighbours(legs: Legs, ranking: Ranking, wanted: Asked) -> tuple[Hit, ...]:
-    """The passages that come near to the query by meaning, when nothing matches it; none contains what it excludes."""
+def idle_exclusions(keyword: KeywordLeg, question: Question) -> tuple[str, ...]:
+    """A note for each exclusion that excludes nothing, since nothing says so; often it is misspelled."""
+    return tuple(
+        f"{canonical(part)} excludes nothing: nothing says so"
+        for part in _parts(question)
+        if isinstance(part, Not) and not keyword.search(part.node, Filters(), 1).total
+    )
+
+
+def neighbours(
+    legs: Legs, ranking: Ranking, wanted: Asked, exclude: re.Pattern[str] | None
+) -> tuple[tuple[Hit, ...], Meaning]:
+    """The passages that come near to the query by meaning, when nothing matches it, and what of meaning was asked.
+
+    None contains what the query excludes. What is meant to the letter is not sent anywhere for this.
+    """
     question = ranking.question
     count = question.plan.related
     asked_mode = (question.request.plan or question.plan).mode
-    if not count or legs.meaning is None or asked_mode == "keyword" or not question.asked:
-        return ()
+    if not count or legs.meaning is None or asked_mode == "keyword" or not question.asked or not question.text:
+        return (), ranking.meaning
     if legs.keyword.unit == "page":
-        return ()
-    at_hand = ranking.meaning if ranking.meaning.spaces else legs.meaning()
-    spaces = [space for space in at_hand.spaces if can_read(space.embedder, question.text)]
+        return (), ranking.meaning
+    at_hand = ranking.meaning
+    if not at_hand.spaces:
+        at_hand = legs.meaning()
+        at_hand = at_hand._replace(spaces=tuple(space for space in at_hand.spaces if not space.embedder.host))
+    spaces = tuple(space for space in at_hand.spaces if can_read(space.embedder, question.text))
     try:
         allowed = allowed_resources(legs.store, question.filters)
-        near, judges = find_by_meaning(spaces, question.text, count * _DEEPER, allowed=allowed)
+        near, _ = find_by_meaning(spaces, question.text, count * _DEEPER, allowed=allowed)
     except (MissingExtraError, ModelError):
-        return ()  # the answer is empty without them, too, and says what fails when meaning is part of it
-    least = {judge.space.leg.speed: judge.least * _CLOSE for judge in judges}
-    close = [cid for cid, hit in near.items() if hit.cosine >= least[hit.speed]]
-    close.sort(key=lambda cid: (-near[cid].strength, cid))
+        return (), ranking.meaning  # the answer is empty without them, too, and has said what fails
+    close = sorted((cid for cid, hit in near.items() if hit.is_near), key=lambda cid: (-near[cid].strength, cid))
     forbidden = tuple(part for part in _parts(question) if isinstance(part, Not))
     if forbidden and close:
         fitting = legs.keyword.scores(All(forbidden), close)
         close = [cid for cid in close if cid in fitting]
-    stored = legs.store.chunks(close[:count])
+    stored = legs.store.chunks(close)
+    seen = [(cid, chunk) for cid, chunk in stored.items() if exclude is None or not exclude.search(chunk.text)]
     entries = [
         Ranked(chunk, Candidate(cid, near[cid].strength, vector_rank=rank, vector=near[cid]), near[cid].strength)
-        for rank, (cid, chunk) in enumerate(stored.items(), start=1)
+        for rank, (cid, chunk) in enumerate(seen[:count], start=1)
     ]
     nearest = _line_finder(at_hand, question, wanted)
-    return tuple(make_hit(entry, nearest, legs.store) for entry in entries)
+    return tuple(make_hit(entry, nearest, legs.store) for entry in entries), at_hand._replace(spaces=spaces)
 
 
-def _parts(question: Question) -> tuple[object, ...]:
+def _counted(passages: int) -> str:
+    return "1 passage matches" if passages == 1 else f"{passages:,} passages match"
+
+
+def _can_respell(question: Question, correction: Mapping[str, str]) -> bool:
+    """Whether a word stands where another spelling of it may stand beside it; in quotes it does not."""
+    return corrected(question, correction).node != question.node
+
+
+def _parts(question: Question) -> tuple[Node, ...]:
     return question.node.nodes if isinstance(question.node, All) else (question.node,)
 
 

@@ -50,7 +50,7 @@ PLAN_RULES: Mapping[str, Rule] = {
     "rerank_depth": Rule("count", least=1),
     "budget_ms": Rule("number"),
 }
-"""What each field of a plan has to be; the settings behind them have the same bounds."""
+"""What each field of a plan has to be, wherever it comes from; the bounds are those of the settings behind them."""
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:
@@ -134,14 +134,14 @@ def _checked(rule: Rule, value: object) -> Any:
     if rule.kind == "switch":
         return value if isinstance(value, bool) else None
     if rule.kind == "texts":
-        return tuple(value) if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value) else None
+        return tuple(value) if isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value) else None
     if rule.kind == "weights":
         return _checked_weights(value)
     return _checked_number(rule, value)
 
 
 def _checked_number(rule: Rule, value: object) -> float | None:
-    if not isinstance(value, int | float) or isinstance(value, bool):
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     if not rule.least <= value <= min(rule.most, _LARGEST):
         return None

@@ -31,6 +31,7 @@ from findling.ranking.diversity import diversify, jaccard
 from findling.ranking.near_duplicates import collapse
 from findling.text.analysis import terms
 from findling.text.passage import passage
+from findling.text.query_tree import typed_terms
 
 __all__ = ["reorder"]
 
@@ -45,7 +46,7 @@ def reorder(ranked: Sequence[Ranked], question: Question, meaning: Meaning, note
     """
     entries, plan = list(ranked), question.plan
     if plan.boosts or max(plan.exact_boost, plan.prefix_boost, plan.phrase_boost) > 1:
-        entries = _boost(entries, question.asked, plan)
+        entries = _boost(entries, typed_terms(question.node), plan)
     if meaning.reranker is not None:
         try:
             entries = _rerank(entries, question.text, plan.rerank_depth, meaning)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from findling.domain.errors import FindlingError, MissingExtraError, ModelError
 from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg, TruthStore
-from findling.domain.queries import Filters, SearchRequest
+from findling.domain.queries import GROUPS, Filters, Node, SearchRequest
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.pipelines.assembling import Asked, Ranked, asked_for, make_hit
@@ -20,9 +20,13 @@ from findling.pipelines.checking import check_request
 from findling.pipelines.meaning import Meaning, can_read, nearest_line
 from findling.pipelines.plan_files import filters_document, plan_document
 from findling.pipelines.understanding import Question, corrected, understand
+from findling.text.analysis import is_unspaced
 from findling.text.query_tree import typed_terms
 
 __all__ = ["Legs", "Ranking", "rank", "search"]
+
+_LEAST_WINDOW = 100
+"""Candidates that are looked at once some of the first ones have to make room."""
 
 
 class Legs(NamedTuple):
@@ -62,16 +66,22 @@ def search(
     page = ranking.ranked[request.offset : request.offset + request.limit]
     hits = tuple(make_hit(entry, wanted, legs.store) for entry in page)
     clock.lap("assemble")
-    notes, related = question.notes, tuple[Hit, ...]()
+    # What a caller with limited rights may not see must not show in what the vocabulary knows, either.
+    is_owner = request.filters.principals is None
+    notes, related, meaning = question.notes, tuple[Hit, ...](), ranking.meaning
+    if is_owner and "-" in question.understood_as:
+        from findling.pipelines.honesty import idle_exclusions
+
+        notes += idle_exclusions(legs.keyword, question)
     if not found.total and not request.offset:
         from findling.pipelines.honesty import neighbours, why_nothing
 
         notes += why_nothing(legs.keyword, question, found)
-        related = neighbours(legs, ranking, wanted)
+        related, meaning = neighbours(legs, ranking, wanted, exclude)
         clock.lap("related")
+    elif not hits and request.limit and not request.offset:
+        notes += (f"{found.total:,} match, but none scores enough or escapes the pattern that excludes",)
     notes_on_legs = (*degraded, *ranking.degraded)
-    # What a caller with limited rights may not see must not show in what the vocabulary knows, either.
-    is_owner = request.filters.principals is None
     return SearchAnswer(
         query=request.query,
         understood_as=question.understood_as,
@@ -86,7 +96,7 @@ def search(
         did_you_mean=ranking.suggestions,
         related=related,
         timings_ms=clock.laps,
-        meaning=_account(ranking.meaning, page) if ranking.meaning.spaces or ranking.meaning.reranker else {},
+        meaning=_account(meaning, page) if meaning.spaces or meaning.reranker else {},
         plan=_plan(question, found, legs.keyword.unit),
     )
 
@@ -94,21 +104,34 @@ def search(
 def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: _Clock | None = None) -> Ranking:
     """Have the legs find and the plan order what answers the question; misspelled words are put right on the way."""
     clock = clock or _Clock()
+    meant = _misspelled(legs, question)
+    if question.plan.typos == "correct":
+        question = corrected(question, {one.term: one.suggestion for one in meant if one.applied})
+    else:
+        meant = [replace(one, applied=False) for one in meant]
+    clock.lap("spell")
     at_hand = _at_hand(legs, question)
     clock.lap("open")
     ranking = _ranked(legs, at_hand, question, exclude)
-    unknown = _unknown(question, ranking.found)
-    if unknown and question.plan.typos != "ignore" and question.request.filters.principals is None:
-        from findling.pipelines.honesty import suggestions
-
-        meant = suggestions(legs.keyword, question, unknown)
-        if meant and question.plan.typos == "correct":
-            respelled = corrected(question, {one.term: one.suggestion for one in meant})
-            ranking = _ranked(legs, at_hand, respelled, exclude)
-            meant = [replace(one, applied=True) for one in meant]
-        ranking = ranking._replace(suggestions=tuple(meant))
     clock.lap("search")
-    return ranking
+    return ranking._replace(suggestions=tuple(meant))
+
+
+def _misspelled(legs: Legs, question: Question) -> list[Suggestion]:
+    """Words that nobody wrote, with what was probably meant; none for those who must not know what others wrote."""
+    if question.plan.typos == "ignore" or question.filters.principals is not None:
+        return []
+    frequencies = legs.keyword.frequencies(question.asked)
+    if all(frequencies.get(term) or not term.isalpha() for term in question.asked):
+        return []
+    # Perhaps it has other forms, or stands in titles only: the leg knows.
+    forms = legs.keyword.search(question.node, question.filters, 1).forms
+    unknown = [term for term in typed_terms(question.node) if not forms.get(term)]
+    if not unknown:
+        return []
+    from findling.pipelines.honesty import suggestions
+
+    return suggestions(legs.keyword, question, unknown)
 
 
 def _at_hand(legs: Legs, question: Question) -> Meaning:
@@ -158,7 +181,12 @@ def _standing(
     wanted = request.offset + request.limit
     least = max(request.min_score, plan.min_score)
     shuffles = meaning.reranker is not None or _shuffles(plan)
-    limit = max(round(wanted * plan.overfetch), plan.rerank_depth) if shuffles else wanted
+    limit = wanted
+    if shuffles:
+        # In steps, so that a page and the next one are cut from the same ranking.
+        limit = max(_LEAST_WINDOW, plan.rerank_depth)
+        while limit < wanted * plan.overfetch:
+            limit *= 4
     if request.offset:
         # Reading on would change the ranking between one page and the next.
         question = question._replace(plan=replace(plan, budget_ms=0.0))
@@ -171,16 +199,38 @@ def _standing(
             from findling.pipelines.reordering import reorder
 
             ranked = reorder(ranked, question, meaning, trouble)
+        is_settled = True
         if any(entry.stored.resource.type != "file" for entry in ranked):
-            from findling.pipelines.superseding import demote
-
-            ranked = demote(ranked, legs.store)
+            ranked, is_settled = _without_the_old_on_top(legs, question, ranked, candidates, wanted)
         ranked = [entry for entry in ranked if entry.score >= least]
         is_all = found.is_all and len(found.candidates) <= limit
         is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < least
-        if len(ranked) >= wanted or is_all or plan.adaptive_k or is_low:
+        if is_all or plan.adaptive_k or (is_settled and (len(ranked) >= wanted or is_low)):
             return ranked[:wanted], found, trouble
-        limit *= 4
+        limit = max(limit * 4, _LEAST_WINDOW)
+
+
+def _without_the_old_on_top(
+    legs: Legs, question: Question, ranked: list[Ranked], candidates: Sequence[Candidate], wanted: int
+) -> tuple[list[Ranked], bool]:
+    """The ranking with what was superseded below its successors, and whether more candidates could change its top."""
+    from findling.pipelines.superseding import demote, replaced_by
+
+    replaced = replaced_by(legs.store, {entry.stored.resource.rid for entry in ranked}, question.filters.principals)
+    if not replaced:
+        return ranked, True
+    moved = demote(ranked, replaced)
+    top = moved[:wanted]
+    # What was not fetched may be better than what has sunk, or be the successor of something.
+    is_cut = len(top) == wanted and bool(top) and top[-1].score < candidates[-1].score
+    here = {entry.stored.resource.rid for entry in moved}
+    away = {replaced[e.stored.resource.rid] for e in top if e.stored.resource.rid in replaced} - here
+    return moved, not is_cut and not any(_matches(legs, question, rid) for rid in away)
+
+
+def _matches(legs: Legs, question: Question, rid: str) -> bool:
+    document = legs.store.document(rid)
+    return document is not None and bool(legs.keyword.scores(question.node, [chunk.cid for chunk in document.chunks]))
 
 
 def _true(
@@ -231,9 +281,19 @@ def _wanted(ranking: Ranking, snippet_lines: int) -> Asked:
 
 
 def _unknown(question: Question, found: Found) -> list[str]:
-    """The terms that were typed, not those that a glossary adds, which the index does not hold in any form."""
-    typed = typed_terms(question.node)
-    return [term for term in typed if not found.keyword.forms.get(term)]
+    """The terms that were typed, not those that a glossary adds, which the index does not hold in any form.
+
+    Not those that are asked of one field, and no pairs of characters that only stand for a word.
+    """
+    forms, in_a_field = found.keyword.forms, _asked_of_a_field(question.node)
+    typed = [term for term in typed_terms(question.node) if term not in in_a_field and not forms.get(term)]
+    return [term for term in typed if not any(map(is_unspaced, term))]
+
+
+def _asked_of_a_field(node: Node) -> set[str]:
+    if isinstance(node, GROUPS):
+        return set().union(*map(_asked_of_a_field, node.nodes))
+    return set(typed_terms(node)) if getattr(node, "field", "") else set()
 
 
 def _quality(found: Found, meaning: Meaning, degraded: Sequence[Degradation]) -> str:
@@ -279,7 +339,7 @@ def _plan(question: Question, found: Found, unit: str) -> dict[str, Any]:
             "graph": shape.graph,
             "reasons": shape.reasons,
         },
-        "legs": {"hybrid": ["keyword", "semantic"], "browse": []}.get(found.strategy, [found.strategy]),
+        "legs": _legs_of(question, found),
         "unit": unit,
         "overfetch": question.plan.overfetch,
     }
@@ -289,11 +349,16 @@ def _plan(question: Question, found: Found, unit: str) -> dict[str, Any]:
         planned["glossary"] = [fired._asdict() for fired in question.fired]
     if found.feedback:
         planned["feedback"] = found.feedback
-    if request.explain:
+    if request.explain and request.filters.principals is None:
         planned["ceiling"] = round(keyword.ceiling, 4)
-        if request.filters.principals is None:
-            planned["forms"] = {term: list(forms) for term, forms in keyword.forms.items()}
+        planned["forms"] = {term: list(forms) for term, forms in keyword.forms.items()}
     return planned
+
+
+def _legs_of(question: Question, found: Found) -> list[str]:
+    if found.strategy == "semantic" and (question.reading == "boolean" or not question.plan.meaning_finds):
+        return ["keyword", "semantic"]  # words say what is found, meaning in which order
+    return {"hybrid": ["keyword", "semantic"], "browse": []}.get(found.strategy, [found.strategy])
 
 
 class _Clock:

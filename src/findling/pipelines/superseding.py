@@ -1,65 +1,94 @@
-"""What replaces what: a superseded resource stands below its successor, and says so."""
+"""What replaces what: a superseded resource stands below its successor, and says so.
+
+Nobody learns of a successor or predecessor that they may not see: for them the chain ends before it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.results import Step
 from findling.pipelines.assembling import Ranked
 
-__all__ = ["demote", "predecessors", "successors"]
+__all__ = ["demote", "predecessors", "replaced_by", "successors"]
 
 _SUPERSEDED = 0.5
 """What is left of the score of something that no longer holds: half as good as the same words that do."""
 
+_BELOW = 0.95
+"""What it has at most of the score of its successor, so that a chain keeps its order."""
+
 _LONGEST_CHAIN = 100
 """Links that are followed; a chain that is longer, or turns back on itself, is a fault in the data."""
 
+_SHOWN = 10
+"""Predecessors that a receipt names."""
 
-def demote(ranked: Sequence[Ranked], store: TruthStore) -> list[Ranked]:
-    """The ranking with everything superseded at half its score, and below what supersedes it."""
-    rids = {entry.stored.resource.rid for entry in ranked}
-    replaced = store.successors(rids)
-    if not replaced:
-        return list(ranked)
+
+def demote(ranked: Sequence[Ranked], replaced: Mapping[str, str]) -> list[Ranked]:
+    """The ranking with everything superseded at half its score, and below what supersedes it.
+
+    `replaced` names the successor of each resource that has one, see `replaced_by`.
+    """
     best: dict[str, float] = {}
     for entry in ranked:
         best.setdefault(entry.stored.resource.rid, entry.score)
+    # From what holds today back to the oldest, so that each knows what became of its successor.
+    for rid in sorted(replaced, key=lambda rid: len(successors(rid, replaced))):
+        if rid in best:
+            later = [best[link] for link in successors(rid, replaced) if link in best]
+            best[rid] = min([best[rid] * _SUPERSEDED, *[score * _BELOW for score in later]])
     moved = []
     for entry in ranked:
         rid = entry.stored.resource.rid
-        if rid not in replaced or not entry.score:
-            moved.append(entry)
-            continue
-        chain = successors(store, rid)
-        # Halved once for each link, so that the chain keeps its order.
-        most = min([best[later] for later in chain if later in best], default=entry.score)
-        score = min(entry.score, most) * _SUPERSEDED ** len(chain)
-        step = Step(name="superseded", factor=score / entry.score, reason=f"replaced by {chain[-1]}")
-        moved.append(entry._replace(score=score, steps=(*entry.steps, step)))
+        if rid in replaced and entry.score:
+            score = min(entry.score * _SUPERSEDED, best[rid])
+            reason = f"replaced by {successors(rid, replaced)[-1]}"
+            step = Step(name="superseded", factor=score / entry.score, reason=reason)
+            entry = entry._replace(score=score, steps=(*entry.steps, step))
+        moved.append(entry)
     return sorted(moved, key=lambda entry: -entry.score)
 
 
-def successors(store: TruthStore, rid: str) -> tuple[str, ...]:
+def replaced_by(store: TruthStore, rids: Iterable[str], principals: Collection[str] | None) -> dict[str, str]:
+    """The successors of some resources, and theirs, as far as the caller may see them."""
+    known: dict[str, str] = {}
+    frontier = set(rids)
+    for _ in range(_LONGEST_CHAIN):
+        found = store.successors(frontier)
+        if principals is not None:
+            found = {rid: later for rid, later in found.items() if _may_see(store, later, principals)}
+        known |= found
+        frontier = set(found.values()) - known.keys()
+        if not frontier:
+            break
+    return known
+
+
+def successors(rid: str, replaced: Mapping[str, str]) -> tuple[str, ...]:
     """What replaces a resource, what replaces that, and so on to what holds today."""
     chain: list[str] = []
-    while len(chain) < _LONGEST_CHAIN:
-        later = store.successors([rid]).get(rid)
-        if later is None or later in chain:
-            break
+    while (later := replaced.get(rid)) is not None and later not in chain and len(chain) < _LONGEST_CHAIN:
         chain.append(later)
         rid = later
     return tuple(chain)
 
 
-def predecessors(store: TruthStore, resource: Resource) -> tuple[str, ...]:
+def predecessors(store: TruthStore, resource: Resource, principals: Collection[str] | None) -> tuple[str, ...]:
     """What a resource replaces, what that replaces, and so on."""
     chain: list[str] = []
     earlier = resource.fields.get("supersedes", "")
-    while earlier and earlier not in chain and len(chain) < _LONGEST_CHAIN:
+    while earlier and earlier not in chain and len(chain) < _SHOWN:
+        if principals is not None and not _may_see(store, earlier, principals):
+            break
         chain.append(earlier)
         document = store.document(earlier)
         earlier = document.resource.fields.get("supersedes", "") if document else ""
     return tuple(chain)
+
+
+def _may_see(store: TruthStore, rid: str, principals: Collection[str]) -> bool:
+    document = store.document(rid)
+    return document is not None and not set(principals).isdisjoint(document.resource.visibility or ())

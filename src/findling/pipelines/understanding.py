@@ -12,14 +12,17 @@ from findling.domain.ports import TruthStore
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
 from findling.text.analysis import phrase_terms
 from findling.text.query_language import parse
-from findling.text.query_tree import canonical, positive_terms, split_where
+from findling.text.query_tree import canonical, positive_terms, positive_texts, split_where
 from findling.text.reading import read
 from findling.text.routing import Route, route
 
 if TYPE_CHECKING:
     from findling.pipelines.glossary_expansion import Fired
 
-__all__ = ["Question", "corrected", "loose_words", "respelled", "understand"]
+__all__ = ["SPELLING", "WORDS", "Question", "corrected", "loose_words", "respelled", "understand"]
+
+SPELLING = "~"
+"""The group of a word and what was probably meant by it."""
 
 _TO_THE_LETTER = frozenset({"identifier", "path", "url", "regex"})
 """Shapes of a query that is meant to the letter: its neighbours by meaning are no hits."""
@@ -58,15 +61,19 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
     """What a request asks for. Never raises for what a person types."""
     parsed = parse(request.query)
     reading = read(parsed, plan.words)
-    text = _without_operators(request.query) if parsed.operators else request.query
+    text = " ".join(positive_texts(parsed.node)) if parsed.operators else request.query
     shape = route(text)
     tree, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
     node, where = split_where(tree)
     if plan.heads and not parsed.history:
         where = _both(where, Field("is", ("head",)))
-    if plan.heads or "is:" in parsed.operators:
-        where, node = _resolved(where, store) if where else None, _resolved(node, store)
-    filters = request.filters if where is None else replace(request.filters, where=_both(request.filters.where, where))
+    if request.filters.where is not None:
+        where = request.filters.where if where is None else _both(request.filters.where, where)
+    filters = request.filters
+    if where is not None:
+        filters = replace(filters, where=_resolved(where, store, filters.principals))
+    if "is:" in parsed.operators:
+        node = _resolved(node, store, filters.principals)
     if plan.types and not filters.type:
         filters = replace(filters, type=plan.types)
     plan, decisions = _routed(plan, shape, text, reading.kind)
@@ -87,7 +94,7 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
 
 
 def corrected(question: Question, corrections: Mapping[str, str]) -> Question:
-    """The question with other spellings of some words beside what was typed."""
+    """The question with other spellings of some words beside what was typed; what stands in quotes stays as it is."""
     node = _respelled(question.node, corrections)
     return question._replace(
         tree=_respelled(question.tree, corrections),
@@ -98,8 +105,8 @@ def corrected(question: Question, corrections: Mapping[str, str]) -> Question:
 
 
 def respelled(text: str, corrections: Mapping[str, str]) -> str:
-    """A text with some words put right; everything between the words stays."""
-    return re.sub(r"\w+", lambda word: corrections.get(word.group().lower(), word.group()), text)
+    """A text with some words put right; everything between the words stays, and so do exclusions and conditions."""
+    return WORDS.sub(lambda word: corrections.get(word.group().lower(), word.group()), text)
 
 
 def loose_words(question: Question) -> tuple[Node | None, Node | None]:
@@ -114,16 +121,8 @@ def loose_words(question: Question) -> tuple[Node | None, Node | None]:
     return words[0], All(rest) if rest else None
 
 
-_OPERATORS = re.compile(
-    r'(?<!\S)[-(]*(?:NOT\s+|-)(?:\([^)]*\)?|(?:\w+:)?"[^"]*"?|\S+)'  # what is excluded
-    r'|(?<!\S)[-(]*[a-z]+:(?:"[^"]*"?|\S+)'  # conditions
-    r'|(?<!\S)(?:OR|AND|NEAR(?:/\d+)?)(?!\S)|["()|]|[*~]\d*(?!\S)'
-)
-
-
-def _without_operators(query: str) -> str:
-    """What a model should read of a query: the words that are asked for, in their order."""
-    return " ".join(_OPERATORS.sub(" ", query).split())
+WORDS = re.compile(r"(?<![\w.:/-])\w+(?![\w:/-]|\.\w)")
+"""Words that stand by themselves, whatever punctuation follows; no part of a compound, a path or a condition."""
 
 
 def _with_aliases(node: Node, store: TruthStore) -> tuple[Node, tuple[Fired, ...]]:
@@ -152,15 +151,20 @@ def _routed(plan: Plan, shape: Route, text: str, reading: str) -> tuple[Plan, li
     return plan, decisions
 
 
-def _resolved(node: Node, store: TruthStore) -> Node:
-    """The tree with `is:head` and `is:superseded` as the ids that the store knows today."""
+def _resolved(node: Node, store: TruthStore, principals: tuple[str, ...] | None) -> Node:
+    """The tree with `is:head` and `is:superseded` as the ids that the store knows today and the caller may know."""
     if isinstance(node, Field) and node.name == "is":
-        old = Field("rid", tuple(store.superseded()))
+        superseded = store.superseded()
+        if principals is not None:
+            from findling.pipelines.superseding import replaced_by
+
+            superseded = sorted(replaced_by(store, superseded, principals))
+        old = Field("rid", tuple(superseded))
         return old if node.values == ("superseded",) else Not(old)
     if isinstance(node, Not):
-        return Not(_resolved(node.node, store))
+        return Not(_resolved(node.node, store, principals))
     if isinstance(node, GROUPS):
-        return replace(node, nodes=tuple(_resolved(part, store) for part in node.nodes))
+        return replace(node, nodes=tuple(_resolved(part, store, principals) for part in node.nodes))
     return node
 
 
@@ -172,8 +176,8 @@ def _respelled(node: Node, corrections: Mapping[str, str]) -> Node:
         other = corrections[row[0]]
         from findling.domain.queries import Phrase
 
-        return Same((node, Phrase(other) if " " in other else replace(node, text=other)))
-    if isinstance(node, GROUPS):
+        return Same((node, Phrase(other) if " " in other else replace(node, text=other)), group=SPELLING)
+    if isinstance(node, GROUPS) and not (isinstance(node, Same) and node.group):
         return replace(node, nodes=tuple(_respelled(part, corrections) for part in node.nodes))
     return node
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from findling.domain.errors import (
     CorruptError,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "open_engine"]
 
+_Answer = TypeVar("_Answer")
 
 _UNSURE = {"": -1}
 """Times of folders that none can have: the next search looks closely."""
@@ -212,14 +213,7 @@ class Engine:
         notes = self._ready(refresh, on_progress)
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
         lines = self._settings["search.snippet_lines"]
-        try:
-            answer = search(self._searched(), request, snippet_lines=lines, degraded=notes)
-        except CorruptError as damage:
-            # Damage inside a file of the leg shows only when a query comes upon it.
-            notes.append(Degradation(what=self._files.mend_leg(damage)))
-            with self._files.writing():
-                self._vectors.rebuild()
-            answer = search(self._searched(), request, snippet_lines=lines, degraded=notes)
+        answer = self._mending(notes, lambda: search(self._searched(), request, snippet_lines=lines, degraded=notes))
         scope = context_of(self._settings) if request.in_context else {}
         return replace(answer, scope=scope, timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
 
@@ -232,15 +226,14 @@ class Engine:
         from findling.pipelines.explaining import explain
 
         request = prepared(request, options, self._settings, self.scope, self._plan_of)
-        self._ready(refresh, None)
-        return explain(self._searched(), request, name, self.scope)
+        notes = self._ready(refresh, None)
+        return self._mending(notes, lambda: explain(self._searched(), request, name, self.scope, degraded=notes))
 
     @property
     def glossary(self) -> WorkspaceGlossary:
         """The words that mean the same here, and what may become one of them."""
         from findling.service.glossary import WorkspaceGlossary
 
-        self._must_be_indexed()
         return WorkspaceGlossary(self._files, self._settings)
 
     # Looking after it
@@ -337,6 +330,17 @@ class Engine:
         if not self.is_indexed() and not any(notes):
             notes.append("the first index run has not been completed; files may be missing")
         return [Degradation(what=note, fix="findling index") for note in notes if note]
+
+    def _mending(self, notes: list[Degradation], ask: Callable[[], _Answer]) -> _Answer:
+        """What is answered, after the legs were made anew and a note was taken of it if that is needed."""
+        try:
+            return ask()
+        except CorruptError as damage:
+            # Damage inside a file of the leg shows only when a query comes upon it.
+            notes.append(Degradation(what=self._files.mend_leg(damage)))
+            with self._files.writing():
+                self._vectors.rebuild()
+            return ask()
 
     def _searched(self) -> SearchedLegs:
         return SearchedLegs(self._files.store, self._files.leg, lambda: self._vectors.meaning())

@@ -8,6 +8,7 @@ from typing import Any
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.glossary import GlossaryTerm
+from findling.domain.results import Degradation
 from findling.pipelines import glossary as rules
 from findling.pipelines.glossary import Edit, Group
 from findling.pipelines.glossary_book import STATUSES
@@ -25,6 +26,9 @@ _FORMAT_HINT = "findling glossary export shows the format"
 
 class WorkspaceGlossary:
     """What means the same in one workspace. Every change raises as `OpenedWorkspace.writing` does, besides its own."""
+
+    trouble: Degradation | None = None
+    """What kept a language model from being asked when `pending` looked for candidates last."""
 
     def __init__(self, files: OpenedWorkspace, settings: Settings) -> None:
         self._files = files
@@ -46,8 +50,9 @@ class WorkspaceGlossary:
     def pending(self, *, refill: bool = True) -> list[GlossaryTerm]:
         """The terms that wait for a decision; with `refill`, after looking for candidates in what has changed.
 
-        Raises ModelError when the language model that the user has chosen fails.
+        When the language model that the user has chosen fails, `trouble` says so, and it is asked again the next time.
         """
+        self.trouble = None
         if refill:
             self._refill()
         return self._with_status("pending")
@@ -112,10 +117,13 @@ class WorkspaceGlossary:
         from findling.service.glossary_candidates import candidates
 
         since = int(files.store.get_meta(_MINED_AT) or 0)
-        found, seq = candidates(files.store, since, [group.canonical for group in self.groups()], self._settings)
-        self.propose(found)
-        with files.writing():
-            files.store.set_meta(_MINED_AT, str(seq))
+        found = candidates(files.store, since, self.groups(), self._settings)
+        self.propose(found.pairs)
+        self.trouble = found.trouble
+        # Without the mark the texts are looked through once more, and what they give is put to the model then.
+        if found.trouble is None:
+            with files.writing():
+                files.store.set_meta(_MINED_AT, str(found.seq))
 
     def _with_status(self, status: str) -> list[GlossaryTerm]:
         return [term for term in self.terms() if term.status == status]

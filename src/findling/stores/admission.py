@@ -35,6 +35,15 @@ def check_document(document: Document) -> None:
     resource, text = document.resource, document.text
     if not resource.rid:
         raise InvalidValueError("a resource without an id cannot be stored", hint="give every resource its own rid")
+    # A leg would stumble over it when the store holds it already, and then nothing could be searched any more.
+    described: list[object] = [resource.rid, resource.type, resource.title, resource.path, resource.author]
+    described += [resource.lang, *resource.tags, *(resource.visibility or ())]
+    described += [part for item in resource.fields.items() for part in item]
+    for part in described:
+        if not isinstance(part, str):
+            raise InvalidValueError(
+                f"{resource.rid!r} is described by {part!r}, which is no text", hint="write it as a string"
+            )
     words = "".join(
         (resource.rid, resource.type, resource.title, resource.path, resource.author, resource.lang),
     )

@@ -159,6 +159,19 @@ class QuestionSuite(ABC):
         assert store.glossary() == []
         store.write_glossary([])
 
+    def test_the_version_of_the_glossary_rises_with_every_write_that_lands(self) -> None:
+        store = self.make_store()
+        store.write([PLAIN])
+        versions = [store.glossary_version()]
+        for terms in (_TERMS, [], _TERMS[:1]):
+            store.write_glossary(terms)
+            versions.append(store.glossary_version())
+        assert versions[0] == 0
+        assert versions == sorted(set(versions))
+        expect(InvalidValueError, partial(store.write_glossary, [_TERMS[0]._replace(surface="\ud800")]))
+        store.write([], list(store.rids()))
+        assert store.glossary_version() == versions[-1]
+
     def test_the_glossary_is_no_change_and_outlives_resources(self) -> None:
         store = self.make_store()
         store.write([PLAIN])

@@ -10,12 +10,13 @@ from typing import Any as Value
 from typing import NamedTuple, TypeVar
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.queries import All, Any, Field, Filters, Node, Not, Range, Same
+from findling.domain.queries import CONDITIONS, GROUPS, All, Any, Field, Filters, Node, Not, Range, Same
 from findling.domain.resources import Resource
 from findling.text.analysis import terms
 
 __all__ = [
     "PropertyTest",
+    "check_filters",
     "condition",
     "dotted",
     "has_extension",
@@ -70,11 +71,17 @@ def condition(node: Node, bind: Callable[[str, Callable[[Value], bool]], Callabl
         if isinstance(node, All):
             return lambda record: all(part(record) for part in parts)
         return lambda record: any(part(record) for part in parts)
-    from findling.text.query_tree import canonical
+    raise _asks_for_text(node)
 
-    raise InvalidValueError(
-        f"`{canonical(node)}` asks for text, which no filter looks at", hint="put the words into the query"
-    )
+
+def check_filters(filters: Filters) -> None:
+    """Raises InvalidValueError for a time that is no number, and for a tree of more than conditions on resources.
+
+    `is` may be among them, which is resolved before a leg is asked.
+    """
+    time_span(filters)
+    if filters.where is not None:
+        _check_condition(filters.where)
 
 
 def property_test(node: Field | Range) -> PropertyTest:
@@ -125,16 +132,40 @@ def prefixes(filters: Filters) -> list[str]:
 
 
 def time_span(limits: Filters | Range) -> tuple[int, int] | None:
-    """The first second that passes and the first one after that does not; `None` when any time will do."""
+    """The first second that passes and the first one after that does not; `None` when any time will do.
+
+    Raises InvalidValueError for a time that is no number.
+    """
     if limits.after is None and limits.before is None:
         return None
-    first = -_END_OF_TIME if limits.after is None else math.ceil(_within_time(limits.after))
-    end = _END_OF_TIME if limits.before is None else math.floor(_within_time(limits.before))
+    first = -_END_OF_TIME if limits.after is None else math.ceil(_within_time("after", limits.after))
+    end = _END_OF_TIME if limits.before is None else math.floor(_within_time("before", limits.before))
     return first, end
 
 
-def _within_time(moment: float) -> float:
+def _within_time(name: str, moment: float) -> float:
+    if not isinstance(moment, (int, float)) or math.isnan(moment):
+        raise InvalidValueError(f"{name} must be a number, not {moment!r}", hint="count the seconds since 1970")
     return min(max(moment, -_END_OF_TIME), _END_OF_TIME)
+
+
+def _check_condition(node: Node) -> None:
+    if isinstance(node, Not):
+        _check_condition(node.node)
+    elif isinstance(node, GROUPS):
+        for part in node.nodes:
+            _check_condition(part)
+    elif not isinstance(node, CONDITIONS):
+        raise _asks_for_text(node)
+    elif not (isinstance(node, Field) and node.name == "is"):
+        property_test(node)
+
+
+def _asks_for_text(node: Node) -> InvalidValueError:
+    from findling.text.query_tree import canonical
+
+    message = f"`{canonical(node)}` asks for text, which no filter looks at"
+    return InvalidValueError(message, hint="put the words into the query")
 
 
 @lru_cache(maxsize=64)

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import tantivy
 
-from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
+from findling.domain.errors import CorruptError, DiskFullError, InvalidValueError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword_entries import LAYOUT, chunk_entries, page_entry, schema
-from findling.stores.keyword_query import KeywordQuery, Scoring
+from findling.stores.keyword_query import BuiltQuery, KeywordQuery, Scoring
+from findling.stores.keyword_reading import Reading, Statistics
 from findling.stores.keyword_scope import rid_token
 from findling.text.analysis import FINGERPRINT
 from findling.text.query_tree import asks_for_text
@@ -40,6 +41,7 @@ class TantivyLeg:
     def __init__(self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str) -> None:
         self._index = index
         self._folder = folder
+        self._reading = Reading(folder)
         self._made_for = made_for
         self._scoring = scoring
         self.unit = unit
@@ -55,7 +57,7 @@ class TantivyLeg:
         made_for = f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
         scoring = scoring or Scoring()
         if _holds_index(folder):
-            with _reading(folder):
+            with Reading(folder):
                 leg = cls(_open_index(folder), folder, made_for, scoring, unit)
                 if leg._belongs():
                     return leg
@@ -63,7 +65,7 @@ class TantivyLeg:
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed. Raises CorruptError as `search` does."""
-        with _reading(self._folder):
+        with self._reading:
             marks = self._searcher().terms_with_prefix("mark", "seq:")
         return max((int(mark[4:]) for mark, _ in marks), default=0)
 
@@ -98,26 +100,37 @@ class TantivyLeg:
     ) -> KeywordHits:
         """The best `limit` chunks among those that pass the filters; equal scores keep one order.
 
-        Raises CorruptError when it comes upon a part of the index that cannot be read.
+        Raises CorruptError when it comes upon a part of the index that cannot be read, and InvalidValueError for what
+        cannot be asked.
         """
-        with _reading(self._folder):
-            return self._find(node, filters, limit, weights)
+        built = self._built(node, filters, weights)
+        if built.query is None:
+            return KeywordHits([], 0, built.ceiling, built.forms)
+        with self._reading:
+            hits, total = self._find(built.query, limit, is_ranked=asks_for_text(node))
+        return KeywordHits(hits, total, built.ceiling, built.forms)
 
     def scores(
         self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
     ) -> dict[int, float]:
-        """What a search would score some chunks with. Raises CorruptError as `search` does."""
-        with _reading(self._folder):
-            return self._scores(node, cids, weights)
+        """What a search would score some chunks with. Raises as `search` does."""
+        query = self._built(node, Filters(), weights).query
+        if query is None or not cids:
+            return {}
+        among = self._among(query, cids)
+        with self._reading:
+            searcher = self._searcher()
+            result = searcher.search(among, len(cids), count=False)
+            return dict(self._scored(query, result, searcher, is_ranked=asks_for_text(node)))
 
     def size(self) -> int:
         """How many chunks, or pages, it holds. Raises CorruptError as `search` does."""
-        with _reading(self._folder):
+        with self._reading:
             return max(0, self._searcher().num_docs - 1)  # one entry holds the marks
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """In how many of them each term stands; what was dropped counts until the index tidies itself up."""
-        with _reading(self._folder):
+        with self._reading:
             searcher = self._searcher()
             return {term: searcher.doc_freq("body", term) for term in terms}
 
@@ -126,12 +139,11 @@ class TantivyLeg:
 
         Raises CorruptError as `search` does.
         """
-        with _reading(self._folder):
-            return self._querying().words.vocabulary(prefix)
+        return self._querying().words.vocabulary(prefix)
 
     def cids(self) -> set[int]:
         """Every chunk id the leg holds; for checks, not for searching. Raises CorruptError as `search` does."""
-        with _reading(self._folder):
+        with self._reading:
             searcher = self._searcher()
             hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
             values = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
@@ -152,12 +164,15 @@ class TantivyLeg:
                 writer.rollback()
             writer.wait_merging_threads()
 
-    def _find(self, node: Node, filters: Filters, limit: int, weights: Mapping[str, float] | None) -> KeywordHits:
+    def _built(self, node: Node, filters: Filters, weights: Mapping[str, float] | None) -> BuiltQuery:
+        try:
+            return self._querying().build(node, filters, weights)
+        except ValueError as error:
+            # What is wrong with the index has been said by its statistics, so this is about what was asked.
+            raise InvalidValueError(f"this cannot be searched for: {error}", hint="correct the query") from error
+
+    def _find(self, query: tantivy.Query, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
         searcher = self._searcher()
-        query, ceiling, forms = self._querying().build(node, filters, weights)
-        if query is None:
-            return KeywordHits([], 0, ceiling, forms)
-        is_ranked = asks_for_text(node)
         is_rescored = is_ranked and not self._scoring.is_standard
         depth = max(1, min(max(limit, _RESCORED) if is_rescored else limit, searcher.num_docs))
         # Without a word to rank by the latest come first; what has no time comes last.
@@ -165,18 +180,13 @@ class TantivyLeg:
         hits = self._scored(query, result, searcher, is_ranked=is_ranked)
         if is_rescored:
             hits.sort(key=lambda hit: -hit[1])
-        return KeywordHits(hits[:limit], _count(result), ceiling, forms)
+        return hits[:limit], _count(result)
 
-    def _scores(self, node: Node, cids: Sequence[int], weights: Mapping[str, float] | None) -> dict[int, float]:
-        searcher = self._searcher()
-        query = self._querying().build(node, Filters(), weights).query
-        if query is None or not cids:
-            return {}
+    def _among(self, query: tantivy.Query, cids: Sequence[int]) -> tantivy.Query:
         named = [tantivy.Query.term_query(self._index.schema, "cid", cid, index_option="basic") for cid in cids]
         among = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in named])
         both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
-        result = searcher.search(tantivy.Query.boolean_query(both), len(cids), count=False)
-        return dict(self._scored(query, result, searcher, is_ranked=asks_for_text(node)))
+        return tantivy.Query.boolean_query(both)
 
     def _scored(
         self, query: tantivy.Query, result: tantivy.SearchResult, searcher: tantivy.Searcher, *, is_ranked: bool
@@ -194,7 +204,8 @@ class TantivyLeg:
 
     def _querying(self) -> KeywordQuery:
         if self._query is None:
-            self._query = KeywordQuery(self._index.schema, self._searcher(), self._scoring)
+            statistics = Statistics(self._searcher(), self._reading)
+            self._query = KeywordQuery(self._index.schema, statistics, self._scoring)
         return self._query
 
     def _add(self, entry: tantivy.Document) -> None:
@@ -248,18 +259,6 @@ def discard_leg(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         folder.unlink(missing_ok=True)
-
-
-@contextmanager
-def _reading(folder: Path) -> Iterator[None]:
-    """Turn what tantivy says about damaged files into our error: most are refused, some make it panic."""
-    try:
-        yield
-    except BaseException as error:
-        # A panic arrives as an exception that is no Exception and whose class cannot be imported.
-        if not isinstance(error, ValueError) and type(error).__name__ != "PanicException":
-            raise
-        raise CorruptError(f"the keyword leg in {folder} cannot be read: {error}", hint="findling repair") from error
 
 
 def _holds_index(folder: Path) -> bool:

@@ -81,7 +81,7 @@ class Leaves:
             return self._meant(leaf, weights)
         if isinstance(leaf, Phrase):
             return self._row(phrase_terms(leaf.text), weights)
-        words = terms(leaf.text) if isinstance(leaf, Fuzzy) else prefix_terms(leaf.text)
+        words = prefix_terms(leaf.text)
         if not words:
             return Part(None)
         if isinstance(leaf, Fuzzy):

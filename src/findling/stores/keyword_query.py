@@ -10,6 +10,7 @@ from tantivy import Occur, Query
 
 from findling.domain.queries import CONDITIONS, All, Any, Filters, Node, Not, Same
 from findling.stores.keyword_leaves import Leaves, Memory, Part
+from findling.stores.keyword_reading import Statistics
 from findling.stores.keyword_scope import KeywordScope, everything
 from findling.stores.keyword_scoring import Scoring
 from findling.stores.keyword_words import KeywordWords
@@ -31,17 +32,17 @@ class BuiltQuery(NamedTuple):
 class KeywordQuery:
     """Builds queries against one state of the index, whose statistics and vocabulary it asks."""
 
-    def __init__(self, schema: tantivy.Schema, searcher: tantivy.Searcher, scoring: Scoring) -> None:
-        self.words = KeywordWords(searcher)
+    def __init__(self, schema: tantivy.Schema, statistics: Statistics, scoring: Scoring) -> None:
+        self.words = KeywordWords(statistics)
         self._schema = schema
-        self._scope = KeywordScope(schema, searcher)
+        self._scope = KeywordScope(schema, statistics)
         self._scoring = scoring
         self._memory: Memory = {}
 
     def build(self, node: Node, filters: Filters, weights: Mapping[str, float] | None = None) -> BuiltQuery:
         """The query for a tree under filters; `weights` are those of single fields that differ.
 
-        Raises InvalidValueError for a field or property that does not exist.
+        Raises InvalidValueError for a field or property that does not exist, CorruptError when the index is damaged.
         """
         leaves = self._leaves(weights)
         query, ceiling = self._part(node, leaves)

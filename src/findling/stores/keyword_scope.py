@@ -15,6 +15,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Field, Filters, Range
 from findling.domain.resources import Resource
 from findling.stores.filtering import condition, dotted, prefixes, time_span
+from findling.stores.keyword_reading import Statistics
 from findling.text.analysis import terms
 
 __all__ = ["KeywordScope", "everything", "rid_token", "scope_tokens"]
@@ -59,9 +60,9 @@ def everything() -> Query:
 class KeywordScope:
     """Builds queries about resources against one state of the index. None of them adds to a score."""
 
-    def __init__(self, schema: tantivy.Schema, searcher: tantivy.Searcher) -> None:
+    def __init__(self, schema: tantivy.Schema, statistics: Statistics) -> None:
         self._schema = schema
-        self._searcher = searcher
+        self._statistics = statistics
         self._paths: list[tuple[str, str]] | None = None
 
     def clauses(self, filters: Filters) -> list[tuple[Occur, Query]] | None:
@@ -104,7 +105,7 @@ class KeywordScope:
     def named(self, text: str, worth: float) -> Query | None:
         """The file that the text names, with or without its extension or folder, at a score; None if there is none."""
         token = _token("name", text.strip("/").lower())
-        if not self._searcher.doc_freq("scope", token):
+        if not self._statistics.frequency("scope", token):
             return None
         return Query.const_score_query(self._term("scope", token), worth)
 
@@ -127,7 +128,7 @@ class KeywordScope:
         # end at 1,000 states, which is a name of 300 letters.
         holds = condition(node, lambda _, accepts: accepts)
         if self._paths is None:
-            tokens = [token for token, _ in self._searcher.terms_with_prefix("scope", "path=")]
+            tokens = [token for token, _ in self._statistics.begun("scope", "path=")]
             # What lies in a folder comes right after it, not after what is named like it.
             self._paths = sorted(((_value(token), token) for token in tokens), key=lambda path: path[0].split("/"))
         found: list[str] = []

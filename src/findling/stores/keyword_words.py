@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import tantivy
-
 from findling.domain.plans import FIELDS
+from findling.stores.keyword_reading import Statistics
 from findling.stores.keyword_scoring import INFLECTED
 from findling.text.analysis import is_unspaced
 from findling.text.stemming import forms_prefix, same_stem
@@ -46,18 +45,18 @@ class Forms(NamedTuple):
 class KeywordWords:
     """Answers from one state of the index."""
 
-    def __init__(self, searcher: tantivy.Searcher) -> None:
-        self._searcher = searcher
-        self._entries = searcher.num_docs
+    def __init__(self, statistics: Statistics) -> None:
+        self._statistics = statistics
+        self._entries = statistics.entries
         self._all: list[tuple[str, int]] | None = None
 
     def frequency(self, field: str, term: str) -> int:
         """In how many chunks a term stands in a field; what was dropped counts until the index tidies itself up."""
-        return self._searcher.doc_freq(field, term)
+        return self._statistics.frequency(field, term)
 
     def fields(self, term: str, fields: Sequence[str]) -> tuple[str, ...]:
         """Those of the fields in which a term stands."""
-        return tuple(field for field in fields if self._searcher.doc_freq(field, term))
+        return tuple(field for field in fields if self._statistics.frequency(field, term))
 
     def idf(self, frequency: int) -> float:
         """How much a word of this frequency tells."""
@@ -99,7 +98,7 @@ class KeywordWords:
 
     def beginnings(self, prefix: str, field: str, most: int) -> list[str]:
         """Regular expressions for the words of a field that begin so, each for at most so many of them."""
-        words = [word for word, _ in self._searcher.terms_with_prefix(field, prefix)]
+        words = [word for word, _ in self._statistics.begun(field, prefix)]
         if len(words) <= most:
             return [f"{re.escape(prefix)}.*"] if words else []
         longer = sorted({word[: len(prefix) + 1] for word in words if word != prefix})
@@ -117,16 +116,16 @@ class KeywordWords:
     def _begun_anywhere(self, prefix: str) -> dict[str, int]:
         found: dict[str, int] = {}
         for field in FIELDS:
-            for word, count in self._searcher.terms_with_prefix(field, prefix):
+            for word, count in self._statistics.begun(field, prefix):
                 if found.get(word, 0) < count:
                     found[word] = count
         return found
 
     def _begun(self, prefix: str, fields: Sequence[str], limit: int | None = None) -> dict[str, int]:
         """Word → its frequency in the main field, 0 for those that stand in others only."""
-        found = dict(self._searcher.terms_with_prefix(fields[0], prefix, limit=limit))
+        found = dict(self._statistics.begun(fields[0], prefix, limit))
         for field in fields[1:]:
-            for word, _ in self._searcher.terms_with_prefix(field, prefix, limit=limit):
+            for word, _ in self._statistics.begun(field, prefix, limit):
                 found.setdefault(word, 0)
         return found
 

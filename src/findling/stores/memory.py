@@ -55,6 +55,7 @@ class MemoryStore:
         self._folders: dict[str, int] = {}
         self._meta: dict[str, str] = {}
         self._glossary: dict[tuple[str, str], GlossaryTerm] = {}
+        self._glossary_version = 0
         self._vectors: dict[str, dict[bytes, _Vector]] = {}
         self._mark = 0
 
@@ -115,8 +116,7 @@ class MemoryStore:
         """Record new fingerprints for resources (by path) whose content has not changed."""
         for rid, document in self._state.documents.items():
             if document.resource.path in fingerprints:
-                fingerprint = fingerprints[document.resource.path]
-                self._state.documents[rid] = document._replace(fingerprint=fingerprint)
+                self._state.documents[rid] = document._replace(fingerprint=fingerprints[document.resource.path])
 
     def stamps(self) -> list[tuple[str, int, int]]:
         """Path, size and time of change of the same resources."""
@@ -160,12 +160,17 @@ class MemoryStore:
         """All terms of the glossary, ordered by group and key."""
         return [self._glossary[place] for place in sorted(self._glossary)]
 
+    def glossary_version(self) -> int:
+        """A number that rises with every `write_glossary`; 0 before the first."""
+        return self._glossary_version
+
     def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Drop terms by group and key, then put terms in."""
         kept, gone = list(terms), set(dropped)
         check_glossary(kept, gone)
         left = {place: term for place, term in self._glossary.items() if place not in gone}
         self._glossary = left | {(term.group, term.key): term for term in kept}
+        self._glossary_version += 1
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by the digest of the chunks they were made from; what is there stays. Nobody has to wait."""

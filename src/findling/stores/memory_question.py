@@ -130,7 +130,7 @@ class Question:
             return [*self._meant(leaf.first)[:1], *self._meant(leaf.second)[:1]]
         if isinstance(leaf, Phrase):
             return _one_row(map(_as_written, phrase_terms(leaf.text)))
-        words = prefix_terms(leaf.text) if isinstance(leaf, Prefix) else terms(leaf.text)
+        words = prefix_terms(leaf.text)
         if not words:
             return []
         if isinstance(leaf, Prefix):

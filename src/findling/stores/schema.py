@@ -19,6 +19,7 @@ __all__ = [
     "FEATURE",
     "FORMAT",
     "GLOSSARY_FORMAT",
+    "GLOSSARY_VERSION",
     "MIGRATIONS",
     "Header",
     "Migration",
@@ -249,3 +250,6 @@ FORMAT = len(MIGRATIONS)
 
 GLOSSARY_FORMAT = 4
 """The first format with a glossary and with what supersedes what."""
+
+GLOSSARY_VERSION = "glossary_version"
+"""Name of the small value that counts how often the glossary was written."""

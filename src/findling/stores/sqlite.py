@@ -226,6 +226,10 @@ class SqliteStore:
         with self._connections.glancing() as connection:
             return load_glossary(connection)
 
+    def glossary_version(self) -> int:
+        """A number that rises with every `write_glossary`, whoever it is by; 0 before the first."""
+        return int(self.get_meta(schema.GLOSSARY_VERSION) or 0)
+
     def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Drop terms by group and key, then put terms in, in one transaction; makes no change.
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from findling.domain.glossary import GlossaryTerm
-from findling.stores.schema import GLOSSARY_FORMAT, read_header
+from findling.stores.schema import GLOSSARY_FORMAT, GLOSSARY_VERSION, read_header
 from findling.stores.sqlite_reads import batched, placeholders, scan_predecessors
 
 __all__ = ["find_successors", "find_superseded", "load_glossary", "store_glossary"]
@@ -21,7 +21,7 @@ def load_glossary(connection: sqlite3.Connection) -> list[GlossaryTerm]:
     try:
         rows = connection.execute(f'SELECT {_COLUMNS} FROM glossary ORDER BY "group", key')
     except sqlite3.OperationalError:
-        # Asked only now: every search comes by here, and nearly all stores have the table.
+        # Asked only now: nearly all stores have the table.
         if _is_older(connection):
             return []
         raise
@@ -31,9 +31,13 @@ def load_glossary(connection: sqlite3.Connection) -> list[GlossaryTerm]:
 def store_glossary(
     connection: sqlite3.Connection, terms: Sequence[GlossaryTerm], dropped: Sequence[tuple[str, str]]
 ) -> None:
-    """Drop terms by group and key, then put terms in."""
+    """Drop terms by group and key, then put terms in, and count that it was done."""
     connection.executemany('DELETE FROM glossary WHERE "group" = ? AND key = ?', dropped)
     connection.executemany(f"INSERT OR REPLACE INTO glossary ({_COLUMNS}) VALUES (?,?,?,?,?,?,?)", terms)
+    connection.execute(
+        "INSERT INTO meta (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1",
+        (GLOSSARY_VERSION,),
+    )
 
 
 def find_successors(connection: sqlite3.Connection, rids: Iterable[str]) -> dict[str, str]:

@@ -9,30 +9,34 @@ from __future__ import annotations
 
 import re
 
+from findling.text.sentences import ENGLISH_WORDS, GERMAN_WORDS
+
 __all__ = ["FUNCTION_WORDS", "QUOTES", "clause_after", "clause_before", "noun_after", "noun_before", "noun_unspaced"]
 
 QUOTES = "\"'“”„‘’«»‹›「」『』《》 \t\n"
 _MOST_WORDS = 5
 _LONGEST_UNSPACED = 12
 
-FUNCTION_WORDS = frozenset(
-    # English: words that bind, and the verbs and adverbs that documentation puts before or after a name
-    "a about above accepts across after all almost along also always am among an and another any are around as at "
-    "available based be because been before being below best between both but by called can cannot contain contains "
-    "could create creates define defined defines did do does done due during each either else even ever every few "
-    "for from get gets give given gives had has have having he her here his how however if in include includes "
-    "including instead into is it its just least less like made make makes many may me might more most much must my "
-    "need needed needs new next no non none nor not now off old on once one only onto or other others our out over "
-    "own per provide provides rather running same see send sent several shall she should simply since so some still "
-    "such support supported supports take takes than that the their them then there these they this those though "
-    "through thus to too two under unless until up upon us use used uses using usually very via was we well were "
-    "what when where whether which while who whose why will with within without work works would yes yet you your "
-    # German
-    "ab aber alle als am an auch auf aus bei beim bis da damit dann das dass dem den denn der des dessen deren die "
-    "dies diese diesem diesen dieser dieses doch durch ein eine einem einen einer eines er es für gegen hat haben "
-    "hier ihr ihre im in ins ist jede jeder jedes kann kein keine können man mehr mit nach nicht noch nur ob oder "
-    "ohne sehr sein seine sich sie sind sowie über um und unter vom von vor war waren was wenn werden wie wir wird "
-    "wo wurde wurden zu zum zur zwischen nutzt nutzen verwendet verwenden genannt".split()
+FUNCTION_WORDS = (
+    ENGLISH_WORDS
+    | GERMAN_WORDS
+    | frozenset(
+        # English: more words that bind, and the verbs and adverbs that documentation puts before or after a name
+        "above accepts across after all almost along also always among another any around available based because "
+        "before being below best between both called cannot contain contains create creates define defined defines "
+        "done due during each either else even ever every few get gets give given gives having here however include "
+        "includes including instead just least less like made make makes many may might more most much must need "
+        "needed needs new next non none nor now off old once one only onto other others out over own per provide "
+        "provides rather running same see send sent several shall simply since so some still support supported "
+        "supports take takes than them those though through thus too two under unless until up upon use used uses "
+        "using usually very via well whether while within work works yes yet "
+        # German
+        "ab aber alle als auch auf aus bei beim bis da damit dann dass dem den denn des dessen deren dies diese "
+        "diesem diesen dieser dieses doch durch einem einen einer eines er es gegen hat haben hier ihr ihre im ins "
+        "jede jeder jedes kann kein keine können man mehr nach nicht noch nur ob oder sehr sein seine sich sie sowie "
+        "über um unter vom vor war waren wenn werden wir wird wurde wurden zu zum zur zwischen nutzt nutzen verwendet "
+        "verwenden genannt".split()
+    )
 )
 _DETERMINERS = frozenset("a an the der die das den dem des ein eine einen einem einer eines".split())
 _MIDDLE_OF_NAME = _DETERMINERS | {"from"}

@@ -18,8 +18,9 @@ CODE_LANGUAGES = tuple(
 )
 """The languages of `is:code`."""
 
-SINGLE_VALUED = frozenset({"author", "ext", "lang", "path", "system", "type"})
-"""A resource has one value of these, so asking for two of them can only mean either."""
+SINGLE_VALUED = frozenset({"ext", "lang", "type"})
+"""A resource has one value of these, so asking for two of them can only mean either. A path may well contain two
+texts, an author have two names, and a resource belong to two systems: there both have to hold."""
 
 
 def condition(name: str, values: list[str], now: float | None = None) -> Node | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from findling.text.analysis import STOP_WORDS
+from findling.text.sentences import is_sentence
 
 __all__ = ["scripts", "shapes", "word_count", "words"]
 
@@ -44,7 +44,7 @@ def shapes(text: str, tokens: Sequence[str], count: int) -> dict[str, str]:
         found["quoted"] = "words in quotation marks"
     if _is_question(text, tokens):
         found["question"] = f"it begins with {tokens[0]}" if tokens[0] in _ASKING else "it asks"
-    if _is_sentence(text, tokens, count):
+    if is_sentence(text):
         found["sentence"] = "it is written out"
     return found or {"keywords": "words and nothing else"}
 
@@ -206,24 +206,3 @@ def _is_question(text: str, tokens: Sequence[str]) -> bool:
     if len(tokens) < 2 or (first.isupper() and len(first) > 1 and not text.isupper()):
         return False
     return tokens[0] in _ASKING or (tokens[0] in _ASKING_IF and len(tokens) > 3)
-
-
-_FUNCTION_WORDS = STOP_WORDS | frozenset(
-    "i you he she we my your his her our its me us them who what which how why when where do does did can could should "
-    "would has have had were been from about than so because "
-    "der die das den dem des ein eine einen einem einer und oder nicht ist sind mit von zu im auf für ich wir sie es "
-    "le la les un une des du et ou est sont dans pour avec sur pas ne je il elle nous vous "
-    "el los las una y o es son en con por para no se lo del al que "
-    "и в не на что с по это как для из у к от".split()
-)
-_SENTENCE_ENDS = (".", "!", "。", "！")
-
-
-def _is_sentence(text: str, tokens: Sequence[str], count: int) -> bool:
-    """By its end, by its length, or by its small words: keywords have few of them."""
-    if count > 2 * len(tokens):
-        return count >= 10
-    if count > 2 and text.endswith(_SENTENCE_ENDS):
-        return True
-    small = sum(token in _FUNCTION_WORDS for token in tokens)
-    return count >= 12 or (small > 1 and count > 3 and small * 4 >= count)

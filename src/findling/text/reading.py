@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from findling.domain.queries import All, Any, Node, Term, Word
-from findling.text.analysis import STOP_WORDS
 from findling.text.query_language import Parsed
 from findling.text.query_tree import asks_for_text
+from findling.text.sentences import SENTENCE_WORDS, is_sentence
 
-__all__ = ["Reading", "is_sentence", "read"]
+__all__ = ["Reading", "read"]
 
 
 class Reading(NamedTuple):
@@ -39,35 +39,15 @@ def read(parsed: Parsed, words: str = "auto") -> Reading:
     return Reading(_ranked(parsed.node), "ranked", "plain words rank; the more of them a passage has, the better")
 
 
-def is_sentence(text: str) -> bool:
-    """Whether the words are a question or a sentence rather than a few things to look for."""
-    words = text.lower().split()
-    if text.rstrip().endswith(("?", "？", "؟")) or len(words) >= _MANY_WORDS:
-        return True
-    return len(words) >= _SOME_WORDS and any(word.strip(".,;:!¿¡") in _FUNCTION_WORDS for word in words)
-
-
 _BOOLEAN = ("OR", "AND", "NOT", "|", "*", "~", "NEAR")
 _LIGHT = ("-", '""')
-_SOME_WORDS = 4
-_MANY_WORDS = 8
-_FUNCTION_WORDS = STOP_WORDS | frozenset(
-    "what which who whom whose when where why how do does did can could should would about from without "
-    "i me my we us our you your he she his her its has have had were been am "
-    "was wie wer wo wann warum welche welcher welches der die das und ist sind ein eine ohne mit von für "
-    "que qui quoi quel quelle quand où comment pourquoi le la les des du un une et est sont sans avec pour dans "
-    "qué quién cuál cuándo dónde cómo el los las una y es son sin con por para en "
-    "che chi quale quando dove come perché il lo gli di e è senza per "
-    "o os não sem com quem onde wat wie waarom hoe de het een en is zonder".split()
-)
-"""Words that hold a sentence together, in a few languages."""
 
 
 def _without_function_words(node: Node) -> Node:
     """A sentence without the words that only hold it together: no passage has to have those."""
     if not isinstance(node, All):
         return node
-    kept = tuple(part for part in node.nodes if not isinstance(part, Term) or part.text.lower() not in _FUNCTION_WORDS)
+    kept = tuple(part for part in node.nodes if not isinstance(part, Term) or part.text.lower() not in SENTENCE_WORDS)
     if not any(map(asks_for_text, kept)):
         return node
     return kept[0] if len(kept) == 1 else All(kept)

@@ -136,7 +136,9 @@ def _header(hit: Hit, view: View) -> str:
     location = shown_path(hit, view)
     if hit.place or hit.line:
         location += f" {hit.place}" if hit.place else f":{hit.line}"
-    heading = " › ".join(hit.heading)
+    heading = " › ".join(hit.heading) or (hit.title if hit.type != "file" else "")
+    if hit.receipt.superseded_by:
+        heading = f"{heading} (superseded by {hit.receipt.superseded_by[-1]})".lstrip()
     if view.terminal:
         location, heading = show_controls(location), show_controls(heading)
     gap = "  " if heading else ""

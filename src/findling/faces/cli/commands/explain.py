@@ -12,7 +12,7 @@ from findling.faces.cli.asking import question_options, settled
 from findling.faces.cli.options import json_option, opened
 from findling.faces.cli.questions import SearchOptions, build_request
 from findling.faces.cli.rendering import receipt_lines
-from findling.faces.cli.terminal import write
+from findling.faces.cli.terminal import note, write
 
 __all__ = ["explain"]
 
@@ -42,6 +42,8 @@ def explain(query: str, name: str, path: str | None, as_json: bool, **given: Any
         write(dump(explanation.to_dict(), indent=2))
     else:
         write("".join(f"{line}\n" for line in _lines(explanation)))
+    for missing in explanation.degraded:
+        note(missing.what, missing.fix)
     return 0 if explanation.found else 1
 
 
@@ -49,8 +51,10 @@ def _lines(told: Explanation) -> Iterator[str]:
     where = told.path or told.rid
     if told.found:
         yield f"{where} is hit {told.rank} of {told.shown}"
+    elif told.shown > 1:
+        yield f"{where} is not among the {told.shown:,} hits"
     else:
-        yield f"{where} is not among the {told.shown} hits"
+        yield f"{where} is not in the answer: there {'is one other hit' if told.shown else 'are no hits'}"
     yield from (f"  because {reason}" for reason in told.reasons)
     yield f"  understood as: {told.understood_as} ({told.reading})"
     yield from (f"  filter {name}: {'passes' if passes else 'FAILS'}" for name, passes in told.filters)

@@ -91,7 +91,10 @@ def _pending(as_json: bool, path: str, workspace: str | None) -> int:
     Nothing of this is used before it is approved. Exit code: 0 there are some, 1 there are none.
     """
     with opened(path, resolve(path, workspace=workspace)) as engine:
-        terms = engine.glossary.pending()
+        found = engine.glossary
+        terms = found.pending()
+    if found.trouble is not None:
+        note(found.trouble.what, found.trouble.fix)
     if as_json:
         _write_json(pending=[term._asdict() for term in terms])
     else:

@@ -162,8 +162,11 @@ def _tell(answer: SearchAnswer, view: View) -> None:
     for meant in answer.did_you_mean:
         if meant.applied:
             note(f"nobody wrote {meant.term}: searched for {meant.suggestion} as well")
-        else:
-            note(f"did you mean {meant.suggestion} for {meant.term}?", f'findling "{meant.query}"')
+    if only_meant := [meant for meant in answer.did_you_mean if not meant.applied]:
+        from shlex import quote
+
+        words = ", ".join(f"{meant.suggestion} for {meant.term}" for meant in only_meant)
+        note(f"did you mean {words}?", f"findling {quote(only_meant[0].query)}")
     respelled = {meant.term for meant in answer.did_you_mean}
     unknown = ", ".join(term for term in answer.unknown_terms if term not in respelled)
     unknown = f"unknown terms: {unknown}" if unknown else ""
@@ -171,7 +174,8 @@ def _tell(answer: SearchAnswer, view: View) -> None:
         # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
         understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""
         reasons = "".join(f"; {reason}" for reason in (understood, unknown, *answer.notes, _unread(answer)) if reason)
-        note(f'no match for "{_shortened(answer.query)}"{reasons}', _meant_command(answer.query))
+        hint = "" if answer.did_you_mean else _meant_command(answer.query)
+        note(f'no match for "{_shortened(answer.query)}"{reasons}', hint)
     elif unknown:
         note(unknown)
     if answer.related:

@@ -1,0 +1,223 @@
+"""An explanation says what is true: what keeps a passage out, how many hits there are, and nothing of hidden things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.domain.plans import Plan
+from findling.domain.queries import Filters
+from findling.domain.resources import Resource
+from findling.domain.results import Explanation
+from findling.service.engine import Engine, open_engine
+from findling.service.settings import Settings
+
+FILLER = "\n\n".join(f"Paragraph {n}. " + "nothing to see here. " * 20 for n in range(10))
+LONG = f"The tapir is shy.\n\n{FILLER}\n\nIt lives alone.\n\n{FILLER}\n\nA tapir, a tapir and a tapir.\n"
+TWIN = "The gateway answers every request for a badger with a list of all the burrows in the wood, newest first."
+
+Opened = Callable[..., Engine]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Opened]:
+    """Open an engine with settings of its own over a folder that holds nothing."""
+    (tmp_path / "root").mkdir()
+    with ExitStack() as engines:
+
+        def open_with(**changes: object) -> Engine:
+            own = {"store.home": str(tmp_path / "home"), "semantic.refine": "never", "search.mode": "keyword"}
+            named = {name.replace("__", "."): value for name, value in changes.items()}
+            settings = Settings().override({**own, **named}, "test")
+            return engines.enter_context(open_engine(tmp_path / "root", settings=settings))
+
+        yield open_with
+
+
+@pytest.fixture
+def engine(opened: Opened) -> Engine:
+    engine = opened()
+    engine.add(_notes({"long": LONG, "short": "A tapir was seen.", "other": "Nothing of that kind."}))
+    return engine
+
+
+def _notes(texts: dict[str, str], **fields: Any) -> list[tuple[Resource, str]]:
+    return [(Resource(rid=f"n:{name}", type="note", title=name, **fields), text) for name, text in texts.items()]
+
+
+def _ask(engine: Engine, query: str, name: str, **options: Any) -> Explanation:
+    return engine.explain(query, name, refresh=False, **options)
+
+
+def _ids(engine: Engine, rid: str) -> list[str]:
+    document = engine._files.store.document(rid)
+    assert document is not None
+    return [f"{chunk.cid:016x}" for chunk in document.chunks]
+
+
+@pytest.mark.parametrize("options", [{"min_score": 0.99}, {"plan": Plan(mode="keyword", min_score=0.99)}])
+def test_a_score_below_what_is_asked_for_is_the_reason(engine: Engine, options: dict[str, Any]) -> None:
+    told = _ask(engine, "tapir", "n:short", **options)
+    assert (told.found, told.shown, told.rank > 0) == (False, 0, True)
+    (reason,) = told.reasons
+    assert "is below the 0.99 that is asked for" in reason
+    assert told.hit is not None and told.hit.score < 0.99
+
+
+def test_a_twin_that_another_hit_stands_for(engine: Engine) -> None:
+    engine.add(_notes({"one": f"badger {TWIN}", "two": TWIN}))
+    plan = Plan(mode="keyword", collapse=True)
+    (shown,) = engine.search("badger burrows", refresh=False, plan=plan).hits
+    kept, gone = ("n:one", "n:two") if shown.rid == "n:one" else ("n:two", "n:one")
+    assert _ask(engine, "badger burrows", kept, plan=plan).found
+    told = _ask(engine, "badger burrows", gone, plan=plan)
+    assert (told.found, told.rank, told.shown) == (False, 0, 1)
+    assert told.reasons == (f"it is nearly equal to {kept}, {shown.id}, which stands for it as hit 1",)
+    assert _ask(engine, "badger burrows", gone, plan=Plan(mode="keyword")).found
+    unlike = _ask(engine, "badger burrows", "n:short", plan=plan)
+    assert not any("nearly equal" in reason for reason in unlike.reasons)
+
+
+def test_browsing_shows_one_passage_of_a_resource(engine: Engine) -> None:
+    (shown,) = [hit for hit in engine.search("type:note", refresh=False) if hit.rid == "n:long"]
+    others = [id_ for id_ in _ids(engine, "n:long") if id_ != shown.id]
+    assert others
+    for other in others:
+        told = _ask(engine, "type:note", other)
+        assert not told.found
+        (reason,) = told.reasons
+        assert f"another passage of it, {shown.id}, stands for all of it as hit " in reason
+    assert _ask(engine, "type:note", shown.id).found
+
+
+def test_a_page_is_asked_for_by_the_id_of_any_of_its_passages(opened: Opened) -> None:
+    engine = opened(keyword__unit="page")
+    engine.add(_notes({"long": LONG, "other": "Nothing of that kind."}))
+    ids = _ids(engine, "n:long")
+    (hit,) = engine.search("tapir", refresh=False).hits
+    assert hit.id != ids[0], "the leg has another id for the page than the hit"
+    for query in ("tapir", "tapir AND alone"):
+        told = _ask(engine, query, hit.id if query == "tapir" else "n:long")
+        assert (told.found, told.rank, told.reasons) == (True, 1, ())
+        assert [(leg.leg, leg.found, leg.rank) for leg in told.legs] == [("keyword", True, 1)]
+    told = _ask(engine, "tapir", ids[1])
+    assert (told.found, told.legs[0].found) == (False, True)
+    assert told.reasons == (f"another passage of it, {hit.id}, stands for all of it as hit 1",)
+    told = _ask(engine, "tapir AND unicorn", hit.id)
+    assert told.reasons == ("it does not have unicorn",)
+    told = _ask(engine, "tapir", "n:long", exclude_pattern="a tapir and")
+    assert told.reasons == ("the pattern a tapir and excludes it",)
+
+
+def test_an_excluding_pattern_is_tested(engine: Engine) -> None:
+    told = _ask(engine, "tapir", "n:short", exclude_pattern="was se+n")
+    assert told.reasons == ("the pattern was se+n excludes it",)
+    told = _ask(engine, "tapir", "n:long", exclude_pattern="(The|a) tapir")
+    passages = len(_ids(engine, "n:long"))
+    assert told.reasons == (f"the pattern (The|a) tapir excludes 2 of its {passages} passages",)
+    told = _ask(engine, "tapir", "n:other", exclude_pattern="was se+n")
+    assert told.reasons == ("it does not have tapir",)
+
+
+def test_shown_is_how_many_hits_the_answer_has(engine: Engine) -> None:
+    hits = engine.search("tapir", refresh=False).hits
+    assert 1 < len(hits) < 10
+    assert _ask(engine, "tapir", "n:short").shown == len(hits)
+    assert _ask(engine, "tapir", "n:other", limit=1).shown == 1
+    assert _ask(engine, "unicorn", "n:other").shown == 0
+    last = hits[-1].id
+    told = _ask(engine, "tapir", last, limit=1)
+    assert told.reasons == (
+        f"it is hit {len(hits)}, and at most 1 are shown; findling search -k {len(hits)}",
+    )  # fmt: skip
+    told = _ask(engine, "tapir", hits[0].id, offset=1)
+    assert told.reasons == ("it is hit 1, and the answer leaves out the first 1",)
+    told = _ask(engine, "tapir", last, offset=1)
+    assert (told.found, told.rank, told.shown) == (True, len(hits), len(hits) - 1)
+
+
+def test_an_answer_that_ends_where_scores_fall_says_so(engine: Engine) -> None:
+    engine.add(_notes({f"far{n}": f"A tapir among {'many other ' * (40 + n)} words." for n in range(4)}))
+    plan = Plan(mode="keyword", adaptive_k=True)
+    shown = {hit.id for hit in engine.search("tapir", refresh=False, plan=plan)}
+    cut = [hit for hit in engine.search("tapir", refresh=False) if hit.id not in shown]
+    assert cut
+    told = _ask(engine, "tapir", cut[-1].id, plan=plan)
+    assert (told.found, told.shown) == (False, len(shown))
+    assert "search.adaptive_k ends the answer there" in told.reasons[0]
+
+
+def test_the_degradations_of_a_search_are_told(engine: Engine) -> None:
+    assert "the first index run has not been completed" in _ask(engine, "tapir", "n:short").degraded[0].what
+
+
+def test_a_damaged_leg_is_mended_and_told(engine: Engine) -> None:
+    before = _ask(engine, "tapir", "n:short")
+    engine._files._release_leg()
+    for file in (engine.home / "keyword").glob("*.pos"):
+        file.write_bytes(b"")
+    for file in (engine.home / "keyword").glob("*.idx"):
+        file.write_bytes(file.read_bytes()[:10])
+    told = _ask(engine, "tapir", "n:short")
+    assert (told.found, told.rank) == (before.found, before.rank)
+    assert any("damaged" in one.what for one in told.degraded)
+    assert not any("damaged" in one.what for one in _ask(engine, "tapir", "n:short").degraded)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [":1" * 3000, "n:short" + ":1" * 3000, "n:short:" + "9" * 5000, ":", "::", "f" * 16, "0" * 16, "n:\x00", "\udcff"],
+)
+def test_no_name_is_too_odd_to_be_looked_for(engine: Engine, name: str) -> None:
+    with pytest.raises(NotFoundError):
+        _ask(engine, "tapir", name)
+
+
+def test_a_line_names_the_passage_around_it(engine: Engine) -> None:
+    document = engine._files.store.document("n:long")
+    assert document is not None
+    last = document.chunks[-1]
+    told = _ask(engine, "tapir", f"n:long:{last.line_end}")
+    assert told.hit is not None and told.hit.id == f"{last.cid:016x}"
+
+
+def test_what_a_caller_may_not_see_is_not_there(engine: Engine) -> None:
+    engine.add(_notes({"secret-plan": "Our tapir.", "secret-diary": "My tapir."}, visibility=("boss",)))
+    engine.add(_notes({"secret-open": "Your tapir."}, visibility=("boss", "ann")))
+    (hidden,) = _ids(engine, "n:secret-plan")
+    ann = Filters(principals=("ann",))
+    for name in ("n:secret-plan", "n:secret-p", hidden, "n:secret-plan:1", f"{hidden}:1", "n:secret-nothing"):
+        with pytest.raises(NotFoundError) as error:
+            _ask(engine, "tapir", name, filters=ann)
+        assert str(error.value).startswith(f"there is no {name} in the index")
+    assert _ask(engine, "tapir", "n:secret", filters=ann).rid == "n:secret-open"
+    for everything in (Filters(), Filters(principals=("boss",))):
+        with pytest.raises(InvalidValueError, match="is the beginning of 3 ids"):
+            _ask(engine, "tapir", "n:secret", filters=everything)
+
+
+def test_a_hidden_file_does_not_stand_in_the_way_of_another(engine: Engine) -> None:
+    engine.add(
+        [(Resource(rid="a.md", visibility=("boss",)), "tapir"), (Resource(rid="file:a.md", path="a.md"), "tapir")]
+    )
+    assert _ask(engine, "tapir", "a.md").rid == "a.md"
+    with pytest.raises(NotFoundError):
+        _ask(engine, "tapir", "a.md", filters=Filters(principals=("ann",)))
+    engine.add([(Resource(rid="file:a.md", path="a.md", visibility=("ann",)), "tapir")])
+    assert _ask(engine, "tapir", "a.md", filters=Filters(principals=("ann",))).rid == "file:a.md"
+
+
+def test_a_filter_on_what_holds_does_not_name_what_no_longer_does(engine: Engine) -> None:
+    engine.add(_notes({"hidden": "An old tapir."}, visibility=("boss",)))
+    engine.add(_notes({"heir": "A tapir."}, visibility=("ann",), fields={"supersedes": "n:hidden"}))
+    for query in ("tapir is:superseded", "tapir is:head", "tapir (type:chat OR is:superseded)"):
+        told = _ask(engine, query, "n:heir", filters=Filters(principals=("ann",)))
+        assert "hidden" not in str(told.filters) + str(told.reasons), query
+    told = _ask(engine, "tapir is:superseded", "n:heir")
+    assert ("is:superseded", False) in told.filters
+    assert told.reasons == ("the filter is:superseded leaves it out",)

@@ -1,0 +1,119 @@
+"""An answer claims nothing that was not done, and an empty one says what keeps it empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.plans import Plan
+from findling.domain.resources import Resource
+from findling.domain.results import SearchAnswer
+from findling.service.engine import Engine, open_engine
+from findling.service.settings import Settings
+
+TEXTS = {
+    "pool.md": "# Pool\n\nThe connection pool waits for a connection.\n",
+    "cache.md": "# Cache\n\nThe cache keeps a connection to redis.\n",
+    "cat.md": "# Pets\n\nThe feline dozed off upon the rug.\n",
+}
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    root = tmp_path / "root"
+    root.mkdir()
+    for name, text in TEXTS.items():
+        (root / name).write_text(text)
+    own = {"store.home": str(tmp_path / "home"), "semantic.refine": "never", "semantic.query_budget_ms": 0.0}
+    with open_engine(root, settings=Settings().override(own, "test")) as opened:
+        opened.index()
+        yield opened
+
+
+def ask(engine: Engine, query: str, **knobs: object) -> SearchAnswer:
+    plan = Plan(**{"mode": "keyword", **knobs})  # type: ignore[arg-type]
+    return engine.search(query, refresh=False, plan=plan)
+
+
+def test_nothing_is_respelled_inside_quotes(engine: Engine) -> None:
+    answer = ask(engine, '"connection poool"')
+    assert not answer.hits
+    (meant,) = answer.did_you_mean
+    assert (meant.applied, meant.query) == (False, '"connection pool"')
+    (meant,) = ask(engine, "poool NEAR waits").did_you_mean
+    assert not meant.applied
+
+
+def test_one_suggestion_puts_all_words_right(engine: Engine) -> None:
+    answer = ask(engine, "conection poool -path:poool/x", words="all", typos="suggest")
+    assert {meant.query for meant in answer.did_you_mean} == {"connection pool -path:poool/x"}
+
+
+def test_what_the_glossary_knows_is_no_error_of_spelling(engine: Engine) -> None:
+    engine.glossary.add("connection", ["conexion"])
+    answer = ask(engine, "conexion")
+    assert answer.hits and not answer.did_you_mean
+    assert not answer.unknown_terms or answer.unknown_terms == ("conexion",)
+
+
+def test_common_words_are_no_errors_of_spelling(engine: Engine) -> None:
+    assert not ask(engine, "what does the cache do").did_you_mean
+
+
+def test_an_alias_does_not_take_the_boost_of_a_title(engine: Engine) -> None:
+    engine.add([(Resource(rid="n:1", type="note", title="auth"), "who may do what")])
+    before = ask(engine, "auth", exact_boost=5.0).hits[0]
+    engine.glossary.add("auth", ["authentication", "sign-in"])
+    after = ask(engine, "auth", exact_boost=5.0).hits[0]
+    assert [step.name for step in after.receipt.steps] == [step.name for step in before.receipt.steps] != []
+
+
+def test_an_exclusion_that_empties_an_answer_is_named(engine: Engine) -> None:
+    assert ask(engine, "connection -the").notes == ("2 passages match without what is excluded",)
+    assert ask(engine, "pool -cahce").notes == ("-cahce excludes nothing: nothing says so",)
+
+
+def test_hits_that_score_too_little_are_told(engine: Engine) -> None:
+    answer = engine.search("connection", refresh=False, min_score=0.999, plan=Plan(mode="keyword"))
+    assert (answer.total, answer.hits) == (2, ())
+    assert "none scores enough" in answer.notes[0]
+
+
+def test_a_word_that_one_field_lacks_is_not_unknown(engine: Engine) -> None:
+    assert ask(engine, "title:waits").unknown_terms == ()
+    assert ask(engine, "waitzz").unknown_terms == ("waitzz",)
+
+
+def test_neighbours_escape_the_pattern_and_are_accounted_for(engine: Engine) -> None:
+    strict = engine.search("cat sleeping on carpet", refresh=False, profile="strict")
+    assert not strict.hits
+    assert [hit.path for hit in strict.related] == ["cat.md"]
+    assert strict.meaning["speed"] == "instant"
+    barred = engine.search("cat sleeping on carpet", refresh=False, profile="strict", exclude_pattern="feline")
+    assert barred.related == ()
+    junk = engine.search("asdfqwerzxcv", refresh=False, profile="strict")
+    assert junk.related == ()
+
+
+def test_a_query_of_conditions_alone_has_no_meaning(engine: Engine) -> None:
+    answer = engine.search("title:pool", refresh=False)
+    assert [hit.path for hit in answer] == ["pool.md"]
+    assert all(part.leg == "keyword" or part.raw for hit in answer for part in hit.receipt.parts)
+
+
+def test_a_description_counts_and_stands_in_the_receipt(engine: Engine) -> None:
+    engine.add([(Resource(rid="t:1", type="tool", fields={"description": "counts quokkas"}), "does something")])
+    (hit,) = ask(engine, "quokkas")
+    assert [(match.field, match.term) for match in hit.receipt.matches] == [("description", "quokkas")]
+    assert not hit.receipt.missing
+
+
+@pytest.mark.parametrize("fields", [{"system": 7}, {"supersedes": ["d:1"]}, {"name": None}])
+def test_a_field_that_is_no_text_is_refused_before_anything_is_written(engine: Engine, fields: dict[str, str]) -> None:
+    with pytest.raises(InvalidValueError, match="d:1"):
+        engine.add([(Resource(rid="d:1", type="decision", fields=fields), "text")])
+    assert ask(engine, "pool").hits
+    assert all(check.ok for check in engine.check())

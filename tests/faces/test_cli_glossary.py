@@ -154,3 +154,23 @@ def test_another_folder_is_named_with_in(
     assert findling("glossary", "add", "auth", "login", "--in", str(indexed))[0] == 0
     assert findling("glossary", "list", "--in", str(indexed))[1] == "auth  login\n"
     assert findling("glossary", "list", "--in", str(indexed / "src"))[1] == "auth  login\n"
+
+
+def test_the_glossary_is_that_of_what_a_search_here_asks(findling: Findling, project: Path) -> None:
+    (project / ".findling.toml").write_text('[context]\npath = "docs"\n')
+    assert findling("session", "-l")[0] == 0
+    assert findling("glossary", "add", "session", "visit")[0] == 0
+    assert findling("glossary", "list")[1] == "session  visit\n"
+    assert findling("glossary", "list", "--in", "docs")[1] == "session  visit\n"
+    assert findling("glossary", "list", "--no-context")[:2] == (1, ""), "the whole project has another one"
+
+
+def test_a_project_file_has_a_glossary_read_and_not_changed(findling: Findling, project: Path) -> None:
+    assert findling("index", "--workspace", "mono")[0] == 0
+    assert findling("glossary", "add", "auth", "login", "--workspace", "mono")[0] == 0
+    (project / ".findling.toml").write_text('[context]\nworkspace = "mono"\n')
+    assert findling("glossary", "list")[1] == "auth  login\n"
+    code, _, err = findling("glossary", "remove", "auth")
+    assert code == 2
+    assert f"{project / '.findling.toml'} names the workspace mono" in err and "--workspace mono" in err
+    assert findling("glossary", "remove", "auth", "--workspace", "mono")[0] == 0

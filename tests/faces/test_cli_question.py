@@ -41,7 +41,7 @@ def test_a_typo_is_searched_for_and_said(project: Path, findling: Findling) -> N
     code, out, err = findling("sesion", "--profile", "strict")
     assert (code, out) == (1, "")
     assert "did you mean session for sesion?" in err
-    assert 'try: findling session' in err
+    assert "try: findling session" in err
 
 
 def test_neighbours_of_an_empty_answer_stand_apart(project: Path, findling: Findling) -> None:
@@ -96,8 +96,49 @@ def test_a_plan_and_options_that_contradict_it(project: Path, findling: Findling
     saved.write_text("{}")
     assert "--plan says all that --ext would say" in findling("search", "--plan", str(saved), "-e", "py", "q")[2]
     assert "there is no file nowhere.json" in findling("search", "--plan", "nowhere.json", "q")[2]
+    for change in ("search.mode=semantic", "rerank.depth=3"):
+        code, _, err = findling("search", "--plan", str(saved), "--set", change, "q")
+        assert (code, f"--plan says all that --set {change} would say" in err) == (2, True)
     saved.write_text("{")
     assert "is no JSON" in findling("search", "--plan", str(saved), "q")[2]
+
+
+def test_a_plan_finds_the_same_wherever_it_is_carried_out_again(
+    project: Path, findling: Findling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findling("index")
+    saved = tmp_path / "answer.json"
+    for words, found in ((("session", "docs"), {"docs/guide.md"}), (("session",), {"docs/guide.md", "src/auth.py"})):
+        saved.write_text(findling(*words, "--json")[1])
+        for folder in ("docs", "src", "."):
+            monkeypatch.chdir(project / folder)
+            again = findling("search", "--plan", str(saved), "-l")[1]
+            assert {Path(line).resolve().relative_to(project).as_posix() for line in again.split()} == found
+        assert findling("search", "--plan", str(saved), "docs", "-l")[1] == "docs/guide.md\n"
+        assert findling("search", "--plan", str(saved), "session", "src", "-l")[1] == "src/auth.py\n"
+
+
+def test_a_single_word_beside_a_plan_is_a_path_if_there_is_one(
+    project: Path, findling: Findling, tmp_path: Path
+) -> None:
+    saved = tmp_path / "answer.json"
+    saved.write_text(findling("session", "--json")[1])
+    answer = json.loads(findling("search", "--plan", str(saved), "src", "--json")[1])
+    assert (answer["query"], [hit["path"] for hit in answer["hits"]]) == ("session", ["src/auth.py"])
+    for query in ("basket", "basket " * 100, "~basket"):
+        assert json.loads(findling("search", "--plan", str(saved), query, "--json")[1])["query"] == query
+    assert json.loads(findling("search", "--plan", str(saved), "docs", ".", "--json")[1])["query"] == "docs"
+
+
+def test_settings_that_no_plan_has_a_say_in_may_stand_beside_one(
+    project: Path, findling: Findling, tmp_path: Path
+) -> None:
+    saved = tmp_path / "answer.json"
+    saved.write_text(findling("session", "--json")[1])
+    assert (
+        findling("search", "--plan", str(saved), "--set", "search.snippet_lines=1", "--set", "index.hidden=true")[0]
+        == 0
+    )
 
 
 def test_profiles_of_ones_own(project: Path, findling: Findling, tmp_path: Path) -> None:
@@ -128,6 +169,54 @@ def test_the_project_file_scopes_every_search_and_says_so(project: Path, findlin
     assert (code, out) == (1, "")
     assert "types decision; system auth" in err.replace("system auth; types decision", "types decision; system auth")
     assert "passages match without the filters" in err
+
+
+def test_what_is_told_of_the_context_is_what_was_searched(project: Path, findling: Findling) -> None:
+    (project / ".findling.toml").write_text('[context]\npath = "docs"\ntypes = ["file"]\n')
+    code, out, err = findling("session", ".", "-l")
+    assert (code, set(out.split())) == (0, {"docs/guide.md", "src/auth.py"})
+    assert "types file" in err and "path" not in err
+    _, _, err = findling("session", "--type", "file")
+    assert "path docs" in err and "types" not in err
+    assert findling("session", ".", "--type", "file")[2] == ""
+
+
+@pytest.fixture
+def notes(project: Path, home: Path, findling: Findling) -> Path:
+    """Private notes with a workspace of their own, which the project's file names."""
+    root = home / "notes"
+    root.mkdir()
+    (root / "diary.md").write_text("A private session.\n")
+    assert findling("index", str(root), "--workspace", "notes")[0] == 0
+    (project / ".findling.toml").write_text('[context]\nworkspace = "notes"\n')
+    return root
+
+
+def test_a_project_file_does_not_open_the_private_notes(project: Path, notes: Path, findling: Findling) -> None:
+    for command in (("session",), ("session", "."), ("explain", "session", "diary.md"), ("glossary", "list")):
+        code, out, err = findling(*command)
+        assert (code, out) == (2, "")
+        assert f"{project / '.findling.toml'} names the workspace notes, which does not hold {project}" in err
+        assert "--no-context, or --workspace notes" in err
+    assert set(findling("session", "--no-context", "-l")[1].split()) == {"docs/guide.md", "src/auth.py"}
+    assert "diary.md" in findling("session", "--workspace", "notes", "-l")[1]
+
+
+def test_a_project_file_does_not_choose_what_is_indexed_or_forgotten(
+    project: Path, notes: Path, findling: Findling
+) -> None:
+    assert findling("index")[0] == 0
+    assert "auth.py" in findling("ls")[1]
+    assert findling("forget", "--everything", "--force")[0] == 0
+    assert "diary.md" in findling("session", "--workspace", "notes", "-l")[1]
+
+
+def test_a_workspace_that_was_named_is_searched_as_a_whole_whatever_path_the_context_has(
+    project: Path, notes: Path, findling: Findling
+) -> None:
+    (project / ".findling.toml").write_text('[context]\npath = "docs"\n')
+    code, out, err = findling("session", "--workspace", "notes", "-l")
+    assert (code, "diary.md" in out, err) == (0, True, "")
 
 
 def test_explain(project: Path, findling: Findling) -> None:

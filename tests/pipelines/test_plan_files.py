@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS, FUSIONS, MODES, TYPOS, WORDS, Plan
-from findling.domain.queries import All, Any, Field, Filters, Node, Not, Range
+from findling.domain.queries import All, Any, Field, Filters, Node, Not, Phrase, Range, SearchRequest, Term
+from findling.pipelines.checking import check_plan, check_request
 from findling.pipelines.plan_files import PLAN_RULES, filters_document, plan_document, read_filters, read_plan
 from findling.service.profiles import PROFILES, plan_of
 from findling.service.settings import Settings, get_setting
@@ -124,11 +125,73 @@ def test_plans_and_settings_have_the_same_bounds() -> None:
     elsewhere = {"rerank_depth": "rerank.depth", "budget_ms": "semantic.query_budget_ms"}
     assert list(PLAN_RULES) == [field.name for field in fields(Plan)]
     for name, rule in PLAN_RULES.items():
-        if name in ("profile", "weights", "alpha"):
+        if name in ("profile", "weights"):
             continue
         setting = get_setting(elsewhere.get(name, f"search.{name}"))
+        if name == "alpha":
+            assert (rule.optional, setting.minimum, setting.maximum) == (True, -1, rule.most), "-1 is null"
+            continue
         assert (rule.choices, rule.least, rule.most) == (setting.choices, setting.minimum, setting.maximum), name
         assert setting.kind == {"texts": "patterns"}.get(rule.kind, rule.kind), name
+
+
+def test_weights_of_plans_and_settings_have_the_same_bounds() -> None:
+    for name in FIELDS[1:]:
+        setting = get_setting(f"keyword.weight_{name}")
+        assert (setting.kind, setting.minimum, setting.maximum) == ("number", 0, float("inf"))
+    check_plan(Plan(weights={"title": 5000.0}))
+    with pytest.raises(InvalidValueError, match="weights must be numbers of at least 0"):
+        check_plan(Plan(weights={"title": -1.0}))
+
+
+@pytest.mark.parametrize("name", [name for name, rule in PLAN_RULES.items() if rule.kind in ("count", "number")])
+def test_a_plan_has_the_same_bounds_in_a_file_and_in_a_request(name: str) -> None:
+    rule = PLAN_RULES[name]
+    least = int(rule.least) if rule.kind == "count" else rule.least
+    for value in (least, least - 1, min(rule.most, 10**7), rule.most + 1, float("nan")):
+        values: dict[str, Anything] = {name: value}
+        plan = Plan(**values)
+        fits = rule.least <= value <= min(rule.most, 1e300)
+        for check in (check_plan, lambda plan: read_plan(plan_document(plan))):
+            if fits:
+                check(plan)
+            else:
+                with pytest.raises(InvalidValueError, match=f"plan: {name} must be"):
+                    check(plan)
+
+
+@no_deadline
+@given(plan=plans)
+def test_a_plan_that_can_be_read_can_be_carried_out(plan: Plan) -> None:
+    check_plan(plan)
+
+
+@pytest.mark.parametrize("name", ["after", "before"])
+@pytest.mark.parametrize("moment", [float("nan"), "2024"])
+def test_a_time_that_is_no_number_is_refused(name: str, moment: Anything) -> None:
+    limits: Anything = {name: moment}
+    for filters in (Filters(**limits), Filters(where=Not(Range(**limits)))):
+        with pytest.raises(InvalidValueError, match=f"{name} must be a number, not {moment!r}"):
+            check_request(SearchRequest(query="tea", filters=filters), Plan())
+    check_request(SearchRequest(query="tea", filters=Filters(after=0, before=float("inf"))), Plan())
+
+
+@pytest.mark.parametrize("leaf", [Term("x"), Phrase("x y", "title")])
+def test_a_filter_that_asks_for_text_is_refused(leaf: Node) -> None:
+    for where in (leaf, Not(leaf), All((Field("ext", ("py",)), Any((leaf,))))):
+        with pytest.raises(InvalidValueError, match=r"`.*x.*` asks for text"):
+            check_request(SearchRequest(query="tea", filters=Filters(where=where)), Plan())
+        with pytest.raises(InvalidValueError, match="where is about more than resources"):
+            read_filters(filters_document(Filters(where=where)))
+
+
+def test_a_filter_of_conditions_is_accepted_whatever_they_are() -> None:
+    head = Field("is", ("head",))
+    for where in (head, Not(head), All((Field("path", ("src",)), head)), Any((Range(after=5.5), head)), Any(())):
+        check_request(SearchRequest(query="tea", filters=Filters(where=where)), Plan())
+    assert read_filters({"where": "-is:head path:src"}).where == All((Not(head), Field("path", ("src",))))
+    with pytest.raises(InvalidValueError, match="no property 'colour'"):
+        check_request(SearchRequest(query="tea", filters=Filters(where=Field("colour", ("red",)))), Plan())
 
 
 words = st.text("abcdefgh0123", min_size=1, max_size=6)

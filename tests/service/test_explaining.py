@@ -14,6 +14,7 @@ from findling.domain.plans import Plan
 from findling.domain.queries import Filters
 from findling.domain.resources import Resource
 from findling.domain.results import Explanation
+from findling.faces.cli.main import run
 from findling.service.engine import Engine, open_engine
 from findling.service.settings import Settings
 
@@ -58,6 +59,43 @@ def _ids(engine: Engine, rid: str) -> list[str]:
     document = engine._files.store.document(rid)
     assert document is not None
     return [f"{chunk.cid:016x}" for chunk in document.chunks]
+
+
+PLANS = {
+    "keyword": Plan(mode="keyword"),
+    "semantic": Plan(mode="semantic", budget_ms=0.0),
+    "high scores by both": Plan(min_score=0.5, budget_ms=0.0),
+    "few": Plan(mode="keyword", collapse=True, adaptive_k=True, diversity=0.5),
+    "moved": Plan(mode="keyword", boosts=True, phrase_boost=3.0, overfetch=1.0),
+}
+
+
+@pytest.mark.parametrize("unit", ["chunk", "page"])
+@pytest.mark.parametrize("plan", PLANS)
+def test_found_is_what_a_search_finds_and_all_else_has_a_reason(opened: Opened, plan: str, unit: str) -> None:
+    engine = opened(keyword__unit=unit, search__mode="hybrid")
+    texts = {"long": LONG, "short": "A tapir was seen.", "other": "Burrows of animals.", "empty": ""}
+    engine.add(_notes({**texts, "one": f"badger {TWIN}", "two": TWIN}))
+    ids = [id_ for name in (*texts, "one", "two") for id_ in (f"n:{name}", *_ids(engine, f"n:{name}"))]
+    queries = (
+        "tapir",
+        "tapir AND alone",
+        "type:note",
+        "-tapir",
+        '"lives alone"',
+        "shy animal",
+        "badger burrows",
+        "!!!",
+    )
+    for query in queries:
+        for options in ({"limit": 2, "offset": 1}, {"exclude_pattern": "newest|shy"}):
+            hits = engine.search(query, refresh=False, plan=PLANS[plan], **options).hits
+            shown = {hit.id for hit in hits} | {hit.rid for hit in hits}
+            for id_ in ids:
+                told = _ask(engine, query, id_, plan=PLANS[plan], **options)
+                assert told.found == (id_ in shown), (query, options, id_, told)
+                assert told.found == (not told.reasons), (query, options, id_, told)
+                assert told.shown == len(hits)
 
 
 @pytest.mark.parametrize("options", [{"min_score": 0.99}, {"plan": Plan(mode="keyword", min_score=0.99)}])
@@ -132,46 +170,85 @@ def test_shown_is_how_many_hits_the_answer_has(engine: Engine) -> None:
     assert _ask(engine, "unicorn", "n:other").shown == 0
     last = hits[-1].id
     told = _ask(engine, "tapir", last, limit=1)
-    assert told.reasons == (
-        f"it is hit {len(hits)}, and at most 1 are shown; findling search -k {len(hits)}",
-    )  # fmt: skip
+    (reason,) = told.reasons
+    assert reason == f"it is hit {len(hits)}, and at most 1 are shown; findling search -k {len(hits)}"
     told = _ask(engine, "tapir", hits[0].id, offset=1)
     assert told.reasons == ("it is hit 1, and the answer leaves out the first 1",)
     told = _ask(engine, "tapir", last, offset=1)
     assert (told.found, told.rank, told.shown) == (True, len(hits), len(hits) - 1)
 
 
+def test_the_command_line_counts_the_hits_and_tells_what_was_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FINDLING_CONFIG", str(tmp_path / "config.toml"))
+    monkeypatch.setenv("FINDLING_HOME", str(tmp_path / "workspaces"))
+    monkeypatch.setenv("FINDLING_SEMANTIC_REFINE", "never")
+    monkeypatch.setenv("FINDLING_SEARCH_MODE", "keyword")
+    root = tmp_path / "root"
+    root.mkdir()
+    for name, text in {"tapir.md": "One tapir.", "okapi.md": "An okapi.", "pair.md": "Okapi and eland."}.items():
+        (root / name).write_text(text)
+
+    def first_line(*args: str) -> tuple[int, str, str]:
+        code = run(["explain", *args, str(root)])
+        out, err = capfd.readouterr()
+        return code, out.partition("\n")[0], err
+
+    assert first_line("unicorn", "tapir.md") == (1, "tapir.md is not in the answer: there are no hits", "")
+    assert first_line("tapir", "okapi.md") == (1, "okapi.md is not in the answer: there is one other hit", "")
+    assert first_line("okapi", "tapir.md") == (1, "tapir.md is not among the 2 hits", "")
+    assert first_line("tapir", "tapir.md") == (0, "tapir.md is hit 1 of 1", "")
+    monkeypatch.setenv("FINDLING_SEARCH_MODE", "hybrid")
+    monkeypatch.setenv("FINDLING_KEYWORD_UNIT", "page")
+    code, line, err = first_line("tapir", "tapir.md")
+    assert (code, line) == (0, "tapir.md is hit 1 of 1")
+    assert "findling: whole pages are ranked by their words only\n" in err
+
+
 def test_an_answer_that_ends_where_scores_fall_says_so(engine: Engine) -> None:
-    engine.add(_notes({f"far{n}": f"A tapir among {'many other ' * (40 + n)} words." for n in range(4)}))
+    near = {f"okapi {n}": "okapi okapi okapi" for n in range(3)}
+    far = {f"far {n}": f"An okapi among {'many other ' * (60 + n)} words." for n in range(4)}
+    engine.add(_notes(near | far))
     plan = Plan(mode="keyword", adaptive_k=True)
-    shown = {hit.id for hit in engine.search("tapir", refresh=False, plan=plan)}
-    cut = [hit for hit in engine.search("tapir", refresh=False) if hit.id not in shown]
+    shown = {hit.id for hit in engine.search("okapi", refresh=False, plan=plan)}
+    cut = [hit for hit in engine.search("okapi", refresh=False) if hit.id not in shown]
     assert cut
-    told = _ask(engine, "tapir", cut[-1].id, plan=plan)
-    assert (told.found, told.shown) == (False, len(shown))
-    assert "search.adaptive_k ends the answer there" in told.reasons[0]
+    told = _ask(engine, "okapi", cut[-1].id, plan=plan)
+    assert (told.found, told.shown, told.rank) == (False, len(shown), len(shown) + len(cut))
+    (reason,) = told.reasons
+    assert "search.adaptive_k ends the answer there" in reason
 
 
-def test_the_degradations_of_a_search_are_told(engine: Engine) -> None:
-    assert "the first index run has not been completed" in _ask(engine, "tapir", "n:short").degraded[0].what
+def test_what_stands_in_the_way_of_a_full_answer_is_told(opened: Opened) -> None:
+    engine = opened(search__mode="hybrid", keyword__unit="page")
+    engine.add(_notes({"short": "A tapir was seen."}))
+    engine.root.rmdir()
+    told, answer = engine.explain("tapir", "n:short"), engine.search("tapir")
+    assert [one.what for one in told.degraded] == [
+        f"{engine.root} is gone; the answer comes from the index alone",
+        "whole pages are ranked by their words only",
+    ]
+    assert told.degraded == answer.degraded
+    assert told.to_dict()["degraded"][0]["fix"] == "findling index"
 
 
-def test_a_damaged_leg_is_mended_and_told(engine: Engine) -> None:
+def test_a_leg_that_turns_out_to_be_damaged_is_mended_and_told(engine: Engine) -> None:
     before = _ask(engine, "tapir", "n:short")
     engine._files._release_leg()
-    for file in (engine.home / "keyword").glob("*.pos"):
-        file.write_bytes(b"")
-    for file in (engine.home / "keyword").glob("*.idx"):
-        file.write_bytes(file.read_bytes()[:10])
+    for file in engine._files._leg_folder.glob("*.idx"):
+        # All but the end, which holds the length that is checked when the file is opened.
+        content = file.read_bytes()
+        file.write_bytes(b"\xff" * (len(content) - 200) + content[-200:])
+    assert engine._files.level_leg() == "", "only a query comes upon it"
     told = _ask(engine, "tapir", "n:short")
-    assert (told.found, told.rank) == (before.found, before.rank)
-    assert any("damaged" in one.what for one in told.degraded)
-    assert not any("damaged" in one.what for one in _ask(engine, "tapir", "n:short").degraded)
+    assert [one.what for one in told.degraded] == ["the keyword leg was damaged and has been rebuilt"]
+    assert _ask(engine, "tapir", "n:short") == before
 
 
 @pytest.mark.parametrize(
     "name",
-    [":1" * 3000, "n:short" + ":1" * 3000, "n:short:" + "9" * 5000, ":", "::", "f" * 16, "0" * 16, "n:\x00", "\udcff"],
+    [":1" * 3000, "n:short" + ":1" * 3000, "n:short:" + "9" * 5000, ":", "::", "f" * 16, "0" * 16, "n:\x00"],
 )
 def test_no_name_is_too_odd_to_be_looked_for(engine: Engine, name: str) -> None:
     with pytest.raises(NotFoundError):

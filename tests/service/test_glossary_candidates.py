@@ -165,9 +165,7 @@ def test_a_model_that_is_down_loses_no_candidates_and_is_asked_again(root: Path,
         server.then(401, {"error": {"message": "no such key"}})
         mined = {term.surface for term in glossary.pending()}
         assert {"TTL", "SSO"} <= mined
-        assert glossary.trouble is not None
-        assert "401" in glossary.trouble.what
-        assert glossary.trouble.fix
+        assert "401" in str(glossary.trouble)
         say(server, "1: 1")
         assert "model" in {term.source for term in glossary.pending()}
         assert glossary.trouble is None

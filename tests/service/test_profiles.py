@@ -166,7 +166,8 @@ def test_a_profile_wins_over_files_and_yields_to_environment_and_flags(place: Pl
         "search.limit": (10, "default"),
     }
     assert {name: (changed[name], changed.origin(name)) for name in wanted} == wanted
-    assert apply_profile(settings, "strict")["search.typos"] == "suggest", "what is chosen for one search goes first"
+    chosen = apply_profile(settings, "strict", is_chosen=True)
+    assert chosen["search.typos"] == "suggest", "what is chosen for one search goes first"
     assert settings["search.words"] == "any", "the settings themselves stay"
     assert plan_of(settings, "heavy").weights == {"title": 3.0}
     assert plan_of(settings.override({"keyword.weight_title": 1}, "flag --set"), "heavy").weights == {}
@@ -174,14 +175,31 @@ def test_a_profile_wins_over_files_and_yields_to_environment_and_flags(place: Pl
 
 def test_a_profile_may_start_from_one_in_the_other_file(place: Place) -> None:
     place.user_file.write_text('[profiles.mine]\nbase = "deep"\n[profiles.second]\nbase = "mine"\nmode = "keyword"\n')
-    place.project_file.write_text(
-        '[profiles.team]\nbase = "mine"\noverfetch = 9.0\n[profiles.mine]\nbase = "memory"\n',
-    )
+    place.project_file.write_text('[profiles.team]\nbase = "mine"\noverfetch = 9.0\n')
     settings = place.load()
-    assert plan_of(settings, "team").overfetch == 9
-    assert plan_of(settings, "team").types == ("memory",), "the nearer profile of that name"
-    assert plan_of(settings, "second").collapse, "a project cannot change what is the user's own"
-    assert settings.profile_origin("mine") == f"project file {place.project_file}"
+    assert (plan_of(settings, "team").overfetch, plan_of(settings, "team").collapse) == (9, True)
+    assert plan_of(settings, "second").collapse
+    assert settings.profile_origin("mine") == f"user file {place.user_file}"
+    assert settings.profile_origin("team") == f"project file {place.project_file}"
+
+
+def test_a_project_does_not_replace_a_profile_of_the_user(place: Place) -> None:
+    place.user_file.write_text('[profiles.private]\nbase = "strict"\n')
+    place.project_file.write_text('[profiles.private]\ntypes = ["mail"]\n')
+    with pytest.raises(UntrustedSettingError) as caught:
+        place.load()
+    assert caught.value.message == (
+        f"project file {place.project_file}: profile private would replace the one of user file {place.user_file}"
+    )
+    assert caught.value.hint == "rename one of the two"
+
+
+def test_a_profile_that_the_caller_chose_wins_over_the_environment_also_when_a_file_names_it(place: Place) -> None:
+    place.user_file.write_text('search.profile = "strict"\n')
+    settings = place.load({"FINDLING_SEARCH_TYPOS": "ignore"})
+    assert plan_of(settings).typos == "ignore"
+    assert plan_of(settings, "strict").typos == "suggest"
+    assert plan_of(settings.override_text("search.profile", "strict", "flag --profile")).typos == "suggest"
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,15 @@ def test_settings_carry_the_profiles_of_the_files(place: Place) -> None:
         settings.profile_origin("strict")
 
 
+def test_settings_tell_the_project_file_that_a_value_comes_from(place: Place) -> None:
+    place.user_file.write_text("search.limit = 3\n")
+    place.project_file.write_text('context.path = "docs"\n')
+    settings = place.load()
+    assert settings.project_file("context.path") == place.project_file
+    assert settings.project_file("search.limit") is None
+    assert settings.override({"context.path": "src"}, "flag --set").project_file("context.path") is None
+
+
 def test_what_looks_like_profiles_is_unknown(place: Place) -> None:
     place.user_file.write_text("[profile.mine]\nlimit = 5\n")
     with pytest.raises(UnknownSettingError, match=r"profile\.mine\.limit"):

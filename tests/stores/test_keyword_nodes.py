@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any as Anything
@@ -32,8 +33,8 @@ from findling.pipelines.documents import make_document
 from findling.sources.extraction.extracted import Extracted
 from findling.stores.keyword import TantivyLeg
 from findling.stores.keyword_query import Scoring
-from findling.stores.keyword_words import KeywordWords
 from findling.stores.memory import MemoryStore
+from findling.stores.memory_keyword import MemoryLeg
 from findling.text.chunk_plan import ChunkPlan
 
 Corpus = dict[str, tuple[str, dict[str, Anything]]]
@@ -208,6 +209,19 @@ def test_near_counts_the_words_between(built: Built, first: str, second: str, di
     assert found(built, Near(first, second, distance)) == ({"pool"} if expected else set())
 
 
+def test_a_spelling_near_a_name_with_a_sign_is_not_near_its_letter(tmp_path: Path) -> None:
+    built = build(tmp_path, {"c": ("vitamin c and d", {}), "cpp": ("written in C++", {}), "hash": ("C# code", {})})
+    leg = MemoryLeg()
+    catch_up(built[0], leg)
+    assert found(built, Fuzzy("c++")) == {"cpp"}
+    assert found(built, Fuzzy("c++", 2)) == {"c", "cpp", "hash"}
+    for distance in (1, 2):
+        node = Fuzzy("c++", distance)
+        forms = built[1].search(node, Filters(), 10).forms
+        assert {*forms} == {*leg.search(node, Filters(), 10).forms} == {"c++~"}
+        assert leg.search(node, Filters(), 10).total == len(found(built, node))
+
+
 def test_near_finds_words_of_all_scripts(built: Built) -> None:
     assert found(built, Near("数据", "超时", 10)) == {"zh"}
     assert found(built, Near("数据", "超时", 1)) == set()
@@ -318,6 +332,22 @@ def test_what_does_not_exist_is_an_error(built: Built) -> None:
             found(built, node)
     with pytest.raises(InvalidValueError, match="colour"):
         found(built, Term("a"), {"colour": 1.0})
+
+
+@pytest.mark.parametrize("filters", [Filters(after=math.nan), Filters(before=math.nan)])
+def test_a_value_that_cannot_be_is_no_damage(built: Built, filters: Filters) -> None:
+    limits: list[tuple[Node, Filters]] = [
+        (Term("user"), filters),
+        (Range(filters.after, filters.before), Filters()),
+        (Term("user"), Filters(where=Range(filters.after, filters.before))),
+    ]
+    leg = MemoryLeg()
+    catch_up(built[0], leg)
+    for node, given in limits:
+        with pytest.raises(InvalidValueError, match=r"(after|before) must be a number, not nan"):
+            built[1].search(node, given, 10)
+        with pytest.raises(InvalidValueError, match=r"(after|before) must be a number, not nan"):
+            leg.search(node, given, 10)
 
 
 def test_bytes_that_are_no_text_are_found_nowhere(built: Built) -> None:
@@ -445,7 +475,7 @@ def test_beginnings_are_taken_apart_where_they_are_too_many(tmp_path: Path) -> N
 
     words = sorted({f"a{n:b}" for n in range(200)} | {"a"})
     leg = build(tmp_path, {"all": (" ".join(words), {})})[1]
-    groups = KeywordWords(leg._searcher()).beginnings("a", "body", 20)
+    groups = leg._querying().words.beginnings("a", "body", 20)
     counts = [sum(re.fullmatch(group, word) is not None for word in words) for group in groups]
     assert max(counts) <= 20
     assert sum(counts) == len(words), "each in one group"

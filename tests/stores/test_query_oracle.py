@@ -40,7 +40,16 @@ from findling.stores.keyword import TantivyLeg
 from findling.stores.memory import MemoryStore
 from findling.stores.memory_keyword import MemoryLeg
 from findling.stores.sqlite import SqliteStore
-from findling.text.analysis import STOP_WORDS, is_compound, is_unspaced, phrase_terms, prefix_terms, row_terms, terms
+from findling.text.analysis import (
+    STOP_WORDS,
+    is_compound,
+    is_unspaced,
+    phrase_terms,
+    prefix_terms,
+    row_terms,
+    terms,
+    word_terms,
+)
 from findling.text.query_language import parse
 from findling.text.reading import read
 from findling.text.stemming import same_stem
@@ -96,7 +105,7 @@ def matches(node: Node, chunk: Passage, vocabulary: Vocabulary) -> bool:
 
 def _stands(leaf: Word | Term | Phrase | Prefix | Fuzzy | Near, row: str, vocabulary: Vocabulary) -> bool:
     if isinstance(leaf, Word):
-        return any(re.search(f" {_forms(term, vocabulary)} ", row) for term in phrase_terms(leaf.text))
+        return any(re.search(f" {_forms(term, vocabulary)} ", row) for term in word_terms(leaf.text))
     if isinstance(leaf, Term):
         wanted = _as_meant(leaf.text, vocabulary)
         return wanted is not None and re.search(f" {wanted} ", row) is not None

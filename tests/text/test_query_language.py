@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Same, Term
 from findling.text.analysis import STOP_WORDS
-from findling.text.query_language import parse
+from findling.text.query_language import MOST_PASTED, parse
 from findling.text.query_tree import canonical, positive_terms
 
 
@@ -215,6 +215,36 @@ def test_what_is_too_long_or_too_deep_is_read_as_plain_words(text: str, note: st
     assert parse(canonical(parsed.node)).node == parsed.node
 
 
+def test_a_pasted_text_is_searched_for_its_first_words() -> None:
+    words = [f"w{number}" for number in range(600)]
+    parsed = parse(" ".join(words))
+    assert parsed.node == All(tuple(map(Term, words[: MOST_PASTED // 2]))), "two terms each"
+    assert parsed.notes[1:] == ("of a pasted text the first 512 words are searched",)
+    again = parse(canonical(parsed.node))
+    assert (again.node, len(again.notes)) == (parsed.node, 1)
+    assert len(parse(" ".join(words[:64] * 20)).notes) == 1, "words that come again count once"
+
+
+def test_a_page_without_spaces_is_searched_for_its_beginning() -> None:
+    page = "".join(chr(0x4E00 + number * 7 % 5000) for number in range(20_000))
+    assert len(positive_terms(parse(page).node)) <= 1_000
+    assert len(positive_terms(parse(f"{page[:900]} {page[2000:2900]} {page}").node)) <= 1_000
+
+
+def test_a_word_of_twelve_hundred_letters_is_said_to_be_too_long() -> None:
+    parsed = parse("x" * 1_200)
+    assert parsed.node == Any(())
+    assert parsed.notes[1:] == ("a word of 1,200 letters is too long to be one, and is left out",)
+
+
+@pytest.mark.parametrize("long", ["{}", "-{}", '"{} {}"', "title:{}", "{}*", "{}~", "{} NEAR tea"])
+def test_words_that_are_too_long_are_left_out_with_a_note(long: str) -> None:
+    parsed = parse(f"tea {long.replace('{}', 'y' * 129)}")
+    assert "a word of 129 letters is too long to be one, and is left out" in parsed.notes
+    assert positive_terms(parsed.node)[0] == "tea"
+    assert parse(long.replace("{}", "y" * 128)).notes == ()
+
+
 def test_sixty_four_words_and_twenty_levels_are_still_a_query() -> None:
     assert parse(" ".join(f"-w{number}" for number in range(64))).operators == {"-"}
     assert "OR" in parse("x OR (y (" * 9 + "z").operators
@@ -227,7 +257,10 @@ def test_a_hundred_thousand_characters_are_read_at_once(character: str) -> None:
 
 def test_repeated_conditions_are_any_of_unless_a_resource_can_have_both() -> None:
     assert parse("lang:go type:file lang:c").node == All((Field("lang", ("go", "c")), Field("type", ("file",))))
-    assert parse("tag:a tag:b").node == All((Field("tag", ("a",)), Field("tag", ("b",))))
+    for name in ("author", "path", "system", "tag"):
+        parsed = parse(f"{name}:a AND {name}:b")
+        assert parsed.node == All((Field(name, ("a",)), Field(name, ("b",)))), "a resource can have both"
+        assert parsed.notes == ()
     assert parse("-ext:py,js").node == Not(Field("ext", ("py", "js")))
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from findling.domain.queries import All, Any, Field, Not, Phrase, Term, Word
 from findling.text.query_language import parse
-from findling.text.reading import is_sentence, read
+from findling.text.reading import read
+from findling.text.routing import route
+from findling.text.sentences import is_sentence
 
 
 @pytest.mark.parametrize(
@@ -103,3 +105,17 @@ def test_sentences(text: str) -> None:
 )
 def test_a_few_words_are_no_sentence(text: str) -> None:
     assert not is_sentence(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["error in login page", "login page error list", "The server crashed.", "auth broken?"]
+)
+def test_the_shape_of_a_query_and_its_reading_agree_on_sentences(text: str) -> None:
+    is_one = "are a sentence" in read(parse(f"-draft {text}")).because
+    assert is_sentence(text) is is_one
+    assert ("sentence" in route(text).shape) is is_one
+
+
+def test_all_words_of_a_pasted_sentence_are_those_that_tell() -> None:
+    pasted = "where do we keep the green tea " * 40
+    assert read(parse(pasted), "all").node == All((Term("keep"), Term("green"), Term("tea")))

@@ -168,6 +168,8 @@ class SearchRequest:
     `limit` counts hits (chunks); `min_score` is on the 0..1 scale of `Hit.score`; `exclude_pattern` is a regular
     expression that drops every chunk whose text it matches, before the answer is cut to `limit`. Without a `plan` that
     of the `profile` is carried out, and without one that of the settings. `in_context` has the project file scope it.
+    `within` is the part of the root that is asked, and that paths of `filters` are relative to; `None` is the part that
+    was opened.
     """
 
     query: str
@@ -181,3 +183,4 @@ class SearchRequest:
     plan: Plan | None = None
     profile: str = ""
     in_context: bool = True
+    within: str | None = None

@@ -34,4 +34,10 @@ def check_request(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
 
 def check_plan(plan: Plan) -> None:
     """Raises InvalidValueError naming the first value of a plan that cannot be used, as when it is read from a file."""
+    if _passed and _passed[0] is plan:
+        return  # most searches of an engine share one plan, which cannot change
     read_plan(vars(plan))
+    _passed[:] = [plan]
+
+
+_passed: list[Plan] = []

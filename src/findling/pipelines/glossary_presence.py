@@ -15,26 +15,33 @@ class Presence:
 
     def __init__(self, surfaces: Iterable[str]) -> None:
         self.found: set[str] = set()
-        self._words: dict[str, set[str]] = {}
-        self._rows: dict[str, list[tuple[list[str], str, str]]] = {}
+        self._seen: set[str] = set()
+        self._surfaces: dict[tuple[str, ...], set[str]] = {}
+        self._lengths: dict[str, set[int]] = {}
         for surface in surfaces:
             # GitHub stands in a text as `git hub` and as `github`.
-            for row in (row_terms(surface), row_terms(surface.lower())):
-                if len(row) == 1:
-                    self._words.setdefault(stem(row[0]), set()).add(surface)
-                elif row:
-                    self._rows.setdefault(row[0], []).append((row[:-1], stem(row[-1]), surface))
+            for row in filter(None, (row_terms(surface), row_terms(surface.lower()))):
+                self._surfaces.setdefault(_key(row), set()).add(surface)
+                if len(row) > 1:
+                    self._lengths.setdefault(row[0], set()).add(len(row))
 
     def look(self, text: str) -> None:
         """Add to `found` what stands in the text."""
         given = terms(text)
-        for term in set(given):
-            self.found |= self._words.get(stem(term), _NOTHING)
+        new = set(given) - self._seen
+        self._seen |= new
+        for term in new:
+            self._note([term])
         for at, term in enumerate(given):
-            for row, last, surface in self._rows.get(term, ()):
-                end = at + len(row)
-                if given[at:end] == row and end < len(given) and stem(given[end]) == last:
-                    self.found.add(surface)
+            for length in self._lengths.get(term, ()):
+                self._note(given[at : at + length])
+
+    def _note(self, row: list[str]) -> None:
+        self.found |= self._surfaces.get(_key(row), _NOTHING)
 
 
 _NOTHING: frozenset[str] = frozenset()
+
+
+def _key(row: list[str]) -> tuple[str, ...]:
+    return *row[:-1], stem(row[-1])

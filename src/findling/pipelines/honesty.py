@@ -14,6 +14,7 @@ from findling.pipelines.assembling import Asked, Ranked, make_hit
 from findling.pipelines.candidates import Candidate, Found, allowed_resources
 from findling.pipelines.meaning import Meaning, can_read, find_by_meaning
 from findling.pipelines.understanding import WORDS, Question, corrected, respelled
+from findling.text.query_leaves import TOO_LONG
 from findling.text.query_tree import canonical
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def suggestions(keyword: KeywordLeg, question: Question, unknown: Sequence[str])
 def why_nothing(keyword: KeywordLeg, question: Question, found: Found) -> tuple[str, ...]:
     """What keeps a query from matching anything: its filters, its exclusions, or words that do not stand together."""
     if question.node == Any(()):
-        return () if question.notes else ("there is no letter, digit or emoji to search for",)
+        is_told = any(note.endswith(TOO_LONG) for note in question.notes)
+        return () if is_told else ("there is no letter, digit or emoji to search for",)
     weights, bare = question.plan.weights, Filters(principals=question.filters.principals)
     if question.filters != bare:
         elsewhere = keyword.search(question.node, bare, 1, weights=weights).total

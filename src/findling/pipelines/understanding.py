@@ -62,7 +62,7 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
     parsed = parse(request.query)
     reading = read(parsed, plan.words)
     text = " ".join(positive_texts(parsed.node)) if parsed.operators else request.query
-    shape = route(text)
+    shape = route(parsed.plain or text)
     tree, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
     node, where = split_where(tree)
     if plan.heads and not parsed.history:
@@ -126,12 +126,11 @@ WORDS = re.compile(r"(?<![\w.:/-])\w+(?![\w:/-]|\.\w)")
 
 
 def _with_aliases(node: Node, store: TruthStore) -> tuple[Node, tuple[Fired, ...]]:
-    terms = store.glossary()
-    if not terms:
+    if not store.glossary_version():
         return node, ()
-    from findling.pipelines.glossary_expansion import Lookup, expand
+    from findling.pipelines.glossary_expansion import expand, lookup_of
 
-    return expand(node, Lookup(terms))
+    return expand(node, lookup_of(store))
 
 
 def _routed(plan: Plan, shape: Route, text: str, reading: str) -> tuple[Plan, list[str]]:

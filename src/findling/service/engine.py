@@ -32,7 +32,7 @@ from findling.pipelines.searching import search
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.options import chunk_plan, index_options, scoring
 from findling.service.profiles import plan_of
-from findling.service.scoping import context_of, default_path, is_below, prepared
+from findling.service.scoping import is_below, placed, prepared, told
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
 
@@ -59,10 +59,10 @@ def open_engine(
     """Open the workspace that `path` belongs to; nothing is written before something is indexed.
 
     Without a path it is the one that the project file names, or the current folder. Raises PathNotFoundError when the
-    path is not there, and the errors of `load_settings`.
+    path is not there, UntrustedSettingError when a project file leads out of its project; as `load_settings` does.
     """
     settings = settings or load_settings("." if path is None else path)
-    path = default_path(settings) if path is None else path
+    settings, path = placed(settings, path, workspace or "")
     name = workspace or settings["workspace.name"] or settings["context.workspace"]
     found = locate(path, home=home_folder(settings["store.home"]), name=name)
     if os.fsencode(found.root).decode(errors="replace") != str(found.root):
@@ -208,14 +208,15 @@ class Engine:
         With `refresh`, a first search indexes and every later one first takes in what has changed on disk.
         Raises NotIndexedError when there is nothing to search and `refresh` is off.
         """
-        request = prepared(request, options, self._settings, self.scope, self._plan_of)
+        scoped = prepared(request, options, self._settings, self.scope, self._plan_of)
         started = time.perf_counter()
         notes = self._ready(refresh, on_progress)
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
         lines = self._settings["search.snippet_lines"]
-        answer = self._mending(notes, lambda: search(self._searched(), request, snippet_lines=lines, degraded=notes))
-        scope = context_of(self._settings) if request.in_context else {}
-        return replace(answer, scope=scope, timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
+        answer = self._mending(
+            notes, lambda: search(self._searched(), scoped.request, snippet_lines=lines, degraded=notes)
+        )
+        return replace(told(scoped, answer), timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
 
     def explain(self, request: SearchRequest | str, name: str, *, refresh: bool = True, **options: Any) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out.
@@ -225,7 +226,7 @@ class Engine:
         """
         from findling.pipelines.explaining import explain
 
-        request = prepared(request, options, self._settings, self.scope, self._plan_of)
+        request = prepared(request, options, self._settings, self.scope, self._plan_of).request
         notes = self._ready(refresh, None)
         return self._mending(notes, lambda: explain(self._searched(), request, name, self.scope, degraded=notes))
 

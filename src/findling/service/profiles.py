@@ -61,19 +61,20 @@ def plan_of(settings: Settings, profile: str = "") -> Plan:
     from findling.service.options import search_plan  # brings the stores, which reading profiles does without
 
     name = profile or settings["search.profile"]
-    changed = apply_profile(settings, name)
+    changed = apply_profile(settings, name, is_chosen=bool(profile))
     own = [setting for setting in _values(settings, name) if changed.origin(setting) == f"profile {name}"]
     weights = {setting.removeprefix(_WEIGHT): changed[setting] for setting in own if setting.startswith(_WEIGHT)}
     return replace(search_plan(changed), profile=name, weights=weights)
 
 
-def apply_profile(settings: Settings, name: str) -> Settings:
+def apply_profile(settings: Settings, name: str, *, is_chosen: bool = False) -> Settings:
     """The settings with what a profile changes; what a flag, or something nearer to the search, has set stays.
 
+    `is_chosen` says that the caller chose it for the one search, as a flag does: it wins over the environment, too.
     Raises InvalidValueError for a name that no profile has.
     """
     values = _values(settings, name)
-    is_chosen = name != settings["search.profile"] or settings.origin("search.profile").startswith("flag ")
+    is_chosen = is_chosen or settings.origin("search.profile").startswith("flag ")
     weaker = ("default", "user file ", "project file ", "profile ", *(("env ",) if is_chosen else ()))
     changed = {setting: value for setting, value in values.items() if settings.origin(setting).startswith(weaker)}
     return settings.override(changed, f"profile {name}") if changed else settings
@@ -88,12 +89,17 @@ def read_profiles(tables: object, known: Settings, origin: str) -> dict[str, Map
     """The profiles of a settings file with everything that they take over from their `base`.
 
     A base is another profile of the same file, one of `known`, or one that is always there. Raises InvalidValueError,
-    UnknownSettingError or UntrustedSettingError, naming the file and the profile.
+    UnknownSettingError or UntrustedSettingError, naming the file and the profile: one of `known` is never replaced.
     """
     if not isinstance(tables, dict):
         raise InvalidValueError(f"{origin}: profiles must be tables, not {tables!r}", hint="[profiles.NAME]")
     for name, table in tables.items():
         _check_name(name, table, origin)
+        if name in known.profiles:
+            raise UntrustedSettingError(
+                f"{origin}: profile {name} would replace the one of {known.profile_origin(name)}",
+                hint="rename one of the two",
+            )
     return {name: _read(name, tables, known, origin, ()) for name in tables}
 
 

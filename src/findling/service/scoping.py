@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Field, Filters, SearchRequest
-from findling.service.setting_files import find_project_file
+from findling.domain.results import SearchAnswer
 from findling.service.settings import Settings
 
-__all__ = ["NO_CONTEXT", "context_of", "default_path", "is_below", "prepared"]
+__all__ = ["NO_CONTEXT", "Scoped", "is_below", "placed", "prepared", "told"]
 
 NO_CONTEXT: Mapping[str, object] = {
     "context.workspace": "",
@@ -24,24 +24,33 @@ NO_CONTEXT: Mapping[str, object] = {
 """Settings under which no project file scopes a search."""
 
 
-def default_path(settings: Settings) -> str:
-    """What is searched when no path is given: the path that the project file names, or the current folder.
+class Scoped(NamedTuple):
+    """A request as the legs are asked, its filters before they were put below the part that is asked, and the context.
 
-    Raises PathNotFoundError when that path is not there, UntrustedSettingError when it leads out of the project.
+    The context holds what of it is in force, and where it comes from; it is empty when nothing is.
     """
-    named = settings["context.path"]
-    if not named:
-        return "."
-    project_file = find_project_file(".")
-    is_project = project_file is not None and settings.origin("context.path").startswith("project file")
-    base = project_file.parent if project_file is not None and is_project else Path.cwd()
-    path = (base / named).resolve()
-    if is_project and not path.is_relative_to(base.resolve()):
-        raise UntrustedSettingError(f"{project_file} names {named}, which lies outside of it", hint="--no-context")
-    if not path.exists():
-        origin = settings.origin("context.path")
-        raise PathNotFoundError(f"{origin} names the path {named}, which is not there", hint="--no-context")
-    return str(path)
+
+    request: SearchRequest
+    filters: Filters
+    context: dict[str, Any]
+
+
+def placed(settings: Settings, path: str | Path | None = None, workspace: str = "") -> tuple[Settings, str | Path]:
+    """The settings with only what of the context is in force, and the path: the one that is named, or the context's.
+
+    Raises PathNotFoundError when the path of the context is not there, UntrustedSettingError when a project file leads
+    out of its project.
+    """
+    is_named = bool(workspace or settings["workspace.name"])
+    file = settings.project_file("context.workspace")
+    if settings["context.workspace"] and file is not None and not is_named:
+        _must_hold(settings, file)
+    # The path of a context says nothing about a workspace of the user's choice, which may lie anywhere.
+    is_elsewhere = is_named or bool(settings["context.workspace"] and file is None)
+    idle = {"context.workspace": is_named, "context.path": is_elsewhere or path is not None}
+    unused = {name: "" for name, is_idle in idle.items() if is_idle and settings[name]}
+    settings = settings.override(unused, "default") if unused else settings
+    return settings, _context_path(settings) if path is None else path
 
 
 def prepared(
@@ -50,24 +59,33 @@ def prepared(
     settings: Settings,
     scope: str,
     plan_of: Callable[[str], Plan],
-) -> SearchRequest:
+) -> Scoped:
     """The request with its plan, limited to the part of the root that was opened and to the project's context."""
     if isinstance(request, str):
         request = SearchRequest(query=request, **options)
     elif options:
         request = replace(request, **options)
-    filters = _in_context(request.filters, settings) if request.in_context else request.filters
-    filters = _within(filters, scope) if scope else filters
-    return replace(request, filters=filters, plan=request.plan or plan_of(request.profile))
+    plan = request.plan or plan_of(request.profile)
+    filters, names = request.filters, ["context.workspace"]
+    if request.within is None:
+        names.append("context.path")
+    if request.in_context:
+        names.append("context.system")
+        if not filters.type and not plan.types:
+            names.append("context.types")
+    names = [name for name in names if settings[name]]
+    filters = _in_context(filters, settings, names)
+    within = scope if request.within is None else request.within.strip("/")
+    asked = replace(request, filters=_below(filters, within), plan=plan, within=within)
+    return Scoped(asked, filters, _context(settings, names))
 
 
-def context_of(settings: Settings) -> dict[str, Any]:
-    """The context that is in force, and where it comes from; empty when there is none."""
-    names = [name for name in NO_CONTEXT if settings[name]]
-    if not names:
-        return {}
-    scope = {name.partition(".")[2]: settings[name] for name in names}
-    return {**scope, "from": settings.origin(names[0])}
+def told(scoped: Scoped, answer: SearchAnswer) -> SearchAnswer:
+    """The answer with the context it was found in, and a plan that says apart what was asked for and where."""
+    from findling.pipelines.plan_files import filters_document
+
+    asked = {"filters": filters_document(scoped.filters), "within": scoped.request.within}
+    return replace(answer, scope=scoped.context, plan={**answer.plan, **asked})
 
 
 def is_below(path: str, prefix: str) -> bool:
@@ -75,17 +93,54 @@ def is_below(path: str, prefix: str) -> bool:
     return prefix in ("", ".") or path == prefix or path.startswith(prefix + "/")
 
 
-def _in_context(filters: Filters, settings: Settings) -> Filters:
-    """The filters with the types and the system of the context, as far as they say nothing of their own about them."""
-    if settings["context.types"] and not filters.type:
+def _must_hold(settings: Settings, file: Path) -> None:
+    """Whoever writes a project file must not open what else its reader has: the workspace has to hold the project."""
+    from findling.service.workspace import home_folder, indexed_root
+
+    name = settings["context.workspace"]
+    root = indexed_root(home_folder(settings["store.home"]) / name)
+    if root is None or not file.parent.is_relative_to(root):
+        raise UntrustedSettingError(
+            f"{file} names the workspace {name}, which does not hold {file.parent}",
+            hint=f"--no-context, or --workspace {name} if you want that one",
+        )
+
+
+def _context_path(settings: Settings) -> str:
+    """What is searched when no path is given: the path that the context names, or the current folder."""
+    named = settings["context.path"]
+    if not named:
+        return "."
+    file = settings.project_file("context.path")
+    base = Path.cwd() if file is None else file.parent
+    path = (base / named).resolve()
+    if file is not None and not path.is_relative_to(base):
+        raise UntrustedSettingError(f"{file} names {named}, which lies outside of it", hint="--no-context")
+    if not path.exists():
+        origin = settings.origin("context.path")
+        raise PathNotFoundError(f"{origin} names the path {named}, which is not there", hint="--no-context")
+    return str(path)
+
+
+def _context(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
+    limits = {name.partition(".")[2]: settings[name] for name in names}
+    origins = dict.fromkeys(settings.origin(name) for name in names)
+    return {**limits, "from": " and ".join(origins)} if limits else {}
+
+
+def _in_context(filters: Filters, settings: Settings, names: Iterable[str]) -> Filters:
+    """The filters with the types and the system of the context, as far as they are among the names."""
+    if "context.types" in names:
         filters = replace(filters, type=settings["context.types"])
-    if settings["context.system"]:
+    if "context.system" in names:
         system = Field("system", settings["context.system"])
         filters = replace(filters, where=system if filters.where is None else All((filters.where, system)))
     return filters
 
 
-def _within(filters: Filters, scope: str) -> Filters:
+def _below(filters: Filters, folder: str) -> Filters:
     """The filters with their paths below one folder."""
-    paths = tuple("/".join((scope, path.strip("/"))) for path in filters.path) or (scope,)
+    if not folder:
+        return filters
+    paths = tuple("/".join((folder, path.strip("/"))) for path in filters.path) or (folder,)
     return replace(filters, path=paths)

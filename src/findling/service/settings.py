@@ -29,6 +29,7 @@ __all__ = [
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _SECTIONS = {setting.name.partition(".")[0] for setting in SETTINGS}
+_PROJECT_FILE = "project file "
 
 
 class Settings(Mapping[str, Any]):
@@ -54,6 +55,11 @@ class Settings(Mapping[str, Any]):
         """Where the value comes from: `default`, `user file …`, `project file …`, `profile …`, `env …` or `flag …`."""
         return self._origins[name]
 
+    def project_file(self, name: str) -> Path | None:
+        """The project file that the value comes from, if it comes from one."""
+        origin = self._origins[name]
+        return Path(origin.removeprefix(_PROJECT_FILE)) if origin.startswith(_PROJECT_FILE) else None
+
     @property
     def profiles(self) -> Mapping[str, Mapping[str, Value]]:
         """The profiles of the settings files, each with the settings that it changes."""
@@ -64,7 +70,7 @@ class Settings(Mapping[str, Any]):
         return self._profiles[name][1]
 
     def with_profiles(self, profiles: Mapping[str, Mapping[str, Value]], origin: str) -> Settings:
-        """The same settings with more profiles, which replace those of the same name."""
+        """The same settings with the profiles of one more file."""
         changed = self.override({}, origin)
         changed._profiles |= {name: (values, origin) for name, values in profiles.items()}
         return changed
@@ -98,7 +104,7 @@ def load_settings(path: str | Path = ".", *, environ: Mapping[str, str] | None =
         settings = _apply_file(settings, own_file, f"user file {own_file}")
     project_file = find_project_file(path)
     if project_file is not None:
-        settings = _apply_file(settings, project_file, f"project file {project_file}")
+        settings = _apply_file(settings, project_file, f"{_PROJECT_FILE}{project_file}")
     return _apply_environment(settings, environ)
 
 
@@ -217,7 +223,7 @@ def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
     tables = read_file(file)
     profiles = tables.pop("profiles", None)
     values = dict(flatten(tables))
-    if origin.startswith("project file "):
+    if origin.startswith(_PROJECT_FILE):
         _refuse_untrusted(values, file)
     settings = settings.override(values, origin)
     if profiles is None:

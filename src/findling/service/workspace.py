@@ -10,7 +10,7 @@ from typing import NamedTuple
 from findling.domain.errors import CorruptError, InvalidValueError, NotIndexedError, PathNotFoundError
 from findling.stores.sqlite import SqliteStore
 
-__all__ = ["STORE_FILE", "Workspace", "home_folder", "locate"]
+__all__ = ["STORE_FILE", "Workspace", "home_folder", "indexed_root", "locate"]
 
 STORE_FILE = "index.sqlite"
 """The truth of a workspace; a folder that holds it is a workspace."""
@@ -57,6 +57,19 @@ def locate(path: str | Path, *, home: Path, name: str = "") -> Workspace:
     return _on(home / _folder_name(target), target, target)
 
 
+def indexed_root(folder: Path) -> Path | None:
+    """What the workspace in a folder indexes; None when there is no workspace, or none that can be read."""
+    if not (folder / STORE_FILE).exists():
+        return None
+    try:
+        with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
+            root = store.get_meta("root")
+    except (CorruptError, NotIndexedError):
+        # Just being made, or damaged: whoever opens it next says so, and may rebuild it.
+        return None
+    return Path(root) if root else None
+
+
 def _on(folder: Path, root: Path, target: Path) -> Workspace:
     if root.is_file():
         return Workspace(folder, root.parent, only=root.name)
@@ -64,15 +77,8 @@ def _on(folder: Path, root: Path, target: Path) -> Workspace:
 
 
 def _named(folder: Path, target: Path, *, is_default: bool) -> Workspace:
-    if not (folder / STORE_FILE).exists():
-        return _on(folder, target, target)
     # What a named workspace indexes was settled when it was made; a path inside it narrows the search.
-    try:
-        with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
-            root = Path(store.get_meta("root") or target)
-    except (CorruptError, NotIndexedError):
-        # Just being made, or damaged: whoever opens it next says so, and may rebuild it.
-        return _on(folder, target, target)
+    root = indexed_root(folder) or target
     if target == root or root in target.parents:
         return _on(folder, root, target)
     if is_default:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import tantivy
 
-from findling.domain.errors import CorruptError, DiskFullError, InvalidValueError, LockedError, ReadOnlyError
+from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword_entries import LAYOUT, chunk_entries, page_entry, schema
-from findling.stores.keyword_query import BuiltQuery, KeywordQuery, Scoring
+from findling.stores.keyword_query import KeywordQuery, Scoring
 from findling.stores.keyword_reading import Reading, Statistics
 from findling.stores.keyword_scope import rid_token
 from findling.text.analysis import FINGERPRINT
@@ -103,7 +103,7 @@ class TantivyLeg:
         Raises CorruptError when it comes upon a part of the index that cannot be read, and InvalidValueError for what
         cannot be asked.
         """
-        built = self._built(node, filters, weights)
+        built = self._querying().build(node, filters, weights)
         if built.query is None:
             return KeywordHits([], 0, built.ceiling, built.forms)
         with self._reading:
@@ -114,7 +114,7 @@ class TantivyLeg:
         self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
     ) -> dict[int, float]:
         """What a search would score some chunks with. Raises as `search` does."""
-        query = self._built(node, Filters(), weights).query
+        query = self._querying().build(node, Filters(), weights).query
         if query is None or not cids:
             return {}
         among = self._among(query, cids)
@@ -163,13 +163,6 @@ class TantivyLeg:
             with suppress(ValueError):
                 writer.rollback()
             writer.wait_merging_threads()
-
-    def _built(self, node: Node, filters: Filters, weights: Mapping[str, float] | None) -> BuiltQuery:
-        try:
-            return self._querying().build(node, filters, weights)
-        except ValueError as error:
-            # What is wrong with the index has been said by its statistics, so this is about what was asked.
-            raise InvalidValueError(f"this cannot be searched for: {error}", hint="correct the query") from error
 
     def _find(self, query: tantivy.Query, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
         searcher = self._searcher()

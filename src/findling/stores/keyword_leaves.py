@@ -19,7 +19,7 @@ from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
 from findling.stores.keyword_scope import KeywordScope
 from findling.stores.keyword_scoring import IN_A_ROW, NAMED_FILE, NAMED_STEM, OTHER_FORMS, Scoring
 from findling.stores.keyword_words import Form, Forms, KeywordWords, begins_longer_terms
-from findling.text.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms
+from findling.text.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
 
 __all__ = ["Leaves", "Memory", "Part"]
 
@@ -101,7 +101,7 @@ class Leaves:
     def _word(self, text: str) -> Part:
         """Any term of the word; of a compound such as MAX_VALUE or node.js best all of them in a row."""
         words = phrase_terms(text)
-        parts = [self._term(term, self._weights) for term in dict.fromkeys(words)] if self._weights else []
+        parts = [self._term(term, self._weights) for term in dict.fromkeys(word_terms(text))] if self._weights else []
         ceiling = sum(part.ceiling for part in parts)
         queries = [part.query for part in parts if part.query is not None]
         if len(words) > 1 and queries and "body" in self._weights and is_compound(text):

@@ -16,6 +16,7 @@ from findling.domain.queries import Field, Filters, Range
 from findling.domain.resources import Resource
 from findling.stores.filtering import condition, dotted, prefixes, time_span
 from findling.stores.keyword_reading import Statistics
+from findling.stores.keyword_scoring import named_file
 from findling.text.analysis import terms
 
 __all__ = ["KeywordScope", "everything", "rid_token", "scope_tokens"]
@@ -104,7 +105,7 @@ class KeywordScope:
 
     def named(self, text: str, worth: float) -> Query | None:
         """The file that the text names, with or without its extension or folder, at a score; None if there is none."""
-        token = _token("name", text.strip("/").lower())
+        token = _token("name", named_file(text))
         if not self._statistics.frequency("scope", token):
             return None
         return Query.const_score_query(self._term("scope", token), worth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ __all__ = [
     "STANDARD_B",
     "STANDARD_K1",
     "Scoring",
+    "named_file",
 ]
 
 STANDARD_K1, STANDARD_B = 1.2, 0.75
@@ -32,6 +34,14 @@ IN_A_ROW = 0.5
 NAMED_FILE, NAMED_STEM = 1.0, 0.3
 """What a file gains when the query names it, with and without its extension, as a share of all the word can score:
 whoever types argparse.py wants that file, not the one that mentions it most."""
+
+
+def named_file(text: str) -> str:
+    """A text as the name of a file, without the line that may stand behind it: `queues.py` of `queues.py:120:5`."""
+    return _LINE.sub("", text).strip("/").lower()
+
+
+_LINE = re.compile(r"(?::\d{1,9}){1,2}:?$")
 
 
 class Scoring(NamedTuple):

@@ -25,9 +25,17 @@ from findling.domain.queries import (
     Word,
 )
 from findling.stores.filtering import holds
-from findling.stores.keyword_scoring import IN_A_ROW, INFLECTED, NAMED_FILE, NAMED_STEM, OTHER_FORMS, Scoring
+from findling.stores.keyword_scoring import (
+    IN_A_ROW,
+    INFLECTED,
+    NAMED_FILE,
+    NAMED_STEM,
+    OTHER_FORMS,
+    Scoring,
+    named_file,
+)
 from findling.stores.memory_postings import Postings
-from findling.text.analysis import is_compound, is_unspaced, phrase_terms, prefix_terms, row_terms, terms
+from findling.text.analysis import is_compound, is_unspaced, phrase_terms, prefix_terms, row_terms, terms, word_terms
 from findling.text.spelling import close_terms
 from findling.text.stemming import forms_prefix, same_stem
 
@@ -123,7 +131,7 @@ class Question:
     def _ways(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> list[Row]:
         """The rows of which one has to stand in a field; for two words that are near, the rows of both."""
         if isinstance(leaf, Word):
-            return [[self._inflected(term)] for term in dict.fromkeys(phrase_terms(leaf.text))]
+            return [[self._inflected(term)] for term in dict.fromkeys(word_terms(leaf.text))]
         if isinstance(leaf, Term):
             return self._meant(leaf.text)
         if isinstance(leaf, Near):
@@ -167,13 +175,14 @@ class Question:
         weights = self._weights(leaf)
         ways = [self._row(row, weights) for row in self._ways(leaf)] if weights else []
         found = _joined(ways, rest=1.0 if isinstance(leaf, Word) else 0.0)
-        if isinstance(leaf, Word) and is_compound(leaf.text) and len(ways) > 1 and "body" in weights:
-            in_a_row = self._row([*map(_as_written, phrase_terms(leaf.text))], {"body": weights["body"] * IN_A_ROW})
+        row = phrase_terms(leaf.text)
+        if isinstance(leaf, Word) and is_compound(leaf.text) and len(row) > 1 and "body" in weights:
+            in_a_row = self._row([*map(_as_written, row)], {"body": weights["body"] * IN_A_ROW})
             found = _joined([found, in_a_row], rest=1.0)
         if isinstance(leaf, Word) or (isinstance(leaf, Term) and not leaf.field):
             share = NAMED_FILE if "." in leaf.text else NAMED_STEM
             for cid in found:
-                if leaf.text.strip("/").lower() in _names(self._postings.resources[cid].path):
+                if named_file(leaf.text) in _names(self._postings.resources[cid].path):
                     found[cid] += share * self.ceiling(leaf)
         return found
 

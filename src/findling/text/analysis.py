@@ -37,6 +37,7 @@ __all__ = [
     "prefix_terms",
     "row_terms",
     "terms",
+    "word_terms",
 ]
 
 FINGERPRINT = "words:2"
@@ -77,6 +78,12 @@ def phrase_terms(text: str) -> list[str]:
     """
     row = _from_sign(text)
     return row[:-1] if len(row) > 1 and _is_tail(*row[-2:]) else row
+
+
+def word_terms(word: str) -> list[str]:
+    """The terms of which any will do when a word ranks: a stop word that is only a part of it (`sign-in`) is none."""
+    row = phrase_terms(word)
+    return [term for term in row if term not in STOP_WORDS] or row if len(row) > 1 else row
 
 
 def row_terms(word: str) -> list[str]:

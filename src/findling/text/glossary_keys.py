@@ -28,7 +28,6 @@ _HANGUL = re.compile("[\uac00-\ud7a3]")
 _KOREAN_WORD = re.compile(r"\w*[\uac00-\ud7a3]\w*")
 _KOREAN_SPACE = re.compile(r"(?<=[\uac00-\ud7a3])\s+(?=[\uac00-\ud7a3])")
 _PLURAL_ACRONYM = re.compile(r"(?<![^\W_])([A-Z]{2,})s(?![^\W_])")
-_SIGNS = ("++", "#")
 
 
 @lru_cache(maxsize=4096)
@@ -40,10 +39,7 @@ def glossary_key(surface: str) -> str:
         text = _KOREAN_SPACE.sub("", _KOREAN_WORD.sub(lambda word: _strip_particle()(word[0]), text))
     row: list[str] = []
     for word in _PLURAL_ACRONYM.sub(r"\1", text).split():
-        given = row_terms(word)
-        if given and word.endswith(_SIGNS):  # C, C++ and C# are three languages
-            given[-1] += word[len(word.rstrip("+#")) :]
-        row += given
+        row += row_terms(word)
     return " ".join([*row[:-1], stem(row[-1])]) if row else ""
 
 

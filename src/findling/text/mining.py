@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from findling.text.acronyms import expansion_after, expansion_before, short_form
@@ -43,6 +44,14 @@ def prose(text: str) -> str:
     return text
 
 
+_MOST_PLACES = 10_000
+"""Places of one text that one pattern looks at closely, 30 µs each: no text that people write has more."""
+
+
+def _found(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    return islice(pattern.finditer(text), _MOST_PLACES)
+
+
 _CODE_BLOCK = re.compile(r"^[ \t]*(```|~~~).*?^[ \t]*\1", re.MULTILINE | re.DOTALL)
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
 _COMMAND = re.compile(r"\\(?:f[A-Z]|[a-z]+(?=\{))")
@@ -50,17 +59,17 @@ _COMMAND = re.compile(r"\\(?:f[A-Z]|[a-z]+(?=\{))")
 
 def acronyms(text: str) -> Iterator[Candidate]:
     """Acronyms beside what they are short for: `Time To Live (TTL)`, `TTL (time to live)`, `TTL stands for …`."""
-    for found in _PARENTHESES.finditer(text):
+    for found in _found(_PARENTHESES, text):
         inside = found[1].strip(QUOTES)
         before = text[max(0, found.start() - _REACH) : found.start()]
         if short := short_form(inside):
             yield from _candidate(short, expansion_before(short, clause_before(before)), "acronym", text, found)
         elif short := _last_short_form(before):
             yield from _candidate(short, expansion_after(short, inside, whole=True), "acronym", text, found)
-    for found in _DEFINITION.finditer(text):
+    for found in _found(_DEFINITION, text):
         yield from _explained(_capitals(found[1]), found[2], text, found)
     if any(words in text for words in _WORDS_FOR_SHORT):
-        for found in _STANDS_FOR.finditer(text):
+        for found in _found(_STANDS_FOR, text):
             before = text[max(0, found.start() - 20) : found.start()]
             yield from _explained(_last_short_form(f"{before} "), found[1], text, found)
 
@@ -92,7 +101,7 @@ def other_names(text: str) -> Iterator[Candidate]:
     for word, marker, link in _MARKERS:
         if word not in text:  # most texts have none, and this is the quickest way to tell
             continue
-        for found in marker.finditer(text):
+        for found in _found(marker, text):
             before = text[max(0, found.start() - _REACH) : found.start()]
             if linked := link.search(before):
                 is_whole = found.re.groups > 0
@@ -129,10 +138,10 @@ _MARKERS = [
 
 def _unspaced_names(text: str) -> Iterator[Candidate]:
     for pattern in _UNSPACED_MARKERS:
-        for found in pattern.finditer(text):
+        for found in _found(pattern, text):
             name = noun_unspaced(text[max(0, found.start() - _REACH) : found.start()])
             yield from _longer_first(name, found[1].strip(QUOTES), text, found)
-    for found in _TRANSLATION.finditer(text):
+    for found in _found(_TRANSLATION, text):
         name = noun_unspaced(text[max(0, found.start() - _REACH) : found.start()])
         yield from _candidate(found[1].strip(), name, "translation", text, found)
 

@@ -27,10 +27,13 @@ def changed(name: str, value: str, now: float | None = None) -> Range | None:
 
 def moment(seconds: float) -> str:
     """A moment as `after:` and `before:` read it back: the local day that begins then, or the time with its offset."""
-    at = datetime.fromtimestamp(seconds)
+    at = datetime.fromtimestamp(min(max(seconds, _FIRST), _LAST))
     day = datetime(at.year, at.month, at.day)
     return day.date().isoformat() if day.timestamp() == seconds else at.astimezone().isoformat()
 
+
+_FIRST, _LAST = -62_000_000_000, 253_000_000_000
+"""Seconds of the years 5 and 9987: what lies beyond has no name in the calendar."""
 
 _DAY = re.compile(r"([1-9][0-9]{3})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
 _TIME = re.compile(

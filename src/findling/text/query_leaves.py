@@ -9,11 +9,23 @@ from findling.text.analysis import is_unspaced, phrase_terms, row_terms, terms
 from findling.text.identifiers import LONGEST_WORD
 from findling.text.query_syntax import KEYWORD, is_plain, shortened, split_suffix, unescaped, unquoted
 
-__all__ = ["FARTHEST", "UNCLOSED_QUOTE", "Remarks", "near_leaf", "phrase_leaf", "plain_word", "term_leaf", "word_leaf"]
+__all__ = [
+    "FARTHEST",
+    "TOO_LONG",
+    "UNCLOSED_QUOTE",
+    "Remarks",
+    "near_leaf",
+    "phrase_leaf",
+    "plain_word",
+    "term_leaf",
+    "too_long",
+    "word_leaf",
+]
 
 FARTHEST = 100
 """The most words that may stand between two that are asked for near each other."""
 
+TOO_LONG = "is too long to be one, and is left out"
 UNCLOSED_QUOTE = "a quote that is never closed runs to the end"
 
 _NEAR = 10
@@ -57,6 +69,12 @@ def phrase_leaf(raw: str, field: str, remarks: Remarks) -> Node | None:
 def term_leaf(text: str, field: str = "") -> Term | None:
     """The word as a leaf, a keyword in lower case; `None` when there is no term in it."""
     return Term(_word(text), field) if _has_terms(text) else None
+
+
+def too_long(raw: str) -> list[str]:
+    """A note on a raw text that has letters and no term, since its words are too long; none on any other."""
+    letters = max((sum(map(str.isalnum, word)) for word in raw.replace(":", " ").split()), default=0)
+    return [f"a word of {letters:,} letters {TOO_LONG}"] if letters > LONGEST_WORD else []
 
 
 def plain_word(raw: str) -> str:

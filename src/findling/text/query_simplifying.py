@@ -87,9 +87,7 @@ def _merged(parts: list[Node], notes: list[str]) -> list[Node]:
         if isinstance(known, Range) and isinstance(part, Range):
             merged[key] = _overlap(known, part)
         elif isinstance(known, Field) and isinstance(part, Field) and known != part:
-            notes.append(
-                f"{part.name}: is there more than once, where a resource has only one, so any of its values will do"
-            )
+            notes.append(f"a resource has only one {part.name}:, so any of its values will do")
             merged[key] = Field(part.name, tuple(dict.fromkeys(known.values + part.values)))
         else:
             merged[key] = part

@@ -22,7 +22,7 @@ from findling.domain.queries import (
     Term,
     Word,
 )
-from findling.text.analysis import phrase_terms, prefix_terms, row_terms, terms
+from findling.text.analysis import phrase_terms, prefix_terms, row_terms, terms, word_terms
 from findling.text.query_fields import CODE_LANGUAGES
 from findling.text.query_syntax import MOST_CHARACTERS, MOST_LEAVES, field_prefix, quoted, spelled
 
@@ -68,7 +68,9 @@ def positive_terms(node: Node) -> list[str]:
 
 
 def _leaf_terms(node: Node) -> list[str]:
-    if isinstance(node, (Word, Phrase)):
+    if isinstance(node, Word):
+        return word_terms(node.text)
+    if isinstance(node, Phrase):
         return phrase_terms(node.text)
     if isinstance(node, Term):
         return row_terms(node.text)
@@ -78,7 +80,7 @@ def _leaf_terms(node: Node) -> list[str]:
         words = prefix_terms(node.text)
         return [*words[:-1], f"{words[-1]}*"] if words else []
     if isinstance(node, Fuzzy):
-        return [f"{word}~" for word in terms(node.text)[:1]]
+        return [f"{word}~" for word in prefix_terms(node.text)[:1]]
     if isinstance(node, Near):
         return [*row_terms(node.first), *row_terms(node.second)]
     return []

@@ -16,7 +16,7 @@ from findling.faces.cli.options import (
     workspace_option,
 )
 from findling.faces.cli.questions import SearchOptions
-from findling.service.scoping import NO_CONTEXT, default_path
+from findling.service.scoping import NO_CONTEXT
 from findling.service.settings import Settings
 
 __all__ = ["question_options", "settled"]
@@ -57,12 +57,13 @@ def question_options(command: _Command) -> _Command:
     return command
 
 
-def settled(options: SearchOptions, named: str | None) -> tuple[Settings, str]:
-    """The settings with all that the options change, and the path that is asked of."""
+def settled(options: SearchOptions, named: str | None) -> tuple[Settings, str | None]:
+    """The settings with all that the options change, and the path that is asked of unless the context names it."""
     values = {flag: getattr(options, flag) for flag in _SETTING_FLAGS}
-    settings = apply_changes(resolve(named or ".", words=options.words_, **values), options.changes)
+    settings = resolve(named or ".", in_context=True, words=options.words_, **values)
+    settings = apply_changes(settings, options.changes)
     if options.no_context:
         settings = settings.override(NO_CONTEXT, "flag --no-context")
     if options.no_index:
         settings = settings.override({"search.refresh": "never"}, "flag --no-index")
-    return settings, named or default_path(settings)
+    return settings, named

@@ -77,9 +77,14 @@ def apply_changes(settings: Settings, changes: Iterable[str]) -> Settings:
     return settings
 
 
-def resolve(path: str, **given: str | None) -> Settings:
-    """The settings that hold for a path, with the flags that were given."""
+def resolve(path: str, *, in_context: bool = False, **given: str | None) -> Settings:
+    """The settings that hold for a path, with the flags that were given.
+
+    Only `in_context` may a project file name a workspace: it says what is searched, not what is indexed or forgotten.
+    """
     settings = load_settings(path)
+    if not in_context and settings.project_file("context.workspace") is not None:
+        settings = settings.override({"context.workspace": ""}, "default")
     for parameter, text in given.items():
         if text is not None:
             flag, name = _FLAGS[parameter]
@@ -93,8 +98,8 @@ no_context_option = click.option(
 
 
 @contextmanager
-def opened(path: str, settings: Settings) -> Iterator[Engine]:
-    """The engine for a path."""
+def opened(path: str | None, settings: Settings) -> Iterator[Engine]:
+    """The engine for a path, or for what the context names."""
     from findling.service.engine import open_engine
 
     with open_engine(path, settings=settings) as engine:

@@ -41,7 +41,7 @@ def read_plan_file(source: str) -> SearchRequest:
 def _request(document: dict[str, Any], name: str) -> SearchRequest:
     from findling.pipelines.plan_files import read_filters, read_plan
 
-    known = {"query", "filters", "limit", "offset", "min_score", "exclude_pattern", "plan"}
+    known = {"query", "filters", "limit", "offset", "min_score", "exclude_pattern", "plan", "within"}
     unknown = sorted(document.keys() - known)
     if unknown:
         raise InvalidValueError(f"{name}: a plan has no {unknown[0]}", hint=f"one of {', '.join(sorted(known))}")
@@ -51,6 +51,7 @@ def _request(document: dict[str, Any], name: str) -> SearchRequest:
         "offset": (int,),
         "min_score": (int, float),
         "exclude_pattern": (str, type(None)),
+        "within": (str, type(None)),
     }
     for key, kind in kinds.items():
         if key in document and not isinstance(document[key], kind):

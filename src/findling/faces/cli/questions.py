@@ -54,12 +54,12 @@ class SearchOptions(NamedTuple):
 
 
 def read_queries(options: SearchOptions) -> tuple[list[str], str | None]:
-    """The queries and the path they are asked of, if one is named; a plan brings its own query.
+    """The queries and the path they are asked of, if one is named.
 
-    Raises `UsageError` for too few or too many words and `PathNotFoundError` for a path or file that is not there.
+    A plan brings its own query: with one, a single word that is a path is the path. Raises `UsageError` for too few or
+    too many words and `PathNotFoundError` for a path or file that is not there.
     """
-    words = list(options.words)
-    queries = [words.pop(0)] if options.queries is None and words else []
+    queries, words = _typed(options)
     if options.queries is not None:
         queries = _read_lines(options.queries)
     elif not queries and options.plan is None:
@@ -69,7 +69,7 @@ def read_queries(options: SearchOptions) -> tuple[list[str], str | None]:
     several = f'findling "{" ".join(options.words)}", with quotes, if all of it is the query'
     if len(words) > 1:
         raise UsageError(f"only one path can be searched, not {' and '.join(words)}", hint=several)
-    if words and not Path(words[0]).expanduser().exists():
+    if words and not _exists(words[0]):
         hint = several if options.queries is None else "name a folder or file that exists"
         raise PathNotFoundError(f"there is no file or folder {words[0]}", hint=hint)
     return queries, words[0] if words else None
@@ -93,17 +93,27 @@ _PLANNED = (
 ).split()
 """Options whose say a plan has."""
 
+_UNPLANNED = ("search.refresh", "search.context", "search.snippet_lines")
+"""Settings of a search that a plan says nothing about."""
+
 
 def planned_requests(queries: list[str], options: SearchOptions, settings: Settings) -> list[SearchRequest]:
     """The requests of a plan that was written down. Raises `UsageError` when options contradict it."""
     assert options.plan is not None
     given = [name.rstrip("_").replace("_", "-") for name in _PLANNED if getattr(options, name)]
+    given += [f"set {change}" for change in options.changes if _is_planned(change.partition("=")[0].strip())]
     if given:
         raise UsageError(f"--plan says all that --{given[0]} would say", hint="change the plan, or leave out --plan")
     from findling.faces.cli.plans import read_plan_file
 
     planned = read_plan_file(options.plan)
-    own = {"context": settings["search.context"], "explain": options.explain, "in_context": False}
+    _, paths = _typed(options)
+    own = {
+        "context": settings["search.context"],
+        "explain": options.explain,
+        "in_context": False,
+        "within": None if paths else planned.within,
+    }
     return [replace(planned, query=query, **own) for query in queries or [planned.query]]
 
 
@@ -119,6 +129,27 @@ def choose_format(options: SearchOptions) -> str:
     if len(set(chosen.values())) > 1:
         raise UsageError(f"{' and '.join(chosen)} contradict each other", hint="give one of them")
     return next(iter(chosen.values()), "text")
+
+
+def _typed(options: SearchOptions) -> tuple[list[str], list[str]]:
+    """The words that are the query, and those that are paths."""
+    words = list(options.words)
+    is_path = options.plan is not None and len(words) == 1 and _exists(words[0])
+    first = 0 if options.queries is not None or is_path else 1
+    return words[:first], words[first:]
+
+
+def _exists(path: str) -> bool:
+    try:
+        return bool(path) and Path(path).expanduser().exists()
+    except (OSError, RuntimeError):  # a query that is too long to be a path, or starts with ~
+        return False
+
+
+def _is_planned(setting: str) -> bool:
+    if setting in ("rerank.depth", "semantic.query_budget_ms"):
+        return True
+    return setting.startswith("search.") and setting not in _UNPLANNED
 
 
 def _read_lines(source: str) -> list[str]:

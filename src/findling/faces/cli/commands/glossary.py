@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError
 from findling.faces.cli.columns import display_width, show_controls
-from findling.faces.cli.options import json_option, opened, resolve, workspace_option
+from findling.faces.cli.options import json_option, no_context_option, opened, resolve, workspace_option
 from findling.faces.cli.terminal import note, write
+from findling.service.scoping import NO_CONTEXT
 
 if TYPE_CHECKING:
     from findling.domain.glossary import GlossaryTerm
     from findling.pipelines.glossary import Edit
+    from findling.service.engine import Engine
+    from findling.service.settings import Settings
 
 __all__ = ["glossary"]
 
 _SCHEMA = 1
 """Version of what `export` writes."""
 
-_path_option = click.option(
-    "--in", "path", default=".", type=click.Path(), metavar="PATH", help="A folder of the workspace.  [default: .]"
-)
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _place_options(command: _Command) -> _Command:
+    """Have a command take what says whose glossary is meant."""
+    path_option = click.option(
+        "--in",
+        "path",
+        type=click.Path(),
+        metavar="PATH",
+        help="A folder of the workspace; by default what a search asks.",
+    )
+    return path_option(no_context_option(workspace_option(command)))
+
+
 _group_option = click.option("--group", metavar="GROUP", help="The group that is meant, if there are several.")
 
 
@@ -45,11 +61,10 @@ def glossary() -> None:
 @glossary.command("add")
 @click.argument("canonical")
 @click.argument("aliases", nargs=-1, required=True, metavar="ALIAS...")
-@_path_option
-@workspace_option
-def _add(canonical: str, aliases: tuple[str, ...], path: str, workspace: str | None) -> int:
+@_place_options
+def _add(canonical: str, aliases: tuple[str, ...], **place: Any) -> int:
     """Have CANONICAL and every ALIAS stand for each other."""
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened_to_change(**place) as engine:
         _tell(engine.glossary.add(canonical, aliases))
     return 0
 
@@ -57,14 +72,13 @@ def _add(canonical: str, aliases: tuple[str, ...], path: str, workspace: str | N
 @glossary.command("list")
 @click.option("--all", "everything", is_flag=True, help="Also what is pending or rejected, with its source.")
 @json_option
-@_path_option
-@workspace_option
-def _list(everything: bool, as_json: bool, path: str, workspace: str | None) -> int:
+@_place_options
+def _list(everything: bool, as_json: bool, **place: Any) -> int:
     """List the groups, and the words that are protected.
 
     Exit code: 0 there are some, 1 there are none.
     """
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened(**place) as engine:
         groups, protected = engine.glossary.groups(), engine.glossary.protected()
         terms = engine.glossary.terms()
     if as_json:
@@ -83,14 +97,13 @@ def _list(everything: bool, as_json: bool, path: str, workspace: str | None) -> 
 
 @glossary.command("pending")
 @json_option
-@_path_option
-@workspace_option
-def _pending(as_json: bool, path: str, workspace: str | None) -> int:
+@_place_options
+def _pending(as_json: bool, **place: Any) -> int:
     """List the terms that were suggested and wait for a decision.
 
     Nothing of this is used before it is approved. Exit code: 0 there are some, 1 there are none.
     """
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened(**place) as engine:
         found = engine.glossary
         terms = found.pending()
     if found.trouble is not None:
@@ -108,11 +121,10 @@ def _pending(as_json: bool, path: str, workspace: str | None) -> int:
 @click.argument("term")
 @_group_option
 @click.option("--canonical", is_flag=True, help="Make it the name of its group.")
-@_path_option
-@workspace_option
-def _approve(term: str, group: str | None, canonical: bool, path: str, workspace: str | None) -> int:
+@_place_options
+def _approve(term: str, group: str | None, canonical: bool, **place: Any) -> int:
     """Take a pending TERM into use."""
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened_to_change(**place) as engine:
         _tell(engine.glossary.approve(term, group, canonical=canonical))
     return 0
 
@@ -120,11 +132,10 @@ def _approve(term: str, group: str | None, canonical: bool, path: str, workspace
 @glossary.command("reject")
 @click.argument("term")
 @_group_option
-@_path_option
-@workspace_option
-def _reject(term: str, group: str | None, path: str, workspace: str | None) -> int:
+@_place_options
+def _reject(term: str, group: str | None, **place: Any) -> int:
     """Never have TERM suggested for this group again."""
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened_to_change(**place) as engine:
         _tell(engine.glossary.reject(term, group))
     return 0
 
@@ -132,14 +143,13 @@ def _reject(term: str, group: str | None, path: str, workspace: str | None) -> i
 @glossary.command("protect")
 @click.argument("term")
 @click.option("--off", is_flag=True, help="Protect it no longer.")
-@_path_option
-@workspace_option
-def _protect(term: str, off: bool, path: str, workspace: str | None) -> int:
+@_place_options
+def _protect(term: str, off: bool, **place: Any) -> int:
     """Take TERM to the letter.
 
     It is in no group, never suggested, and found only as it is written.
     """
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened_to_change(**place) as engine:
         edit = engine.glossary.unprotect(term) if off else engine.glossary.protect(term)
     if off:
         note(f"{term} is not protected any more")
@@ -151,14 +161,13 @@ def _protect(term: str, off: bool, path: str, workspace: str | None) -> int:
 @glossary.command("remove")
 @click.argument("term")
 @_group_option
-@_path_option
-@workspace_option
-def _remove(term: str, group: str | None, path: str, workspace: str | None) -> int:
+@_place_options
+def _remove(term: str, group: str | None, **place: Any) -> int:
     """Drop TERM, and the whole group when TERM is its name.
 
     It may be suggested again; `reject` is for good.
     """
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened_to_change(**place) as engine:
         edit = engine.glossary.remove(term, group)
     note(f"{len(edit.dropped)} dropped")
     return 0
@@ -167,22 +176,20 @@ def _remove(term: str, group: str | None, path: str, workspace: str | None) -> i
 @glossary.command("merge")
 @click.argument("group")
 @click.argument("into")
-@_path_option
-@workspace_option
-def _merge(group: str, into: str, path: str, workspace: str | None) -> int:
+@_place_options
+def _merge(group: str, into: str, **place: Any) -> int:
     """Move all terms of GROUP to the group INTO."""
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened_to_change(**place) as engine:
         _tell(engine.glossary.merge(group, into))
     return 0
 
 
 @glossary.command("export")
 @click.argument("file", required=False, type=click.Path(dir_okay=False))
-@_path_option
-@workspace_option
-def _export(file: str | None, path: str, workspace: str | None) -> int:
+@_place_options
+def _export(file: str | None, **place: Any) -> int:
     """Write the whole glossary as JSON to FILE, or to the terminal."""
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened(**place) as engine:
         rows = engine.glossary.export_rows()
     document = {"schema": _SCHEMA, "terms": rows}
     if file is None:
@@ -198,9 +205,8 @@ def _export(file: str | None, path: str, workspace: str | None) -> int:
 @glossary.command("import")
 @click.argument("file", type=click.Path())
 @click.option("--replace", is_flag=True, help="Drop everything that is not in FILE.")
-@_path_option
-@workspace_option
-def _import(file: str, replace: bool, path: str, workspace: str | None) -> int:
+@_place_options
+def _import(file: str, replace: bool, **place: Any) -> int:
     """Take in FILE as `export` writes it.
 
     All of it, or nothing when a row is wrong.
@@ -208,10 +214,36 @@ def _import(file: str, replace: bool, path: str, workspace: str | None) -> int:
     What FILE says wins over what is here; its pending terms only fill gaps.
     """
     rows = _read_rows(file)
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    with _opened_to_change(**place) as engine:
         edit = engine.glossary.import_rows(rows, replace=replace)
     note(f"{len(edit.put)} terms put in, {len(edit.dropped)} dropped")
     return 0
+
+
+@contextmanager
+def _opened(path: str | None, no_context: bool, workspace: str | None) -> Iterator[Engine]:
+    """The engine that a search would ask."""
+    with opened(path, _settings(path, no_context, workspace)) as engine:
+        yield engine
+
+
+@contextmanager
+def _opened_to_change(path: str | None, no_context: bool, workspace: str | None) -> Iterator[Engine]:
+    """The same engine, unless it was a project file that has chosen its workspace."""
+    settings = _settings(path, no_context, workspace)
+    name, file = settings["context.workspace"], settings.project_file("context.workspace")
+    if name and file is not None and not settings["workspace.name"]:
+        raise UntrustedSettingError(
+            f"{file} names the workspace {name}, whose glossary a project may not have you change",
+            hint=f"--workspace {name}, or --no-context",
+        )
+    with opened(path, settings) as engine:
+        yield engine
+
+
+def _settings(path: str | None, no_context: bool, workspace: str | None) -> Settings:
+    settings = resolve(path or ".", in_context=True, workspace=workspace)
+    return settings.override(NO_CONTEXT, "flag --no-context") if no_context else settings
 
 
 def _read_rows(file: str) -> list[Any]:

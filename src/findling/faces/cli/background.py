@@ -25,8 +25,8 @@ def refine_in_background(engine: Engine, settings: Settings) -> None:
     import subprocess
 
     command = [sys.executable, "-m", "findling", "refine", str(engine.subject), "--gently"]
-    if settings["workspace.name"]:
-        command += ["--workspace", settings["workspace.name"]]
+    if workspace := settings["workspace.name"] or settings["context.workspace"]:
+        command += ["--workspace", workspace]
     for name in settings:
         if settings.origin(name) == "flag --set":
             command += ["--set", f"{name}={settings[name]}"]

@@ -27,7 +27,7 @@ def read_plan_file(source: str) -> SearchRequest:
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
         document = json.loads(text)
-    except FileNotFoundError as error:
+    except (FileNotFoundError, IsADirectoryError) as error:
         raise PathNotFoundError(f"there is no file {source}", hint="findling QUERY --json > plan.json") from error
     except ValueError as error:
         raise InvalidValueError(f"{name} is no JSON: {error}", hint="findling QUERY --json > plan.json") from error

@@ -155,7 +155,7 @@ def _is_planned(setting: str) -> bool:
 def _read_lines(source: str) -> list[str]:
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
+    except (FileNotFoundError, IsADirectoryError) as error:
         raise PathNotFoundError(f"there is no file {source}", hint="--queries FILE, one query a line") from error
     except UnicodeDecodeError as error:
         raise InvalidValueError(f"{source} is not UTF-8 text: {error}", hint="save it as UTF-8") from error

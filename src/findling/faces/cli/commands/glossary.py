@@ -92,7 +92,10 @@ def _list(everything: bool, as_json: bool, **place: Any) -> int:
     else:
         listed = [(group.canonical, ", ".join(group.aliases)) for group in groups]
         _write_table([*listed, *((term.surface, "(protected)") for term in protected)])
-    return 0 if groups or protected or (everything and terms) else 1
+    is_empty = not groups and not protected and not (everything and terms)
+    if is_empty and not as_json:
+        note("the glossary is empty", "findling glossary add CANONICAL ALIAS, or findling glossary pending")
+    return 1 if is_empty else 0
 
 
 @glossary.command("pending")
@@ -250,7 +253,7 @@ def _read_rows(file: str) -> list[Any]:
     hint = "findling glossary export writes such a file"
     try:
         document = json.loads(Path(file).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
+    except (FileNotFoundError, IsADirectoryError) as error:
         raise PathNotFoundError(f"{file} does not exist", hint="findling glossary export FILE") from error
     except ValueError as error:  # no JSON, or no UTF-8
         raise InvalidValueError(f"{file} is no JSON: {error}", hint=hint) from error

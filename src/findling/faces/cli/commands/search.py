@@ -43,7 +43,7 @@ _LONGEST_ECHO = 200
 @click.command(options_metavar="[OPTIONS]")
 @click.argument("words", nargs=-1, metavar="QUERY [PATH]", type=click.Path())
 @question_options
-@click.option("--plan", metavar="FILE", help="Carry out the plan of an answer again; - for stdin.")
+@click.option("--plan", metavar="FILE", help="Carry out the plan of an answer again; QUERY or PATH may differ.")
 @setting_option("context", "-C", metavar="N")
 @click.option("-l", "--files", is_flag=True, help="Print only the names of files. Same as --format files.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document; a list of them with -Q.")

@@ -72,7 +72,11 @@ def _ask_all(engine: Engine) -> None:
 def _round(engine: Engine) -> tuple[float, float]:
     """CPU seconds of a query, and of that what understanding, planning and receipts take."""
     spent = [0.0]
-    watched: list[tuple[ModuleType, str]] = [(service, "prepared"), (searching, "understand"), (searching, "_plan")]
+    watched: list[tuple[ModuleType, str]] = [
+        (service, "prepared"),
+        (searching, "understand"),
+        (searching, "plan_account"),
+    ]
     watched += [(assembling, "_matches"), (assembling, "_receipt")]
     originals = [(module, name, getattr(module, name)) for module, name in watched]
     for module, name, function in originals:

@@ -6,21 +6,20 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from findling.domain.errors import FindlingError, MissingExtraError, ModelError
 from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg, TruthStore
-from findling.domain.queries import GROUPS, Filters, Node, SearchRequest
+from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
+from findling.pipelines.accounting import plan_account, quality_of, unknown_terms, vector_account
 from findling.pipelines.assembling import Asked, Ranked, asked_for, make_hit
 from findling.pipelines.candidates import Candidate, Found, find_candidates
 from findling.pipelines.checking import check_request
 from findling.pipelines.meaning import Meaning, can_read, nearest_line
-from findling.pipelines.plan_files import filters_document, plan_document
 from findling.pipelines.understanding import Question, corrected, understand
-from findling.text.analysis import is_unspaced
 from findling.text.query_tree import typed_terms
 
 __all__ = ["Legs", "Ranking", "rank", "search"]
@@ -89,15 +88,15 @@ def search(
         total=found.total,
         strategy=found.strategy,
         reading=question.reading,
-        quality=_quality(found, ranking.meaning, notes_on_legs),
+        quality=quality_of(found, ranking.meaning, notes_on_legs),
         degraded=notes_on_legs,
         notes=notes,
-        unknown_terms=tuple(_unknown(question, found)) if is_owner else (),
+        unknown_terms=tuple(unknown_terms(question, found)) if is_owner else (),
         did_you_mean=ranking.suggestions,
         related=related,
         timings_ms=clock.laps,
-        meaning=_account(meaning, page) if meaning.spaces or meaning.reranker else {},
-        plan=_plan(question, found, legs.keyword.unit),
+        meaning=vector_account(meaning, page) if meaning.spaces or meaning.reranker else {},
+        plan=plan_account(question, found, legs.keyword.unit),
     )
 
 
@@ -278,87 +277,6 @@ def _wanted(ranking: Ranking, snippet_lines: int) -> Asked:
     if ranking.meaning.instant is not None and found.strategy not in ("keyword", "browse"):
         wanted = wanted._replace(nearest=nearest_line(ranking.meaning.instant, question.text))
     return wanted
-
-
-def _unknown(question: Question, found: Found) -> list[str]:
-    """The terms that were typed, not those that a glossary adds, which the index does not hold in any form.
-
-    Not those that are asked of one field, and no pairs of characters that only stand for a word.
-    """
-    forms, in_a_field = found.keyword.forms, _asked_of_a_field(question.node)
-    typed = [term for term in typed_terms(question.node) if term not in in_a_field and not forms.get(term)]
-    return [term for term in typed if not any(map(is_unspaced, term))]
-
-
-def _asked_of_a_field(node: Node) -> set[str]:
-    if isinstance(node, GROUPS):
-        return set().union(*map(_asked_of_a_field, node.nodes))
-    return set(typed_terms(node)) if getattr(node, "field", "") else set()
-
-
-def _quality(found: Found, meaning: Meaning, degraded: Sequence[Degradation]) -> str:
-    """How complete the search was, whatever it has found."""
-    if degraded:
-        return "reduced"
-    return "excellent" if found.strategy == "hybrid" and meaning.coverage >= 1 else "good"
-
-
-def _account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
-    """Which vectors served an answer."""
-    speeds = {entry.candidate.vector.speed for entry in page if entry.candidate.vector is not None}
-    speeds = speeds or {space.leg.speed for space in meaning.spaces[:1]}
-    models = [space.embedder for space in meaning.spaces if space.leg.speed == "refined"]
-    hosts = {model.host for model in (*models, meaning.reranker) if model is not None and model.host}
-    return {
-        "speed": "mixed" if len(speeds) > 1 else "".join(speeds),
-        "model": models[0].name if models else "",
-        "coverage": round(meaning.coverage, 4),
-        "reranker": meaning.reranker.name if meaning.reranker else "",
-        "sent_to": sorted(hosts),
-    }
-
-
-def _plan(question: Question, found: Found, unit: str) -> dict[str, Any]:
-    """Everything that was planned, in a form from which the search can be carried out again."""
-    request, shape, keyword = question.request, question.route, found.keyword
-    planned: dict[str, Any] = {
-        "query": request.query,
-        "filters": filters_document(request.filters),
-        "limit": request.limit,
-        "offset": request.offset,
-        "min_score": request.min_score,
-        "exclude_pattern": request.exclude_pattern,
-        "plan": plan_document(request.plan or Plan()),
-        "reading": question.reading,
-        "because": question.because,
-        "route": {
-            "kind": shape.kind,
-            "complexity": round(shape.complexity, 3),
-            "shape": shape.shape,
-            "signals": shape.signals,
-            "graph": shape.graph,
-            "reasons": shape.reasons,
-        },
-        "legs": _legs_of(question, found),
-        "unit": unit,
-        "overfetch": question.plan.overfetch,
-    }
-    if found.weighing is not None:
-        planned["weighing"] = {"alpha": round(found.weighing.alpha, 3), "because": found.weighing.reason}
-    if question.fired:
-        planned["glossary"] = [fired._asdict() for fired in question.fired]
-    if found.feedback:
-        planned["feedback"] = found.feedback
-    if request.explain and request.filters.principals is None:
-        planned["ceiling"] = round(keyword.ceiling, 4)
-        planned["forms"] = {term: list(forms) for term, forms in keyword.forms.items()}
-    return planned
-
-
-def _legs_of(question: Question, found: Found) -> list[str]:
-    if found.strategy == "semantic" and (question.reading == "boolean" or not question.plan.meaning_finds):
-        return ["keyword", "semantic"]  # words say what is found, meaning in which order
-    return {"hybrid": ["keyword", "semantic"], "browse": []}.get(found.strategy, [found.strategy])
 
 
 class _Clock:

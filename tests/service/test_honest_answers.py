@@ -76,6 +76,11 @@ def test_an_exclusion_that_empties_an_answer_is_named(engine: Engine) -> None:
     assert ask(engine, "pool -cahce").notes == ("-cahce excludes nothing: nothing says so",)
 
 
+def test_what_is_excluded_in_words_gets_a_hint(engine: Engine) -> None:
+    assert ask(engine, "the connection, excluding redis?").notes == ('to leave it out, write -"redis"',)
+    assert not ask(engine, "connection without redis").notes
+
+
 def test_hits_that_score_too_little_are_told(engine: Engine) -> None:
     answer = engine.search("connection", refresh=False, min_score=0.999, plan=Plan(mode="keyword"))
     assert (answer.total, answer.hits) == (2, ())

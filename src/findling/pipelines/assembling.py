@@ -131,11 +131,12 @@ def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Asked, store
         aliases=tuple(_aliases(ranked.stored, asked.same, counts)) if asked.same else (),
         missing=tuple(_missing(asked, counts)),
     )
-    if ranked.stored.resource.type == "file":
+    resource = ranked.stored.resource
+    is_superseded = any(step.name == "superseded" for step in ranked.steps)
+    if not is_superseded and "supersedes" not in resource.fields:
         return receipt
     from findling.pipelines.superseding import predecessors, replaced_by, successors
 
-    resource = ranked.stored.resource
     replaced = replaced_by(store, [resource.rid], asked.principals)
     return replace(
         receipt,

@@ -89,7 +89,7 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
         "; ".join([reading.because, *decisions]),
         shape,
         fired,
-        parsed.notes,
+        parsed.notes if parsed.operators else parsed.notes + _excluded_in_words(request.query),
     )
 
 
@@ -119,6 +119,17 @@ def loose_words(question: Question) -> tuple[Node | None, Node | None]:
     if len(words) != 1:
         return None, question.node
     return words[0], All(rest) if rest else None
+
+
+_EXCLUDING = re.compile(
+    r"\b(?:excluding|except for|not including|(?:do not|don't) mention)\s+([^\s,.?()][^,.?()]*)", re.IGNORECASE
+)
+
+
+def _excluded_in_words(query: str) -> tuple[str, ...]:
+    """How to leave out what a query excludes in words: what is named ranks, whatever stands in front of it."""
+    found = _EXCLUDING.search(query)
+    return () if found is None else (f'to leave it out, write -"{found[1].strip()}"',)
 
 
 WORDS = re.compile(r"(?<![\w.:/-])\w+(?![\w:/-]|\.\w)")

@@ -268,3 +268,9 @@ def test_repeated_conditions_are_any_of_unless_a_resource_can_have_both() -> Non
 def test_every_word_of_a_plain_query_is_asked_for(words: list[str]) -> None:
     meaningful = [word for word in words if word not in STOP_WORDS] or words
     assert positive_terms(parse(" ".join(words)).node) == meaningful
+
+
+def test_an_operator_that_is_typed_twice_counts_once() -> None:
+    parsed = parse("pool AND AND cache")
+    assert parsed.operators == {"AND"}
+    assert parsed.node == All((Term("pool"), Term("cache")))

@@ -169,13 +169,12 @@ class _Parser:
         raw = self._tokens[self._at][1]
         before = self._tokens[self._at - 1][0] if self._at else "end"
         self._at += 1
-        if before in _ENDINGS and self._kind() in _BEGINNINGS:
-            if kind == "AND":
-                self._remarks.operators.add("AND")
-                return None
-            if kind == "NEAR":
-                self._remarks.notes.append(f"{raw} stands between two single words or else is read as a word")
-                return term_leaf(raw)
+        if kind == "AND" and before in (*_ENDINGS, "AND") and self._kind() in _BEGINNINGS:
+            self._remarks.operators.add("AND")
+            return None
+        if kind == "NEAR" and before in _ENDINGS and self._kind() in _BEGINNINGS:
+            self._remarks.notes.append(f"{raw} stands between two single words or else is read as a word")
+            return term_leaf(raw)
         if kind == "close":
             self._remarks.notes.append("a ) without its ( is left out")
         else:

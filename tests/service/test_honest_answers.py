@@ -9,10 +9,13 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
+from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
+from findling.pipelines.understanding import understand
 from findling.service.engine import Engine, open_engine
 from findling.service.settings import Settings
+from findling.stores.memory import MemoryStore
 
 TEXTS = {
     "pool.md": "# Pool\n\nThe connection pool waits for a connection.\n",
@@ -122,3 +125,10 @@ def test_a_field_that_is_no_text_is_refused_before_anything_is_written(engine: E
         engine.add([(Resource(rid="d:1", type="decision", fields=fields), "text")])
     assert ask(engine, "pool").hits
     assert all(check.ok for check in engine.check())
+
+
+def test_what_is_excluded_is_not_what_a_model_reads() -> None:
+    query = 'how do I "rate limit" the logger -java -(oven (rug) pipeline) ext:py'
+    question = understand(SearchRequest(query=query), Plan(), MemoryStore())
+    assert question.text == "how do I the logger rate limit"
+    assert question.reading == "ranked"

@@ -11,7 +11,7 @@ from findling.domain.plans import Plan
 from findling.domain.ports import TruthStore
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
 from findling.text.analysis import phrase_terms
-from findling.text.query_language import parse
+from findling.text.query_language import Parsed, parse
 from findling.text.query_tree import canonical, positive_terms, positive_texts, split_where
 from findling.text.reading import read
 from findling.text.routing import Route, route
@@ -61,7 +61,7 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
     """What a request asks for. Never raises for what a person types."""
     parsed = parse(request.query)
     reading = read(parsed, plan.words)
-    text = " ".join(positive_texts(parsed.node)) if parsed.operators else request.query
+    text = _text_for_models(parsed) if parsed.operators else request.query
     shape = route(parsed.plain or text)
     tree, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
     node, where = split_where(tree)
@@ -121,6 +121,13 @@ def loose_words(question: Question) -> tuple[Node | None, Node | None]:
     return words[0], All(rest) if rest else None
 
 
+def _text_for_models(parsed: Parsed) -> str:
+    """What is asked for, without operators: the words as they were typed, stop words included, and then the rest."""
+    plain = _MARKS.sub("", parsed.plain)
+    return " ".join([plain, *[text for text in positive_texts(parsed.node) if text not in plain]]).strip()
+
+
+_MARKS = re.compile(r"[*~]\d*(?!\S)")
 _EXCLUDING = re.compile(
     r"\b(?:excluding|except for|not including|(?:do not|don't) mention)\s+([^\s,.?()][^,.?()]*)", re.IGNORECASE
 )

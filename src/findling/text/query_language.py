@@ -228,8 +228,10 @@ class _Parser:
             self._at += 1
         if kind == "open" and used:
             used.add("()")
-        raw = self._tokens[self._at][1]
+        raw, said = self._tokens[self._at][1], len(self._plain)
         node = self._primary(kind, level, is_negative)
+        if is_negative:
+            del self._plain[said:]
         if node is None:
             self._remarks.notes.extend(too_long(raw))
             return None

@@ -442,3 +442,13 @@ def obeys_the_rules(terms: Terms) -> None:
     for group in groups(terms):
         assert group.aliases
         assert any(t.status == "canonical" and t.group == group.canonical for t in terms)
+
+
+def test_a_rejection_that_moves_with_its_group_strikes_out_what_was_pending() -> None:
+    terms = made(
+        lambda terms: reject(terms, "login", "rate limit"),
+        lambda terms: propose(terms, [("auth", "login", "mined", ""), ("auth", "rate limit", "mined", "")]),
+        lambda terms: approve(terms, "auth", "rate limit", canonical=True),
+    )
+    assert pairs(terms, "rejected") == {frozenset(("auth", "login"))}
+    assert pairs(terms, "pending") == set()

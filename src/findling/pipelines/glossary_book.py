@@ -43,7 +43,10 @@ class Book:
         self.rows = dict(self._before)
 
     def edit(self) -> Edit:
-        """What has changed."""
+        """What has changed. A rejection that has moved with its group also strikes out what is pending of that pair."""
+        refused = {_pair(row) for row in self.rows.values() if row.status == "rejected"}
+        for row in [row for row in self.rows.values() if row.status == "pending" and _pair(row) in refused]:
+            self.drop(row)
         put = tuple(row for at, row in self.rows.items() if self._before.get(at) != row)
         return Edit(put, tuple(at for at in self._before if at not in self.rows))
 
@@ -193,6 +196,10 @@ class Book:
                     f"{row.surface} is protected and cannot be {row.status} in {row.group}",
                     hint=f"findling glossary protect --off {quoted(row.surface)}",
                 )
+
+
+def _pair(row: GlossaryTerm) -> frozenset[str]:
+    return frozenset((glossary_key(row.group), row.key))
 
 
 def tidied(surface: str) -> str:

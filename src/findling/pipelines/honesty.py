@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
 from findling.domain.queries import All, Any, Filters, Node, Not
-from findling.domain.results import Hit, Suggestion
+from findling.domain.results import Degradation, Hit, Suggestion
 from findling.pipelines.assembling import Asked, Ranked, make_hit
 from findling.pipelines.candidates import Candidate, Found, allowed_resources
 from findling.pipelines.meaning import Meaning, can_read, find_by_meaning
@@ -101,8 +101,8 @@ def neighbours(
     try:
         allowed = allowed_resources(legs.store, question.filters)
         near, _ = find_by_meaning(spaces, question.text, count * _DEEPER, allowed=allowed)
-    except (MissingExtraError, ModelError):
-        return (), ranking.meaning  # the answer is empty without them, too, and has said what fails
+    except (MissingExtraError, ModelError) as error:
+        return (), at_hand._replace(spaces=(), degraded=(*at_hand.degraded, Degradation.of(error)))
     close = sorted((cid for cid, hit in near.items() if hit.is_near), key=lambda cid: (-near[cid].strength, cid))
     forbidden = tuple(part for part in _parts(question) if isinstance(part, Not))
     if forbidden and close:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from findling.domain.errors import FindlingError, MissingExtraError, ModelError
 from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg, TruthStore
-from findling.domain.queries import Filters, SearchRequest
+from findling.domain.queries import All, Filters, Not, SearchRequest
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.pipelines.accounting import plan_account, quality_of, unknown_terms, vector_account
@@ -68,7 +68,7 @@ def search(
     # What a caller with limited rights may not see must not show in what the vocabulary knows, either.
     is_owner = request.filters.principals is None
     notes, related, meaning = question.notes, tuple[Hit, ...](), ranking.meaning
-    if is_owner and "-" in question.understood_as:
+    if is_owner and isinstance(question.node, (All, Not)):
         from findling.pipelines.honesty import idle_exclusions
 
         notes += idle_exclusions(legs.keyword, question)
@@ -80,7 +80,7 @@ def search(
         clock.lap("related")
     elif not hits and request.limit and not request.offset:
         notes += (f"{found.total:,} match, but none scores enough or escapes the pattern that excludes",)
-    notes_on_legs = (*degraded, *ranking.degraded)
+    notes_on_legs = tuple(dict.fromkeys((*degraded, *ranking.degraded, *meaning.degraded)))
     return SearchAnswer(
         query=request.query,
         understood_as=question.understood_as,

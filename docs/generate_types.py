@@ -15,7 +15,8 @@ from typing import Any
 from markdown_tables import code, codes, table
 
 import findling
-from findling.domain.ports import IndexProgress, SkippedPath
+from findling.domain.ports import SkippedPath
+from findling.domain.progress import IndexProgress
 from findling.domain.reports import Check, IndexReport, Status
 from findling.domain.resources import Resource
 from findling.domain.results import (

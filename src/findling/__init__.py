@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from findling.domain.errors import FindlingError
     from findling.domain.plans import Plan
-    from findling.domain.ports import IndexProgress
+    from findling.domain.progress import IndexProgress
     from findling.domain.queries import Filters, SearchRequest
     from findling.domain.reports import IndexReport
     from findling.domain.resources import Resource

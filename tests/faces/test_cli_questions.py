@@ -76,7 +76,7 @@ def test_a_request_takes_everything_over() -> None:
     assert (request.exclude_pattern, request.explain) == (r"\bTODO\b", True)
     assert (filters.ext, filters.not_ext) == ((".py", ".md", ".rst"), (".ts",))
     assert (filters.path, filters.type, filters.lang) == (("docs", "src/app"), ("file",), ("python",))
-    assert (filters.tag, filters.author, filters.principals) == (("a", "b"), ("me",), None)
+    assert (filters.tag, filters.author, request.principals) == (("a", "b"), ("me",), None)
     assert filters.after == datetime(2026, 1, 31).timestamp()
     assert filters.before == datetime(2026, 2, 1, 12, tzinfo=UTC).timestamp()
 

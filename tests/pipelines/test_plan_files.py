@@ -125,7 +125,7 @@ def test_plans_and_settings_have_the_same_bounds() -> None:
     elsewhere = {"rerank_depth": "rerank.depth", "budget_ms": "semantic.query_budget_ms"}
     assert list(PLAN_RULES) == [field.name for field in fields(Plan)]
     for name, rule in PLAN_RULES.items():
-        if name in ("profile", "weights"):
+        if name in ("profile", "weights", "affinities"):
             continue
         setting = get_setting(elsewhere.get(name, f"search.{name}"))
         if name == "alpha":
@@ -213,7 +213,6 @@ limits = st.builds(
     author=texts,
     after=st.none() | st.floats(-1e12, 1e12),
     before=st.none() | st.floats(-1e12, 1e12),
-    principals=st.none() | texts,
     where=st.none() | trees,
 )
 
@@ -226,8 +225,7 @@ def test_filters_come_back_as_they_were(filters: Filters) -> None:
 
 def test_only_what_limits_is_written() -> None:
     assert filters_document(Filters()) == {}
-    nobody = Filters(principals=(), after=0.0)
-    assert filters_document(nobody) == {"after": 0.0, "principals": []}
+    assert filters_document(Filters(after=0.0)) == {"after": 0.0}
     where = All((Field("ext", ("py", "md")), Not(Field("tag", ("old news",)))))
     assert filters_document(Filters(where=where)) == {"where": 'ext:py,md AND -tag:"old news"'}
 

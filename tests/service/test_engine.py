@@ -12,7 +12,7 @@ import pytest
 
 import findling
 from findling.domain.errors import CorruptError, InvalidValueError, NotIndexedError, PathNotFoundError
-from findling.domain.ports import IndexProgress
+from findling.domain.progress import IndexProgress
 from findling.pipelines.freshness import is_fresh
 
 
@@ -195,8 +195,8 @@ def test_other_resources_live_beside_files(engine: findling.Engine) -> None:
     assert engine.add([(decision, "We pool connections because opening one costs 40 ms.")]) == 1
     assert engine.add([(decision, "We pool connections because opening one costs 40 ms.")]) == 0
     assert [hit.rid for hit in engine.search("opening", filters=findling.Filters(type=("decision",)))] == ["decision:1"]
-    assert len(engine.search("opening", filters=findling.Filters(principals=("group:dev",)))) == 1
-    assert len(engine.search("opening", filters=findling.Filters(principals=("group:ops",)))) == 0
+    assert len(engine.search("opening", principals=("group:dev",))) == 1
+    assert len(engine.search("opening", principals=("group:ops",))) == 0
     engine.index()
     assert len(engine.search("opening")) == 1, "an index run of the files must not drop what is not a file"
 
@@ -299,7 +299,7 @@ def test_the_quick_look_never_misses_a_change(tree: Path, engine: findling.Engin
         engine.search("settle")
         time.sleep(0.06)
         engine.search("settle")
-        return is_fresh(engine._files.store, engine.root, engine._options)
+        return is_fresh(engine._files.store, engine.root, engine._disk._options)
 
     engine.index()
     assert fresh()
@@ -308,12 +308,12 @@ def test_the_quick_look_never_misses_a_change(tree: Path, engine: findling.Engin
     before = (tree / "src" / "pool.py").stat()
     (tree / "src" / "pool.py").write_text("class ConnectionPool:\n    def getConnection(self):\n        return Nope\n")
     os.utime(tree / "src" / "pool.py", ns=(before.st_atime_ns, before.st_mtime_ns + 1))
-    assert not is_fresh(engine._files.store, engine.root, engine._options)
+    assert not is_fresh(engine._files.store, engine.root, engine._disk._options)
     assert len(engine.search("nope")) == 1
     assert fresh()
     (tree / "empty" / "new.txt").write_text("appeared")
-    assert not is_fresh(engine._files.store, engine.root, engine._options)
+    assert not is_fresh(engine._files.store, engine.root, engine._disk._options)
     assert len(engine.search("appeared")) == 1
     assert fresh()
     (tree / "empty" / "new.txt").unlink()
-    assert not is_fresh(engine._files.store, engine.root, engine._options)
+    assert not is_fresh(engine._files.store, engine.root, engine._disk._options)

@@ -110,7 +110,7 @@ def test_filters_hold_for_meaning_too(engine: findling.Engine, tree: Path) -> No
     engine.refine()
     filters = findling.Filters(ext=(".txt",))
     assert paths(engine.search("cat sleeping on carpet", filters=filters)) == ["sub/copy.txt"]
-    assert not engine.search("cat sleeping on carpet", filters=findling.Filters(principals=())).hits
+    assert not engine.search("cat sleeping on carpet", principals=()).hits
 
 
 @pytest.mark.parametrize("refined", [False, True])

@@ -225,7 +225,7 @@ def test_explain_says_what_keeps_a_document_out(engine: Engine) -> None:
     with pytest.raises(NotFoundError, match="no-such-thing"):
         engine.explain("auth", "no-such-thing", refresh=False)
     with pytest.raises(NotFoundError, match="there is no d:jwt in the index"):
-        engine.explain("auth", "d:jwt", refresh=False, filters=Filters(principals=("nobody",)))
+        engine.explain("auth", "d:jwt", refresh=False, principals=("user:nobody",))
 
 
 def test_unknown_profiles_and_knobs_are_errors(engine: Engine) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.plans import Plan
-from findling.domain.queries import Filters
 from findling.domain.resources import Resource
 from findling.domain.results import Explanation
 from findling.faces.cli.main import run
@@ -264,36 +263,36 @@ def test_a_line_names_the_passage_around_it(engine: Engine) -> None:
 
 
 def test_what_a_caller_may_not_see_is_not_there(engine: Engine) -> None:
-    engine.add(_notes({"secret-plan": "Our tapir.", "secret-diary": "My tapir."}, visibility=("boss",)))
-    engine.add(_notes({"secret-open": "Your tapir."}, visibility=("boss", "ann")))
+    engine.add(_notes({"secret-plan": "Our tapir.", "secret-diary": "My tapir."}, visibility=("user:boss",)))
+    engine.add(_notes({"secret-open": "Your tapir."}, visibility=("user:boss", "user:ann")))
     (hidden,) = _ids(engine, "n:secret-plan")
-    ann = Filters(principals=("ann",))
+    ann = ("user:ann",)
     for name in ("n:secret-plan", "n:secret-p", hidden, "n:secret-plan:1", f"{hidden}:1", "n:secret-nothing"):
         with pytest.raises(NotFoundError) as error:
-            _ask(engine, "tapir", name, filters=ann)
+            _ask(engine, "tapir", name, principals=ann)
         assert str(error.value).startswith(f"there is no {name} in the index")
-    assert _ask(engine, "tapir", "n:secret", filters=ann).rid == "n:secret-open"
-    for everything in (Filters(), Filters(principals=("boss",))):
+    assert _ask(engine, "tapir", "n:secret", principals=ann).rid == "n:secret-open"
+    for everything in (None, ("user:boss",)):
         with pytest.raises(InvalidValueError, match="is the beginning of 3 ids"):
-            _ask(engine, "tapir", "n:secret", filters=everything)
+            _ask(engine, "tapir", "n:secret", principals=everything)
 
 
 def test_a_hidden_file_does_not_stand_in_the_way_of_another(engine: Engine) -> None:
     engine.add(
-        [(Resource(rid="a.md", visibility=("boss",)), "tapir"), (Resource(rid="file:a.md", path="a.md"), "tapir")]
+        [(Resource(rid="a.md", visibility=("user:boss",)), "tapir"), (Resource(rid="file:a.md", path="a.md"), "tapir")]
     )
     assert _ask(engine, "tapir", "a.md").rid == "a.md"
     with pytest.raises(NotFoundError):
-        _ask(engine, "tapir", "a.md", filters=Filters(principals=("ann",)))
-    engine.add([(Resource(rid="file:a.md", path="a.md", visibility=("ann",)), "tapir")])
-    assert _ask(engine, "tapir", "a.md", filters=Filters(principals=("ann",))).rid == "file:a.md"
+        _ask(engine, "tapir", "a.md", principals=("user:ann",))
+    engine.add([(Resource(rid="file:a.md", path="a.md", visibility=("user:ann",)), "tapir")])
+    assert _ask(engine, "tapir", "a.md", principals=("user:ann",)).rid == "file:a.md"
 
 
 def test_a_filter_on_what_holds_does_not_name_what_no_longer_does(engine: Engine) -> None:
-    engine.add(_notes({"hidden": "An old tapir."}, visibility=("boss",)))
-    engine.add(_notes({"heir": "A tapir."}, visibility=("ann",), fields={"supersedes": "n:hidden"}))
+    engine.add(_notes({"hidden": "An old tapir."}, visibility=("user:boss",)))
+    engine.add(_notes({"heir": "A tapir."}, visibility=("user:ann",), fields={"supersedes": "n:hidden"}))
     for query in ("tapir is:superseded", "tapir is:head", "tapir (type:chat OR is:superseded)"):
-        told = _ask(engine, query, "n:heir", filters=Filters(principals=("ann",)))
+        told = _ask(engine, query, "n:heir", principals=("user:ann",))
         assert "hidden" not in str(told.filters) + str(told.reasons), query
     told = _ask(engine, "tapir is:superseded", "n:heir")
     assert ("is:superseded", False) in told.filters

@@ -130,28 +130,6 @@ def test_every_filter_narrows_the_answer(
     assert set(found(built, "-nonexistent", **filters)) == expected
 
 
-@pytest.mark.parametrize(
-    ("principals", "expected"),
-    [
-        (None, {"f", "g", "h"}),
-        ((), set()),
-        (("everyone",), {"g"}),
-        (("group:hr", "everyone"), {"f", "g"}),
-        (("user:eve adams",), {"f"}),
-        (("adams",), set()),
-        (("group:HR",), set()),
-        (("group:hr user:x",), set()),
-    ],
-)
-def test_principals_see_what_is_theirs(
-    built: tuple[MemoryStore, TantivyLeg], principals: tuple[str, ...] | None, expected: set[str]
-) -> None:
-    leg = built[1]
-    assert set(found(built, "salaries", principals=principals)) == expected
-    total = leg.search(asked("salaries"), Filters(principals=principals), 1).total
-    assert total == len(expected), "a count must not tell of what is hidden"
-
-
 def test_rarer_words_weigh_more_and_more_of_them_weigh_more(tmp_path: Path) -> None:
     corpus: Corpus = {str(i): ("common words here", {}) for i in range(20)}
     corpus["rare"] = ("common zebra", {})
@@ -295,7 +273,7 @@ def test_equal_scores_keep_one_order_on_every_page(tmp_path: Path) -> None:
 
 
 def test_an_empty_filter_value_is_a_value_that_nothing_has(built: tuple[MemoryStore, TantivyLeg]) -> None:
-    for filters in (Filters(principals=("",)), Filters(type=("",)), Filters(tag=("",)), Filters(author=("",))):
+    for filters in (Filters(type=("",)), Filters(tag=("",)), Filters(author=("",))):
         assert built[1].search(asked("salaries"), filters, 10).total == 0
     assert built[1].search(asked("salaries"), Filters(path=("",)), 10).total == 3
 

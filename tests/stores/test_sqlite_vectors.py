@@ -96,7 +96,6 @@ _filters = {
     "author": some_words,
     "after": times,
     "before": times,
-    "principals": st.none() | some_words,
     "where": st.none() | conditions,
 }
 # Mostly one filter at a time: all of them together leave nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -183,3 +184,13 @@ def _graph_file(folder: Path) -> str:
 
 def _open(folder: Path, graph_from: int = 500) -> VectorMatrix:
     return VectorMatrix.open(folder, made_for="model", dimensions=DIMENSIONS, graph_from=graph_from)
+
+
+def test_a_model_can_be_loaded_after_a_graph() -> None:
+    """usearch before onnxruntime once ended the process."""
+    script = (
+        "from findling.stores.vector_graph import _usearch_index; _usearch_index();"
+        "import onnxruntime; print(onnxruntime.get_available_providers())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, "CPUExecutionProvider" in done.stdout) == (0, True), done.stderr

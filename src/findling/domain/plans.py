@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["FIELDS", "FUSIONS", "MODES", "TYPOS", "WORDS", "Plan"]
+__all__ = ["FIELDS", "FUSIONS", "GROUPINGS", "MODES", "TYPOS", "WORDS", "Plan"]
 
 MODES = ("hybrid", "keyword", "semantic")
 FUSIONS = ("weighted", "rrf", "rrf_weighted", "recency")
 WORDS = ("auto", "any", "all")
 TYPOS = ("correct", "suggest", "ignore")
+GROUPINGS = ("none", "resource", "thread")
 FIELDS = ("body", "title", "heading", "path", "tags", "name", "description")
 """The text fields of a chunk that words are looked for in."""
 
@@ -28,6 +29,9 @@ class Plan:
     `alpha` is the weight of meaning against words, 0 to 1; `None` has it decided for each query. `overfetch` says how
     many times the wanted hits each leg is asked for. `diversity` is the share of relevance when near-equal hits are
     spread, 1 leaves the ranking alone. `budget_ms` is the time for reading passages that the model has not read yet.
+    `group` makes one hit of all passages of a resource, or of a thread of messages, with the others in it; `around` is
+    how many messages are shown before and after one that was found. `affinities` say how close authors are to the one
+    who asks, 0 to 1, by their names in lower case; `boosts` make use of it.
     `exact_boost`, `prefix_boost` and `phrase_boost` are the factors for a title or name that is the query, that begins
     with it, and for a text that has it word for word; 1 leaves the ranking alone.
     """
@@ -56,5 +60,8 @@ class Plan:
     collapse: bool = False
     diversity: float = 1.0
     adaptive_k: bool = False
+    group: str = "none"
+    around: int = 1
+    affinities: Mapping[str, float] = field(default_factory=dict)
     rerank_depth: int = 50
     budget_ms: float = 300.0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from findling.domain.glossary import GlossaryTerm
+from findling.domain.memories import Access
+from findling.domain.permissions import Relation, Right
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 
@@ -18,19 +20,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Change",
-    "Chat",
-    "Embedder",
-    "IndexProgress",
     "KeywordHits",
     "KeywordLeg",
     "Leg",
-    "Progress",
-    "Reranker",
+    "ReadStore",
     "SkippedPath",
     "TruthStore",
     "VectorHits",
     "VectorLeg",
     "VectorRow",
+    "VectorSearch",
 ]
 
 
@@ -75,7 +74,41 @@ class VectorRow(NamedTuple):
     vector: bytes
 
 
-class TruthStore(Protocol):
+class ReadStore(Protocol):
+    """What a search asks of the truth: all of it, or as much of it as one caller may see."""
+
+    def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
+        """The chunks that exist among `cids`."""
+
+    def document(self, rid: str) -> Document | None:
+        """One resource with its text and chunks."""
+
+    def rids(self, type: str | None = None) -> Iterator[str]:
+        """All resource ids in order, or those of one type."""
+
+    def resources(self) -> Iterator[Resource]:
+        """All resources in the order of their ids, as they are at the time of the call."""
+
+    def matching(self, filters: Filters) -> Iterable[int]:
+        """The numbers of all resources that pass the filters, with the meaning the keyword leg gives to each."""
+
+    def successors(self, rids: Iterable[str], among: Container[int] | None = None) -> dict[str, str]:
+        """Those of the resources that another one names in its field `supersedes`, each with that other one.
+
+        Only resources whose number is `among` those given count as successors, if they are given.
+        """
+
+    def superseded(self, among: Container[int] | None = None) -> list[str]:
+        """Every id that some resource names in its field `supersedes`; `among` as above."""
+
+    def glossary(self) -> list[GlossaryTerm]:
+        """All terms of the glossary, ordered by group and key."""
+
+    def glossary_version(self) -> int:
+        """A number that rises with every `write_glossary`, whoever it is by; 0 before the first. Cheap to ask for."""
+
+
+class TruthStore(ReadStore, Protocol):
     """Holds every resource with its text and chunks, and numbers every change.
 
     One writer at a time (the caller holds the workspace's write lock), any number of readers. A reader sees
@@ -99,17 +132,20 @@ class TruthStore(Protocol):
         only when it has applied everything up to the end.
         """
 
-    def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
-        """The chunks that exist among `cids`."""
+    def documents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Document]]:
+        """The documents of those resources that exist among `numbers`, in order of their numbers."""
 
-    def document(self, rid: str) -> Document | None:
-        """One resource with its text and chunks."""
+    def rights(self) -> list[Right]:
+        """What decides who may see each resource, in order of their numbers, at the least cost."""
 
-    def rids(self, type: str | None = None) -> Iterator[str]:
-        """All resource ids in order, or those of one type."""
+    def relations(self) -> list[Relation]:
+        """All relations, in order."""
 
-    def resources(self) -> Iterator[Resource]:
-        """All resources in the order of their ids, as they are at the time of the call."""
+    def relations_version(self) -> int:
+        """A number that rises with every `write_relations`, whoever it is by; 0 before the first. Cheap to ask for."""
+
+    def write_relations(self, added: Iterable[Relation], dropped: Iterable[Relation] = ()) -> None:
+        """Drop relations, then put relations in, in one transaction; makes no change. What is there stays."""
 
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Path → fingerprint of every resource that has a path and a fingerprint."""
@@ -138,23 +174,14 @@ class TruthStore(Protocol):
     def log_floor(self) -> int:
         """A leg that has absorbed less than this cannot catch up from `changes` and starts from nothing."""
 
-    def matching(self, filters: Filters) -> Iterable[int]:
-        """The numbers of all resources that pass the filters, with the meaning the keyword leg gives to each."""
-
-    def successors(self, rids: Iterable[str]) -> dict[str, str]:
-        """Those of the resources that another one names in its field `supersedes`, each with that other one."""
-
-    def superseded(self) -> list[str]:
-        """Every id that some resource names in its field `supersedes`."""
-
-    def glossary(self) -> list[GlossaryTerm]:
-        """All terms of the glossary, ordered by group and key."""
-
-    def glossary_version(self) -> int:
-        """A number that rises with every `write_glossary`, whoever it is by; 0 before the first. Cheap to ask for."""
-
     def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Drop terms by group and key, then put terms in, in one transaction; makes no change."""
+
+    def accesses(self, rids: Iterable[str]) -> dict[str, Access]:
+        """How often those of the resources were accessed that were, and when last."""
+
+    def add_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Count accesses in: the numbers add up, the latest time stays; makes no change."""
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by the digest of the chunks they were made from; makes no change. What is there stays.
@@ -263,7 +290,7 @@ class KeywordLeg(Leg, Protocol):
         """What a search would score some chunks with, however far down they are; those that match at all."""
 
 
-class VectorLeg(Leg, Protocol):
+class VectorSearch(Protocol):
     """Finds chunks by their meaning, among those it has a vector of.
 
     `speed` is `instant` when every chunk has one from the moment it is indexed, `refined` when a model reads them
@@ -275,13 +302,27 @@ class VectorLeg(Leg, Protocol):
     def __len__(self) -> int:
         """How many chunks it has a vector of."""
 
+    def count(self, allowed: Collection[int]) -> int:
+        """How many chunks of these resources it has a vector of."""
+
     def search(
-        self, query: Vectors, limit: int, *, allowed: Collection[int] | None = None, also: Sequence[int] = ()
+        self,
+        query: Vectors,
+        limit: int,
+        *,
+        allowed: Collection[int] | None = None,
+        also: Sequence[int] = (),
+        exact: bool = False,
     ) -> VectorHits:
         """The `limit` chunks nearest to a vector among those of the allowed resources, all of them for `None`.
 
-        `also` are chunks whose cosines are wanted however far they are.
+        `also` are chunks whose cosines are wanted however far they are. With `exact`, every allowed row is looked at,
+        and nothing in the outcome depends on the others.
         """
+
+
+class VectorLeg(Leg, VectorSearch, Protocol):
+    """A leg of vectors."""
 
 
 class VectorHits(NamedTuple):
@@ -296,99 +337,3 @@ class VectorHits(NamedTuple):
     mean: float
     deviation: float
     rows: int
-
-
-class Embedder(Protocol):
-    """Turns texts into vectors of length 1. Raises ModelError when it cannot."""
-
-    @property
-    def name(self) -> str:
-        """What users call the model."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Tells vectors that can be compared from those that cannot: model file, pooling, limits, prefixes."""
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-
-    @property
-    def host(self) -> str:
-        """The host that texts are sent to; empty when nothing leaves the machine."""
-
-    @property
-    def in_process(self) -> bool:
-        """Whether it reads in this process, at a speed that can be foretold; not on any server."""
-
-    @property
-    def languages(self) -> str:
-        """The languages it reads, in words; empty when any may be tried."""
-
-    @property
-    def usual_cosines(self) -> tuple[float, float] | None:
-        """Mean and deviation of the cosines of texts that have nothing to do with each other, where they are known."""
-
-    def embed(self, texts: Sequence[str], kind: str = "passage") -> Vectors:
-        """One vector a text, in order; `kind` is `passage` or `query`."""
-
-
-class Reranker(Protocol):
-    """Reads a query and a passage together and tells how well they fit. Raises ModelError when it cannot."""
-
-    @property
-    def name(self) -> str:
-        """What users call the model."""
-
-    @property
-    def host(self) -> str:
-        """The host that texts are sent to; empty when nothing leaves the machine."""
-
-    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One score a text, in order, between 0 and 1: how likely it answers the query."""
-
-
-class Chat(Protocol):
-    """A language model that answers in words. Raises ModelError when it cannot."""
-
-    @property
-    def name(self) -> str:
-        """What users call the model."""
-
-    @property
-    def host(self) -> str:
-        """The host that texts are sent to; empty when nothing leaves the machine."""
-
-    def complete(self, system: str, user: str, *, max_tokens: int = 512) -> str:
-        """What the model says to `user` under the instructions of `system`."""
-
-
-class IndexProgress(NamedTuple):
-    """A moment of an indexing run. `stage` is `scan`, `index` or `done`; `total` is 0 while it is not known.
-
-    `done` of `total` files and `bytes_read` of `bytes_total` are dealt with; `failed` of them could not be read.
-    """
-
-    stage: str
-    done: int = 0
-    total: int = 0
-    chunks: int = 0
-    failed: int = 0
-    bytes_read: int = 0
-    bytes_total: int = 0
-    seconds: float = 0.0
-    path: str = ""
-
-    @property
-    def bytes_per_second(self) -> float:
-        """How fast files are read, on average so far."""
-        return self.bytes_read / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """How long the rest will take at this speed; `None` before there is any."""
-        speed = self.bytes_per_second
-        return max(0, self.bytes_total - self.bytes_read) / speed if speed else None
-
-
-Progress = Callable[[IndexProgress], None]

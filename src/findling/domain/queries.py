@@ -143,9 +143,8 @@ GROUPS = (Any, Same, All)
 class Filters:
     """What the answer is limited to; every filter is applied inside the leg, before anything is scored.
 
-    An empty tuple does not filter. `principals` is `None` for the owner of the workspace, who sees everything;
-    an empty tuple is a caller without any right and finds nothing. `where` is a tree of `Field`, `Range`, `Not`,
-    `Any` and `All` that has to hold besides.
+    An empty tuple does not filter. `where` is a tree of `Field`, `Range`, `Not`, `Any` and `All` that has to hold
+    besides.
     """
 
     ext: tuple[str, ...] = ()
@@ -157,7 +156,6 @@ class Filters:
     author: tuple[str, ...] = ()
     after: float | None = None
     before: float | None = None
-    principals: tuple[str, ...] | None = None
     where: Node | None = None
 
 
@@ -165,16 +163,21 @@ class Filters:
 class SearchRequest:
     """One question with everything that bears on its answer.
 
-    `limit` counts hits (chunks); `min_score` is on the 0..1 scale of `Hit.score`; `exclude_pattern` is a regular
+    `limit` counts hits; `min_score` is on the 0..1 scale of `Hit.score`; `exclude_pattern` is a regular
     expression that drops every chunk whose text it matches, before the answer is cut to `limit`. Without a `plan` that
     of the `profile` is carried out, and without one that of the settings. `in_context` has the project file scope it.
     `within` is the part of the root that is asked, and that paths of `filters` are relative to; `None` is the part that
-    was opened.
+    was opened. `cursor` is the `next_cursor` of an earlier answer to the same question, and takes the place of
+    `offset`. `facets` are properties whose values are counted. `principals` is who asks, `None` for the owner of the
+    workspace, who sees everything; an empty tuple is nobody and finds nothing.
     """
 
     query: str
     limit: int = 10
     offset: int = 0
+    cursor: str = ""
+    facets: tuple[str, ...] = ()
+    principals: tuple[str, ...] | None = None
     filters: Filters = field(default_factory=Filters)
     exclude_pattern: str | None = None
     min_score: float = 0.0

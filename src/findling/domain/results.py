@@ -17,6 +17,7 @@ __all__ = [
     "Hit",
     "LegVerdict",
     "Line",
+    "Passage",
     "Receipt",
     "ScorePart",
     "SearchAnswer",
@@ -122,11 +123,26 @@ class Receipt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Passage:
+    """Another part of what a hit stands for that matches as well: one chunk, or several that lie side by side."""
+
+    id: str
+    rid: str
+    line_start: int
+    line_end: int
+    place: str
+    score: float
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Hit:
     """A chunk that answers the question. `score` runs from 0 to 1 and falls from hit to hit.
 
     `line` is the line that matches best, `place` its page, sheet or slide in files that have those instead of lines;
-    in such files all numbers of lines are 0.
+    in such files all numbers of lines are 0. In an answer that is grouped, it is the best chunk of its group, and
+    `passages` are the others. `around` are the messages before and after the one that was found in a chat. `author` and
+    `at`, in seconds since the epoch, are those of that message, or of the resource.
     """
 
     id: str
@@ -142,6 +158,10 @@ class Hit:
     receipt: Receipt
     line: int = 0
     place: str = ""
+    author: str = ""
+    at: float | None = None
+    passages: tuple[Passage, ...] = ()
+    around: tuple[Line, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +202,8 @@ class SearchAnswer:
 
     `notes` say what was made of the query, and `plan` everything that was planned. `meaning` says
     which vectors served the answer (`speed`), the model, the share of chunks it has read (`coverage`), and the host
-    that text was sent to, if any; it is empty when no vectors were asked.
+    that text was sent to, if any; it is empty when no vectors were asked. `facets` counts, for every property that was
+    asked for, the resources that match by the values they have. `next_cursor` asks for the next page, if there is one.
     """
 
     query: str
@@ -201,6 +222,8 @@ class SearchAnswer:
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     meaning: Mapping[str, Any] = field(default_factory=dict)
     plan: Mapping[str, Any] = field(default_factory=dict)
+    facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    next_cursor: str = ""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -51,7 +51,7 @@ def plan_account(question: Question, found: Found, unit: str) -> dict[str, Any]:
         planned["glossary"] = [fired._asdict() for fired in question.fired]
     if found.feedback:
         planned["feedback"] = found.feedback
-    if request.explain and request.filters.principals is None:
+    if request.explain:
         planned["ceiling"] = round(keyword.ceiling, 4)
         planned["forms"] = {term: list(forms) for term, forms in keyword.forms.items()}
     return planned

@@ -6,9 +6,9 @@ import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
+from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.queries import Filters
-from findling.pipelines.meaning import Meaning, MeaningHit, find_by_meaning, read_in_time
+from findling.pipelines.meaning import Meaning, MeaningHit, find_by_meaning
 from findling.pipelines.understanding import Question, loose_words
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
 
 def find_candidates(
-    store: TruthStore, keyword: KeywordLeg, meaning: Meaning | None, question: Question, wanted: int
+    store: ReadStore, keyword: KeywordLeg, meaning: Meaning | None, question: Question, wanted: int
 ) -> Found:
     """Ask the legs of the plan for at least `wanted` candidates. Raises ModelError when a model fails."""
     plan, filters = question.plan, question.filters
@@ -87,11 +87,11 @@ def find_candidates(
         words |= keyword.scores(loose, [cid for cid in only_near if cid in near], weights=plan.weights)
     ages = ages_of(store, words.keys() | near.keys()) if plan.fusion == "recency" else {}
     fused, weighing = fuse(question.text, words, near, found.ceiling, plan, ages)
-    if plan.budget_ms and meaning.reads_on:
+    if plan.budget_ms and meaning.read_on is not None:
         # Also what was not near enough: the model may see more in it.
         ahead = list(dict.fromkeys([*[hit.cid for hit in fused[:_READ_AHEAD]], *nearest]))[:_READ_AHEAD]
         unread = [cid for cid in ahead if cid not in near or near[cid].speed == "instant"]
-        read = read_in_time(store, judges[0], unread, deadline)
+        read = meaning.read_on(judges[0], unread, deadline)
         if not finds:
             read = {cid: hit for cid, hit in read.items() if cid in words}
         elif conditions is not None and read:
@@ -111,7 +111,7 @@ def find_candidates(
     )
 
 
-def allowed_resources(store: TruthStore, filters: Filters) -> Collection[int] | None:
+def allowed_resources(store: ReadStore, filters: Filters) -> Collection[int] | None:
     """The numbers of the resources that pass the filters; `None` when there are none."""
     return None if filters == Filters() else frozenset(store.matching(filters))
 
@@ -130,7 +130,7 @@ def _standing_out(near: Mapping[int, MeaningHit], words: Mapping[int, float]) ->
     return {cid: hit for cid, hit in near.items() if cid in words or hit.is_near}
 
 
-def _by_words(store: TruthStore, keyword: KeywordLeg, question: Question, limit: int) -> tuple[KeywordHits, str]:
+def _by_words(store: ReadStore, keyword: KeywordLeg, question: Question, limit: int) -> tuple[KeywordHits, str]:
     plan = question.plan
     found = keyword.search(question.node, question.filters, limit, weights=plan.weights)
     if not plan.feedback:
@@ -140,7 +140,7 @@ def _by_words(store: TruthStore, keyword: KeywordLeg, question: Question, limit:
     return with_feedback(store, keyword, question, found, limit)
 
 
-def _only_words(store: TruthStore, keyword: KeywordLeg, question: Question, wanted: int) -> Found:
+def _only_words(store: ReadStore, keyword: KeywordLeg, question: Question, wanted: int) -> Found:
     found, feedback = _by_words(store, keyword, question, wanted)
     is_browsing = question.reading == "browse"
     # Whatever fulfils conditions alone fulfils them wholly.

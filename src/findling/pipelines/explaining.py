@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
-from findling.domain.resources import Document, Resource
+from findling.domain.resources import Document
 from findling.domain.results import Degradation, Explanation, LegVerdict
 from findling.pipelines.assembling import Ranked, asked_for, make_hit
 from findling.pipelines.candidates import allowed_resources
@@ -23,7 +23,7 @@ from findling.text.query_tree import canonical
 if TYPE_CHECKING:
     import re
 
-    from findling.domain.ports import TruthStore
+    from findling.domain.ports import ReadStore
 
 __all__ = ["explain", "find_document"]
 
@@ -59,9 +59,9 @@ def explain(
 ) -> Explanation:
     """Why the document that a name stands for is among the hits of a request, or what keeps it out.
 
-    Raises as `find_document` does, for the eyes of the caller that the request names.
+    Raises as `find_document` does.
     """
-    document, cids = find_document(legs.store, name, below, request.filters.principals)
+    document, cids = find_document(legs.store, name, below)
     plan = request.plan or Plan()
     exclude = check_request(request, plan)
     asked = understand(request, plan, legs.store)
@@ -97,60 +97,46 @@ def explain(
     )
 
 
-def find_document(
-    store: TruthStore, name: str, below: str = "", principals: tuple[str, ...] | None = None
-) -> tuple[Document, list[int]]:
+def find_document(store: ReadStore, name: str, below: str = "") -> tuple[Document, list[int]]:
     """The document that an id, the id of a hit or a path names, and the chunks that are meant.
 
-    A path may be given from the root or from the folder `below` it. What the principals may not see is as if it were
-    not there. Raises NotFoundError when there is none, InvalidValueError when a shortened id fits several.
+    A path may be given from the root or from the folder `below` it. Raises NotFoundError when there is none,
+    InvalidValueError when a shortened id fits several.
     """
-    named = _named(store, name, below, principals)
+    named = _named(store, name, below)
     if named is not None:
         return named
     path, _, line = name.rpartition(":")
     if path and line.isdecimal() and len(line) <= _LONGEST_LINE_NUMBER:
-        named = _named(store, path, below, principals)
+        named = _named(store, path, below)
         if named is not None:
             document, cids = named
             at = [chunk.cid for chunk in document.chunks if chunk.line_start <= int(line) <= chunk.line_end]
             return document, at or cids
-    fitting = list(_beginning_with(store, name, principals)) if len(name) >= 8 else []
+    fitting = [rid for rid in store.rids() if rid.startswith(name)] if len(name) >= 8 else []
     if len(fitting) > 1:
         some = ", ".join(fitting[:5])
         raise InvalidValueError(f"{name} is the beginning of {len(fitting)} ids: {some}", hint="write more of it")
-    named = _named(store, fitting[0], "", principals) if fitting else None
+    named = _named(store, fitting[0], "") if fitting else None
     if named is None:
         raise NotFoundError(f"there is no {name} in the index", hint="findling ls lists what is")
     return named
 
 
-def _named(
-    store: TruthStore, name: str, below: str, principals: tuple[str, ...] | None
-) -> tuple[Document, list[int]] | None:
+def _named(store: ReadStore, name: str, below: str) -> tuple[Document, list[int]] | None:
     """The document with this very id, path or id of a hit."""
     path = name.removeprefix("./")
     for rid in (name, f"file:{below}/{path}" if below else f"file:{path}", f"file:{path}"):
         document = store.document(rid)
-        if document is not None and _may_see(document.resource, principals):
+        if document is not None:
             return document, [chunk.cid for chunk in document.chunks]
     if len(name) != 16 or not set(name) <= set("0123456789abcdef"):
         return None
     for cid, chunk in store.chunks([int(name, 16)]).items():
         document = store.document(chunk.resource.rid)
-        if document is not None and _may_see(document.resource, principals):
+        if document is not None:
             return document, [cid]
     return None
-
-
-def _beginning_with(store: TruthStore, name: str, principals: tuple[str, ...] | None) -> Iterator[str]:
-    if principals is None:
-        return (rid for rid in store.rids() if rid.startswith(name))
-    return (one.rid for one in store.resources() if one.rid.startswith(name) and _may_see(one, principals))
-
-
-def _may_see(resource: Resource, principals: tuple[str, ...] | None) -> bool:
-    return passes(resource, Filters(principals=principals))
 
 
 def _deeper(question: Question) -> Question:
@@ -263,7 +249,7 @@ def _unmatched(case: _Case) -> Iterator[str]:
 def _filters(case: _Case) -> Iterator[tuple[str, bool]]:
     """Every filter of the question and whether the document passes it."""
     given, resource = case.question.filters, case.document.resource
-    for name in ("ext", "not_ext", "path", "type", "lang", "tag", "author", "after", "before", "principals"):
+    for name in ("ext", "not_ext", "path", "type", "lang", "tag", "author", "after", "before"):
         value = getattr(given, name)
         if value not in ((), None):
             told = ", ".join(value) if isinstance(value, tuple) else str(value)
@@ -274,7 +260,7 @@ def _filters(case: _Case) -> Iterator[tuple[str, bool]]:
             yield canonical(_as_typed(part, case.legs.store)), passes(resource, Filters(where=part))
 
 
-def _as_typed(node: Node, store: TruthStore) -> Node:
+def _as_typed(node: Node, store: ReadStore) -> Node:
     """The node with `is:` again where ids stand for it: they are many, and not for every caller's eyes."""
     if isinstance(node, Field) and node.name == "rid":
         return Field("is", ("superseded",)) if node.values == tuple(store.superseded()) else node

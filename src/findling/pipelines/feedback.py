@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from findling.domain.ports import KeywordHits, KeywordLeg, TruthStore
+from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.queries import Any, Word
 from findling.pipelines.understanding import Question, loose_words
 from findling.ranking.feedback import drift, expansion
@@ -15,15 +15,14 @@ _READ = 10
 
 
 def with_feedback(
-    store: TruthStore, leg: KeywordLeg, question: Question, found: KeywordHits, limit: int
+    store: ReadStore, leg: KeywordLeg, question: Question, found: KeywordHits, limit: int
 ) -> tuple[KeywordHits, str]:
     """The hits with those of the added words counted in, and what was added or why nothing was.
 
-    Only for plain words of somebody who may see everything: a caller with limited rights would learn from the added
-    words what others have written.
+    Only for plain words.
     """
     filters, weights = question.filters, question.plan.weights
-    if loose_words(question)[1] is not None or filters.principals is not None or not found.hits:
+    if loose_words(question)[1] is not None or not found.hits:
         return found, ""
     best = found.hits[:_READ]
     chunks = store.chunks([cid for cid, _ in best])

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from findling.domain.plans import Plan
-from findling.domain.ports import TruthStore
+from findling.domain.ports import ReadStore
 from findling.pipelines.candidates import Candidate, relative
 from findling.pipelines.meaning import MeaningHit
 from findling.ranking.fusion import Fused, rrf, rrf_weighted, weighted, with_recency
@@ -57,7 +57,7 @@ def fuse(
     return _candidates(fused, words, near, confidence), weighing
 
 
-def ages_of(store: TruthStore, cids: Iterable[int]) -> dict[int, float]:
+def ages_of(store: ReadStore, cids: Iterable[int]) -> dict[int, float]:
     """How many days ago the resource of each chunk changed, where that is known."""
     now = time.time()
     return {

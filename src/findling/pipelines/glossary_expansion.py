@@ -13,7 +13,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from findling.domain.glossary import GlossaryTerm
-from findling.domain.ports import TruthStore
+from findling.domain.ports import ReadStore
 from findling.domain.queries import All, Any, Node, Phrase, Same, Term, Word
 from findling.pipelines.glossary_book import members
 from findling.text.analysis import STOP_WORDS, row_terms
@@ -38,7 +38,7 @@ def expand(node: Node, lookup: Lookup) -> tuple[Node, tuple[Fired, ...]]:
     return _expanded(node, lookup, fired), tuple(dict.fromkeys(fired))
 
 
-def lookup_of(store: TruthStore) -> Lookup:
+def lookup_of(store: ReadStore) -> Lookup:
     """The terms of a store, made anew only when its glossary has been written since it was asked for last."""
     version = store.glossary_version()
     if version == 0:
@@ -97,7 +97,7 @@ class Lookup:
 
 _NO_TERMS = Lookup(())
 
-_lookups: WeakKeyDictionary[TruthStore, tuple[int, Lookup]] = WeakKeyDictionary()
+_lookups: WeakKeyDictionary[ReadStore, tuple[int, Lookup]] = WeakKeyDictionary()
 """Reading 7,000 terms and ordering them takes 60 ms, asking for the version 10 µs."""
 
 _Leaf = Word | Term

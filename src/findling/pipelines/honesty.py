@@ -52,9 +52,9 @@ def why_nothing(keyword: KeywordLeg, question: Question, found: Found) -> tuple[
     if question.node == Any(()):
         is_told = any(note.endswith(TOO_LONG) for note in question.notes)
         return () if is_told else ("there is no letter, digit or emoji to search for",)
-    weights, bare = question.plan.weights, Filters(principals=question.filters.principals)
-    if question.filters != bare:
-        elsewhere = keyword.search(question.node, bare, 1, weights=weights).total
+    weights = question.plan.weights
+    if question.filters != Filters():
+        elsewhere = keyword.search(question.node, Filters(), 1, weights=weights).total
         if elsewhere:
             return (f"{_counted(elsewhere)} without the filters",)
     demanded = tuple(part for part in _parts(question) if not isinstance(part, Not))
@@ -62,10 +62,8 @@ def why_nothing(keyword: KeywordLeg, question: Question, found: Found) -> tuple[
         elsewhere = keyword.search(All(demanded), question.filters, 1, weights=weights).total
         if elsewhere:
             return (f"{_counted(elsewhere)} without what is excluded",)
-    # The vocabulary is that of the whole index, of which others may not know.
-    is_owner = question.filters.principals is None
     known = [term for term in question.asked if found.keyword.forms.get(term)]
-    if is_owner and question.reading == "boolean" and len(known) == len(question.asked) > 1:
+    if question.reading == "boolean" and len(known) == len(question.asked) > 1:
         return (f"each of {', '.join(known)} occurs, but no passage has all that is asked for",)
     return ()
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from findling.domain.ports import IndexProgress, Progress, TruthStore
+from findling.domain.ports import TruthStore
+from findling.domain.progress import IndexProgress, Progress
 from findling.domain.reports import IndexReport
 from findling.domain.resources import Document, Fingerprint
 from findling.pipelines.freshness import IndexOptions, remember

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.ports import Embedder, Reranker, TruthStore, VectorHits, VectorLeg
+from findling.domain.model_ports import Embedder, Reranker
+from findling.domain.ports import TruthStore, VectorHits, VectorSearch
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 
@@ -43,7 +44,7 @@ class Space(NamedTuple):
     `is_whole` says that all chunks have one. What a model has read of a part of them is no fair sample.
     """
 
-    leg: VectorLeg
+    leg: VectorSearch
     embedder: Embedder
     is_whole: bool = True
 
@@ -51,15 +52,15 @@ class Space(NamedTuple):
 class Meaning(NamedTuple):
     """What a search by meaning has at hand.
 
-    `spaces` come best first. `coverage` is the share of chunks that the model has read, and `reads_on` whether it may
-    read more of them during a search. `may_send` tells which resources a reranker elsewhere may be sent. `instant`
-    finds the nearest line of a hit. `spare` gives the spaces that are left when a model fails, and notes what is wrong
-    with them; `degraded` says what is missing and why.
+    `spaces` come best first. `coverage` is the share of chunks that the model has read, and `read_on` reads more of
+    them during a search, where that is wanted. `may_send` tells which resources a reranker elsewhere may be sent.
+    `instant` finds the nearest line of a hit. `spare` gives the spaces that are left when a model fails, and notes what
+    is wrong with them; `degraded` says what is missing and why.
     """
 
     spaces: tuple[Space, ...] = ()
     coverage: float = 0.0
-    reads_on: bool = False
+    read_on: Callable[[Judge, Sequence[int], float], dict[int, MeaningHit]] | None = None
     may_send: Callable[[Resource], bool] = lambda resource: True
     reranker: Reranker | None = None
     instant: Embedder | None = None

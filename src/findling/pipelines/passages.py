@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from findling.domain.ports import TruthStore
+from findling.domain.ports import ReadStore
 from findling.domain.resources import StoredChunk
 from findling.text.analysis import terms
 
@@ -13,7 +13,7 @@ __all__ = ["best_passage"]
 _SATURATION = 1.2
 
 
-def best_passage(store: TruthStore, stored: StoredChunk, forms: Mapping[str, tuple[str, ...]]) -> StoredChunk:
+def best_passage(store: ReadStore, stored: StoredChunk, forms: Mapping[str, tuple[str, ...]]) -> StoredChunk:
     """The chunk of the same resource that holds most of the query: many of its terms, each often enough."""
     document = store.document(stored.resource.rid)
     if document is None or len(document.chunks) < 2:

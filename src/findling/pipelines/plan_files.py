@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.plans import FIELDS, FUSIONS, MODES, TYPOS, WORDS, Plan
+from findling.domain.plans import FIELDS, FUSIONS, GROUPINGS, MODES, TYPOS, WORDS, Plan
 from findling.domain.queries import All, Filters, Node
 
 __all__ = ["PLAN_RULES", "Rule", "filters_document", "plan_document", "read_filters", "read_plan"]
 
 
 class Rule(NamedTuple):
-    """What a value has to be: `text`, `switch`, `count`, `number`, `texts` or `weights`; or nothing, if `optional`."""
+    """What a value has to be: `text`, `switch`, `count`, `number`, `texts`, `weights` or `shares`; or nothing, if `optional`."""
 
     kind: str
     choices: tuple[str, ...] = ()
@@ -47,6 +47,9 @@ PLAN_RULES: Mapping[str, Rule] = {
     "collapse": Rule("switch"),
     "diversity": Rule("number", most=1),
     "adaptive_k": Rule("switch"),
+    "group": Rule("text", GROUPINGS),
+    "around": Rule("count", most=100),
+    "affinities": Rule("shares"),
     "rerank_depth": Rule("count", least=1),
     "budget_ms": Rule("number"),
 }
@@ -55,7 +58,7 @@ PLAN_RULES: Mapping[str, Rule] = {
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Every field of a plan, defaults included, so that it means the same when the defaults have changed."""
-    return {**vars(plan), "types": list(plan.types), "weights": dict(plan.weights)}
+    return {**vars(plan), "types": list(plan.types), "weights": dict(plan.weights), "affinities": dict(plan.affinities)}
 
 
 def read_plan(document: Mapping[str, object]) -> Plan:
@@ -97,10 +100,10 @@ _LARGEST = 1e300
 _FILTER_RULES: dict[str, Rule] = {
     **dict.fromkeys(("ext", "not_ext", "path", "type", "lang", "tag", "author"), Rule("texts")),
     **dict.fromkeys(("after", "before"), Rule("number", least=-_LARGEST, optional=True)),
-    "principals": Rule("texts", optional=True),
 }
 
 _WEIGHT = Rule("number")
+_SHARE = Rule("number", most=1)
 
 _KINDS = {
     "text": "text",
@@ -109,6 +112,7 @@ _KINDS = {
     "number": "a number",
     "texts": "a list of texts",
     "weights": f"numbers of at least 0 under any of {', '.join(FIELDS)}",
+    "shares": "numbers from 0 to 1 under any names",
 }
 
 
@@ -136,7 +140,9 @@ def _checked(rule: Rule, value: object) -> Any:
     if rule.kind == "texts":
         return tuple(value) if isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value) else None
     if rule.kind == "weights":
-        return _checked_weights(value)
+        return _checked_numbers(value, _WEIGHT, FIELDS)
+    if rule.kind == "shares":
+        return _checked_numbers(value, _SHARE)
     return _checked_number(rule, value)
 
 
@@ -150,11 +156,11 @@ def _checked_number(rule: Rule, value: object) -> float | None:
     return float(value)
 
 
-def _checked_weights(value: object) -> dict[str, float | None] | None:
-    if not isinstance(value, Mapping) or not set(FIELDS).issuperset(value):
+def _checked_numbers(value: object, rule: Rule, names: Iterable[str] = ()) -> dict[str, float | None] | None:
+    if not isinstance(value, Mapping) or (names and not set(names).issuperset(value)):
         return None
-    weights = {name: _checked_number(_WEIGHT, weight) for name, weight in value.items()}
-    return None if None in weights.values() else weights
+    numbers = {str(name): _checked_number(rule, number) for name, number in value.items()}
+    return None if None in numbers.values() else numbers
 
 
 def _wanted(rule: Rule) -> str:

@@ -4,46 +4,56 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from findling.domain.errors import FindlingError, MissingExtraError, ModelError
 from findling.domain.plans import Plan
-from findling.domain.ports import KeywordLeg, TruthStore
-from findling.domain.queries import All, Filters, Not, SearchRequest
-from findling.domain.resources import StoredChunk
+from findling.domain.ports import KeywordLeg, ReadStore
+from findling.domain.queries import All, Not, SearchRequest
 from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.pipelines.accounting import plan_account, quality_of, unknown_terms, vector_account
 from findling.pipelines.assembling import Asked, Ranked, asked_for, make_hit
 from findling.pipelines.candidates import Candidate, Found, find_candidates
 from findling.pipelines.checking import check_request
+from findling.pipelines.cursors import Pages
+from findling.pipelines.grouping import grouped, reach
 from findling.pipelines.meaning import Meaning, can_read, nearest_line
 from findling.pipelines.understanding import Question, corrected, understand
 from findling.text.query_tree import typed_terms
 
-__all__ = ["Legs", "Ranking", "rank", "search"]
+__all__ = ["Legs", "Ranking", "misspelled", "rank", "search"]
 
 _LEAST_WINDOW = 100
 """Candidates that are looked at once some of the first ones have to make room."""
 
 
 class Legs(NamedTuple):
-    """What a search goes by: the truth, the words, and, asked only where a plan needs it, the meaning."""
+    """What a search goes by: the truth, the words, and, asked only where a plan needs it, the meaning.
 
-    store: TruthStore
+    For a caller with limited rights all three are limited to the caller's sight (see `service/sights.py`): no pipeline
+    can come upon anything else, so none has to check.
+    """
+
+    store: ReadStore
     keyword: KeywordLeg
     meaning: Callable[[], Meaning] | None = None
 
 
 class Ranking(NamedTuple):
-    """What the legs have made of a question: the hits that stand up to the truth, and what happened on the way."""
+    """What the legs have made of a question: the hits that stand up to the truth, and what happened on the way.
+
+    `page` are those of them that are shown, `next_cursor` asks for what is behind them.
+    """
 
     question: Question
     ranked: list[Ranked]
     found: Found
     meaning: Meaning
     degraded: list[Degradation]
+    page: Sequence[Ranked]
+    next_cursor: str = ""
     suggestions: tuple[Suggestion, ...] = ()
 
 
@@ -52,34 +62,43 @@ def search(
 ) -> SearchAnswer:
     """Answer the request from what the legs and the store hold now.
 
-    Raises InvalidValueError for a limit, score, pattern or plan that cannot be used.
+    Raises InvalidValueError for a limit, score, pattern, plan, cursor or facet that cannot be used.
     """
     plan = request.plan or Plan()
     exclude = check_request(request, plan)
+    if request.facets:
+        from findling.pipelines.facets import check_facets
+
+        check_facets(request.facets)
     clock = _Clock()
     question = understand(request, plan, legs.store)
     clock.lap("understand")
     ranking = rank(legs, question, exclude, clock)
     question, found = ranking.question, ranking.found
     wanted = _wanted(ranking, snippet_lines)
-    page = ranking.ranked[request.offset : request.offset + request.limit]
-    hits = tuple(make_hit(entry, wanted, legs.store) for entry in page)
+    hits = tuple(make_hit(entry, wanted, legs.store) for entry in ranking.page)
     clock.lap("assemble")
-    # What a caller with limited rights may not see must not show in what the vocabulary knows, either.
-    is_owner = request.filters.principals is None
     notes, related, meaning = question.notes, tuple[Hit, ...](), ranking.meaning
-    if is_owner and isinstance(question.node, (All, Not)):
+    if isinstance(question.node, (All, Not)):
         from findling.pipelines.honesty import idle_exclusions
 
         notes += idle_exclusions(legs.keyword, question)
-    if not found.total and not request.offset:
+    is_first = not request.offset and not request.cursor
+    if not found.total and is_first:
         from findling.pipelines.honesty import neighbours, why_nothing
 
         notes += why_nothing(legs.keyword, question, found)
         related, meaning = neighbours(legs, ranking, wanted, exclude)
         clock.lap("related")
-    elif not hits and request.limit and not request.offset:
+    elif not hits and request.limit and is_first:
         notes += (f"{found.total:,} match, but none scores enough or escapes the pattern that excludes",)
+    facets: Mapping[str, Mapping[str, int]] = {}
+    if request.facets:
+        from findling.pipelines.facets import facets_of
+
+        facets, cut = facets_of(legs, ranking)
+        notes += cut
+        clock.lap("facets")
     notes_on_legs = tuple(dict.fromkeys((*degraded, *ranking.degraded, *meaning.degraded)))
     return SearchAnswer(
         query=request.query,
@@ -91,19 +110,21 @@ def search(
         quality=quality_of(found, ranking.meaning, notes_on_legs),
         degraded=notes_on_legs,
         notes=notes,
-        unknown_terms=tuple(unknown_terms(question, found)) if is_owner else (),
+        unknown_terms=tuple(unknown_terms(question, found)),
         did_you_mean=ranking.suggestions,
         related=related,
         timings_ms=clock.laps,
-        meaning=vector_account(meaning, page) if meaning.spaces or meaning.reranker else {},
+        meaning=vector_account(meaning, ranking.page) if meaning.spaces or meaning.reranker else {},
         plan=plan_account(question, found, legs.keyword.unit),
+        facets=facets,
+        next_cursor=ranking.next_cursor,
     )
 
 
 def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: _Clock | None = None) -> Ranking:
     """Have the legs find and the plan order what answers the question; misspelled words are put right on the way."""
     clock = clock or _Clock()
-    meant = _misspelled(legs, question)
+    meant = misspelled(legs, question)
     if question.plan.typos == "correct":
         question = corrected(question, {one.term: one.suggestion for one in meant if one.applied})
     else:
@@ -116,9 +137,9 @@ def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock:
     return ranking._replace(suggestions=tuple(meant))
 
 
-def _misspelled(legs: Legs, question: Question) -> list[Suggestion]:
-    """Words that nobody wrote, with what was probably meant; none for those who must not know what others wrote."""
-    if question.plan.typos == "ignore" or question.filters.principals is not None:
+def misspelled(legs: Legs, question: Question) -> list[Suggestion]:
+    """Words that nobody wrote, with what was probably meant."""
+    if question.plan.typos == "ignore":
         return []
     frequencies = legs.keyword.frequencies(question.asked)
     if all(frequencies.get(term) or not term.isalpha() for term in question.asked):
@@ -157,8 +178,8 @@ def _ranked(legs: Legs, at_hand: Meaning, question: Question, exclude: re.Patter
     notes = list(at_hand.degraded)
     while True:
         try:
-            ranked, found, trouble = _standing(legs, at_hand, question, exclude)
-            return Ranking(question, ranked, found, at_hand, notes + trouble)
+            ranking = _standing(legs, at_hand, question, exclude)
+            return ranking._replace(degraded=notes + ranking.degraded)
         except (MissingExtraError, ModelError) as error:
             # Whatever still works answers, and the answer says what did not.
             notes.append(Degradation.of(error))
@@ -172,21 +193,19 @@ def _without_models(meaning: Meaning, error: FindlingError, notes: list[Degradat
     return meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
 
 
-def _standing(
-    legs: Legs, meaning: Meaning, question: Question, exclude: re.Pattern[str] | None
-) -> tuple[list[Ranked], Found, list[Degradation]]:
+def _standing(legs: Legs, meaning: Meaning, asked: Question, exclude: re.Pattern[str] | None) -> Ranking:
     """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
-    request, plan = question.request, question.plan
-    wanted = request.offset + request.limit
+    request, plan, question = asked.request, asked.plan, asked
+    pages = Pages.of(request)
     least = max(request.min_score, plan.min_score)
     shuffles = meaning.reranker is not None or _shuffles(plan)
-    limit = wanted
-    if shuffles:
+    limit = pages.wanted
+    if shuffles or plan.group != "none":
         # In steps, so that a page and the next one are cut from the same ranking.
         limit = max(_LEAST_WINDOW, plan.rerank_depth)
-        while limit < wanted * plan.overfetch:
+        while limit < pages.wanted * plan.overfetch:
             limit *= 4
-    if request.offset:
+    if pages.start:
         # Reading on would change the ranking between one page and the next.
         question = question._replace(plan=replace(plan, budget_ms=0.0))
     while True:
@@ -200,12 +219,15 @@ def _standing(
             ranked = reorder(ranked, question, meaning, trouble)
         is_settled = True
         if any(entry.stored.resource.type != "file" for entry in ranked):
-            ranked, is_settled = _without_the_old_on_top(legs, question, ranked, candidates, wanted)
-        ranked = [entry for entry in ranked if entry.score >= least]
-        is_all = found.is_all and len(found.candidates) <= limit
+            ranked, is_settled = _without_the_old_on_top(legs, question, ranked, candidates, pages.wanted)
+        ranked = grouped([entry for entry in ranked if entry.score >= least], plan.group)
+        is_all = (found.is_all and len(found.candidates) <= limit) or plan.adaptive_k
         is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < least
-        if is_all or plan.adaptive_k or (is_settled and (len(ranked) >= wanted or is_low)):
-            return ranked[:wanted], found, trouble
+        is_last = is_all or (is_settled and is_low)
+        rest = pages.rest(ranked, is_last)
+        if rest is not None and (is_last or (is_settled and len(rest) >= pages.enough)):
+            page = rest[: request.limit]
+            return Ranking(asked, ranked[: pages.wanted], found, meaning, trouble, page, pages.cursor_behind(rest))
         limit = max(limit * 4, _LEAST_WINDOW)
 
 
@@ -215,13 +237,13 @@ def _without_the_old_on_top(
     """The ranking with what was superseded below its successors, and whether more candidates could change its top."""
     from findling.pipelines.superseding import demote, replaced_by
 
-    replaced = replaced_by(legs.store, {entry.stored.resource.rid for entry in ranked}, question.filters.principals)
+    replaced = replaced_by(legs.store, {entry.stored.resource.rid for entry in ranked})
     if not replaced:
         return ranked, True
     moved = demote(ranked, replaced)
-    top = moved[:wanted]
+    top = moved[: reach(moved, question.plan.group, wanted)]
     # What was not fetched may be better than what has sunk, or be the successor of something.
-    is_cut = len(top) == wanted and bool(top) and top[-1].score < candidates[-1].score
+    is_cut = len(top) >= wanted and bool(top) and top[-1].score < candidates[-1].score
     here = {entry.stored.resource.rid for entry in moved}
     away = {replaced[e.stored.resource.rid] for e in top if e.stored.resource.rid in replaced} - here
     return moved, not is_cut and not any(_matches(legs, question, rid) for rid in away)
@@ -235,13 +257,13 @@ def _matches(legs: Legs, question: Question, rid: str) -> bool:
 def _true(
     legs: Legs, candidates: Sequence[Candidate], question: Question, found: Found, exclude: re.Pattern[str] | None
 ) -> list[Ranked]:
-    """The candidates that the store still holds, that may be seen, and that no pattern excludes."""
+    """The candidates that the store still holds, for the caller's eyes, and that no pattern excludes."""
     stored = legs.store.chunks([candidate.cid for candidate in candidates])
     ranked: list[Ranked] = []
     seen: set[str] = set()
     for candidate in candidates:
         chunk = stored.get(candidate.cid)
-        if chunk is None or not _may_see(chunk, question.filters):
+        if chunk is None:
             continue
         if legs.keyword.unit == "page":
             from findling.pipelines.passages import best_passage
@@ -262,13 +284,6 @@ def _shuffles(plan: Plan) -> bool:
     """Whether something may move hits after the legs have ranked them."""
     factors = (plan.exact_boost, plan.prefix_boost, plan.phrase_boost)
     return plan.boosts or plan.collapse or plan.adaptive_k or plan.diversity < 1 or max(factors) > 1
-
-
-def _may_see(chunk: StoredChunk, filters: Filters) -> bool:
-    """The legs have filtered already; rights are checked again against the truth, which may be newer than they."""
-    if filters.principals is None:
-        return True
-    return not set(filters.principals).isdisjoint(chunk.resource.visibility or ())
 
 
 def _wanted(ranking: Ranking, snippet_lines: int) -> Asked:

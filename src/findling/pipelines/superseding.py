@@ -1,13 +1,13 @@
 """What replaces what: a superseded resource stands below its successor, and says so.
 
-Nobody learns of a successor or predecessor that they may not see: for them the chain ends before it.
+Where somebody may not see a successor or predecessor, the store that is asked does not know it: the chain ends there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from findling.domain.ports import TruthStore
+from findling.domain.ports import ReadStore
 from findling.domain.resources import Resource
 from findling.domain.results import Step
 from findling.pipelines.assembling import Ranked
@@ -52,14 +52,12 @@ def demote(ranked: Sequence[Ranked], replaced: Mapping[str, str]) -> list[Ranked
     return sorted(moved, key=lambda entry: -entry.score)
 
 
-def replaced_by(store: TruthStore, rids: Iterable[str], principals: Collection[str] | None) -> dict[str, str]:
-    """The successors of some resources, and theirs, as far as the caller may see them."""
+def replaced_by(store: ReadStore, rids: Iterable[str]) -> dict[str, str]:
+    """The successors of some resources, and theirs."""
     known: dict[str, str] = {}
     frontier = set(rids)
     for _ in range(_LONGEST_CHAIN):
         found = store.successors(frontier)
-        if principals is not None:
-            found = {rid: later for rid, later in found.items() if _may_see(store, later, principals)}
         known |= found
         frontier = set(found.values()) - known.keys()
         if not frontier:
@@ -76,19 +74,14 @@ def successors(rid: str, replaced: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(chain)
 
 
-def predecessors(store: TruthStore, resource: Resource, principals: Collection[str] | None) -> tuple[str, ...]:
+def predecessors(store: ReadStore, resource: Resource) -> tuple[str, ...]:
     """What a resource replaces, what that replaces, and so on."""
     chain: list[str] = []
     earlier = resource.fields.get("supersedes", "")
     while earlier and earlier not in chain and len(chain) < _SHOWN:
-        if principals is not None and not _may_see(store, earlier, principals):
+        document = store.document(earlier)
+        if document is None:
             break
         chain.append(earlier)
-        document = store.document(earlier)
-        earlier = document.resource.fields.get("supersedes", "") if document else ""
+        earlier = document.resource.fields.get("supersedes", "")
     return tuple(chain)
-
-
-def _may_see(store: TruthStore, rid: str, principals: Collection[str]) -> bool:
-    document = store.document(rid)
-    return document is not None and not set(principals).isdisjoint(document.resource.visibility or ())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.plans import Plan
-from findling.domain.ports import TruthStore
+from findling.domain.ports import ReadStore
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
 from findling.text.analysis import phrase_terms
 from findling.text.query_language import Parsed, parse
@@ -57,7 +57,7 @@ class Question(NamedTuple):
         return canonical(self.tree)
 
 
-def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Question:
+def understand(request: SearchRequest, plan: Plan, store: ReadStore) -> Question:
     """What a request asks for. Never raises for what a person types."""
     parsed = parse(request.query)
     reading = read(parsed, plan.words)
@@ -71,9 +71,9 @@ def understand(request: SearchRequest, plan: Plan, store: TruthStore) -> Questio
         where = request.filters.where if where is None else _both(request.filters.where, where)
     filters = request.filters
     if where is not None:
-        filters = replace(filters, where=_resolved(where, store, filters.principals))
+        filters = replace(filters, where=_resolved(where, store))
     if "is:" in parsed.operators:
-        node = _resolved(node, store, filters.principals)
+        node = _resolved(node, store)
     if plan.types and not filters.type:
         filters = replace(filters, type=plan.types)
     plan, decisions = _routed(plan, shape, text, reading.kind)
@@ -143,7 +143,7 @@ WORDS = re.compile(r"(?<![\w.:/-])\w+(?![\w:/-]|\.\w)")
 """Words that stand by themselves, whatever punctuation follows; no part of a compound, a path or a condition."""
 
 
-def _with_aliases(node: Node, store: TruthStore) -> tuple[Node, tuple[Fired, ...]]:
+def _with_aliases(node: Node, store: ReadStore) -> tuple[Node, tuple[Fired, ...]]:
     if not store.glossary_version():
         return node, ()
     from findling.pipelines.glossary_expansion import expand, lookup_of
@@ -168,20 +168,15 @@ def _routed(plan: Plan, shape: Route, text: str, reading: str) -> tuple[Plan, li
     return plan, decisions
 
 
-def _resolved(node: Node, store: TruthStore, principals: tuple[str, ...] | None) -> Node:
-    """The tree with `is:head` and `is:superseded` as the ids that the store knows today and the caller may know."""
+def _resolved(node: Node, store: ReadStore) -> Node:
+    """The tree with `is:head` and `is:superseded` as the ids that the store knows today."""
     if isinstance(node, Field) and node.name == "is":
-        superseded = store.superseded()
-        if principals is not None:
-            from findling.pipelines.superseding import replaced_by
-
-            superseded = sorted(replaced_by(store, superseded, principals))
-        old = Field("rid", tuple(superseded))
+        old = Field("rid", tuple(store.superseded()))
         return old if node.values == ("superseded",) else Not(old)
     if isinstance(node, Not):
-        return Not(_resolved(node.node, store, principals))
+        return Not(_resolved(node.node, store))
     if isinstance(node, GROUPS):
-        return replace(node, nodes=tuple(_resolved(part, store, principals) for part in node.nodes))
+        return replace(node, nodes=tuple(_resolved(part, store) for part in node.nodes))
     return node
 
 

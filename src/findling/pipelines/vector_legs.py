@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from findling.domain.ports import Change, Embedder, TruthStore, VectorHits
+from findling.domain.model_ports import Embedder
+from findling.domain.ports import Change, TruthStore, VectorHits
 from findling.pipelines.refining import to_rows
 from findling.text.passage import passage
 
@@ -32,15 +33,25 @@ class _MatrixLeg:
         """The number of the latest change that is durably absorbed."""
         return self._matrix.state.get("seq", 0)
 
+    def count(self, allowed: Collection[int]) -> int:
+        """How many chunks of these resources it has a vector of."""
+        return self._matrix.count(allowed)
+
     def has_news(self) -> bool:
         """Whether there is something to absorb besides changes."""
         return False
 
     def search(
-        self, query: Vectors, limit: int, *, allowed: Collection[int] | None = None, also: Sequence[int] = ()
+        self,
+        query: Vectors,
+        limit: int,
+        *,
+        allowed: Collection[int] | None = None,
+        also: Sequence[int] = (),
+        exact: bool = False,
     ) -> VectorHits:
         """The `limit` chunks nearest to a vector, and the cosines of those in `also`."""
-        return self._matrix.search(query, limit, allowed=allowed, also=also)
+        return self._matrix.search(query, limit, allowed=allowed, also=also, exact=exact)
 
     def cids(self) -> set[int]:
         """Every chunk id the leg holds; for checks."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,23 +13,20 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from findling.domain.errors import (
     CorruptError,
-    DiskFullError,
     InvalidValueError,
-    LockedError,
     NotIndexedError,
-    ReadOnlyError,
-    WorkerError,
 )
-from findling.domain.ports import IndexProgress, Progress, SkippedPath
+from findling.domain.ports import SkippedPath
+from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Explanation, SearchAnswer
-from findling.pipelines.freshness import IndexOptions, is_fresh, remember
 from findling.pipelines.legs import Legs
 from findling.pipelines.searching import Legs as SearchedLegs
 from findling.pipelines.searching import search
-from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
-from findling.service.options import chunk_plan, index_options, scoring
+from findling.service.disk import UNSURE, DiskIndex
+from findling.service.opened import OpenedWorkspace
+from findling.service.options import scoring
 from findling.service.profiles import plan_of
 from findling.service.scoping import is_below, placed, prepared, told
 from findling.service.settings import Settings, load_settings
@@ -39,18 +35,14 @@ from findling.service.workspace import Workspace, home_folder, locate
 if TYPE_CHECKING:
     from findling.domain.reports import Check, IndexReport, Status
     from findling.pipelines.refining import RefineProgress, RefineReport
-    from findling.pipelines.surveying import Survey
     from findling.service.glossary import WorkspaceGlossary
+    from findling.service.sights import WorkspaceSights
     from findling.service.vectors import WorkspaceVectors
+    from findling.service.writing import WorkspaceWriter
 
 __all__ = ["Engine", "open_engine"]
 
 _Answer = TypeVar("_Answer")
-
-_UNSURE = {"": -1}
-"""Times of folders that none can have: the next search looks closely."""
-
-_GLANCE_S = 0.2
 
 
 def open_engine(
@@ -78,6 +70,8 @@ class Engine:
         self._settings = settings
         self._files = OpenedWorkspace(self.home, scoring=scoring(settings), unit=settings["keyword.unit"])
         self._opened_vectors: WorkspaceVectors | None = None
+        self._opened_sights: WorkspaceSights | None = None
+        self._disk = DiskIndex(self._files, settings, self.root, self._only, self._legs)
         self._plan_of = cache(partial(plan_of, settings))
 
     def __enter__(self) -> Self:
@@ -90,6 +84,8 @@ class Engine:
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
+        if self._opened_sights is not None:
+            self._opened_sights.close()
         if self._opened_vectors is not None:
             self._opened_vectors.close()
         self._files.close()
@@ -103,8 +99,7 @@ class Engine:
 
     def is_indexed(self) -> bool:
         """Whether an indexing run has been completed here."""
-        self._files.let_go_if_replaced()
-        return self._files.exists and self._files.store.get_meta("indexed_at") is not None
+        return self._disk.is_complete()
 
     def index(self, *, on_progress: Progress | None = None, rebuild: bool = False) -> IndexReport:
         """Take in everything below the root that is new, changed or gone; `rebuild` starts from nothing.
@@ -112,50 +107,15 @@ class Engine:
         Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
         cannot be written, CorruptError when it is damaged: then only `rebuild` helps.
         """
-        if not rebuild:
-            with self._files.writing():
-                return self._update(on_progress)
-        try:
-            with self._files.writing():
-                # A run that is stopped from here on must not pass for a complete one.
-                self._files.store.set_folders(_UNSURE)
-                # What no tree can give back stays; only a damaged store is thrown away as a whole.
-                from_files = [r.rid for r in self._files.store.resources() if r.rid.startswith("file:")]
-                self._files.store.write((), from_files)
-                self._files.rebuild_leg()
-                return self._update(on_progress)
-        except CorruptError:
-            with self._files.writing(anew=True):
-                return self._update(on_progress)
+        return self._disk.index(on_progress=on_progress, rebuild=rebuild)
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
-        from findling.sources.discovery import scan
-
-        paths: list[str] = []
-        skipped: list[SkippedPath] = []
-        for entry in scan(str(self.root), self._options.rules, self._only):
-            if isinstance(entry, SkippedPath):
-                skipped.append(entry)
-            else:
-                paths.append(entry.path)
-        return paths, skipped
+        return self._disk.preview()
 
     def add(self, items: Iterable[tuple[Resource, str]]) -> int:
         """Upsert resources that are not files, each with its text; returns how many changed."""
-        from findling.pipelines.documents import text_documents
-
-        # Not in this process: a grammar may crash on what it is given.
-        plan = chunk_plan(self._settings)._replace(code="patterns")
-        changed = 0
-        with self._files.writing():
-            store, legs = self._files.store, self._legs()
-            for batch in text_documents(items, plan):
-                changed += len(legs.write(batch))
-            legs.commit()
-            if store.get_meta("indexed_at") is None:
-                store.set_meta("indexed_at", repr(time.time()))
-        return changed
+        return self.writer.put_texts(items)
 
     def forget(self, paths: Sequence[str]) -> int:
         """Drop files, and everything below folders, from the index; returns how many resources went.
@@ -171,7 +131,7 @@ class Engine:
             changes = legs.write((), doomed)
             legs.commit()
             # The next search must not take the absence of these files for the state of the disk.
-            self._files.store.set_folders(_UNSURE)
+            self._files.store.set_folders(UNSURE)
             self._files.store.drop_vectors()
             return len(changes)
 
@@ -209,12 +169,13 @@ class Engine:
         Raises NotIndexedError when there is nothing to search and `refresh` is off.
         """
         scoped = prepared(request, options, self._settings, self.scope, self._plan_of)
+        asked = scoped.request
         started = time.perf_counter()
-        notes = self._ready(refresh, on_progress)
+        notes = self._ready(refresh, on_progress, asked.principals)
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
         lines = self._settings["search.snippet_lines"]
         answer = self._mending(
-            notes, lambda: search(self._searched(), scoped.request, snippet_lines=lines, degraded=notes)
+            notes, lambda: search(self._searched(asked.principals), asked, snippet_lines=lines, degraded=notes)
         )
         return replace(told(scoped, answer), timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
 
@@ -227,8 +188,16 @@ class Engine:
         from findling.pipelines.explaining import explain
 
         request = prepared(request, options, self._settings, self.scope, self._plan_of).request
-        notes = self._ready(refresh, None)
-        return self._mending(notes, lambda: explain(self._searched(), request, name, self.scope, degraded=notes))
+        notes = self._ready(refresh, None, request.principals)
+        legs = partial(self._searched, request.principals)
+        return self._mending(notes, lambda: explain(legs(), request, name, self.scope, degraded=notes))
+
+    @property
+    def writer(self) -> WorkspaceWriter:
+        """What puts resources that are not files into the workspace."""
+        from findling.service.writing import WorkspaceWriter
+
+        return WorkspaceWriter(self._files, self._settings, self._legs)
 
     @property
     def glossary(self) -> WorkspaceGlossary:
@@ -294,13 +263,6 @@ class Engine:
     # Inside
 
     @property
-    def _options(self) -> IndexOptions:
-        named = (f"/{self._only}",) if self._only else ()
-        # An index that lies inside what it indexes must not take itself in.
-        own = (f"/{self.home.relative_to(self.root).as_posix()}/",) if self.home.is_relative_to(self.root) else ()
-        return index_options(self._settings, include=named, exclude=own)
-
-    @property
     def _vectors(self) -> WorkspaceVectors:
         if self._opened_vectors is None:
             from findling.service.vectors import WorkspaceVectors
@@ -321,16 +283,22 @@ class Engine:
         self._must_be_indexed()
         return self._files.store.resources()
 
-    def _ready(self, refresh: bool, on_progress: Progress | None) -> list[Degradation]:
-        """Bring the index up to date as far as that is wanted and possible; what stands in the way of a full answer."""
+    def _ready(
+        self, refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None = None
+    ) -> list[Degradation]:
+        """Bring the index up to date as far as that is wanted and possible; what stands in the way of a full answer.
+
+        Somebody with limited rights is not told: it may be about what they must not know of.
+        """
         notes = []
         if refresh and self._settings["search.refresh"] == "auto":
-            notes.append(self._refresh(on_progress))
+            notes.append(self._disk.refresh(on_progress))
         self._must_be_indexed()
         notes.append(self._files.level_leg())
         if not self.is_indexed() and not any(notes):
             notes.append("the first index run has not been completed; files may be missing")
-        return [Degradation(what=note, fix="findling index") for note in notes if note]
+        told = [note for note in notes if note] if principals is None else []
+        return [Degradation(what=note, fix="findling index") for note in told]
 
     def _mending(self, notes: list[Degradation], ask: Callable[[], _Answer]) -> _Answer:
         """What is answered, after the legs were made anew and a note was taken of it if that is needed."""
@@ -343,56 +311,16 @@ class Engine:
                 self._vectors.rebuild()
             return ask()
 
-    def _searched(self) -> SearchedLegs:
-        return SearchedLegs(self._files.store, self._files.leg, lambda: self._vectors.meaning())
+    def _searched(self, principals: tuple[str, ...] | None) -> SearchedLegs:
+        """What a caller searches: everything, or for anybody but the owner legs that hold what they may see."""
+        if principals is None:
+            return SearchedLegs(self._files.store, self._files.leg, lambda: self._vectors.meaning())
+        return self._sights.legs(principals)
 
-    def _survey(self) -> Survey:
-        from findling.pipelines.surveying import survey
+    @property
+    def _sights(self) -> WorkspaceSights:
+        if self._opened_sights is None:
+            from findling.service.sights import WorkspaceSights
 
-        return survey(self._files.store, self.root, self._options, self._only)
-
-    def _update(self, on_progress: Progress | None) -> IndexReport:
-        """Bring the index up to the state of the disk. The lock is held."""
-        from findling.pipelines.indexing import update
-
-        if on_progress is not None:
-            on_progress(IndexProgress("scan"))
-        files = self._files
-        files.store.set_meta("root", str(self.subject))
-        return update(files.store, self._legs(), self.root, self._survey(), self._options, on_progress)
-
-    def _remember(self, found: Survey) -> None:
-        """Make the next look quick; whoever cannot write now looks closely again next time."""
-        with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
-            remember(self._files.store, found, found.skipped, self._options)
-
-    def _refresh(self, on_progress: Progress | None) -> str:
-        """Take in what has changed on disk; returns what stood in the way, if anything did."""
-        if not self.is_indexed():
-            deadline = time.monotonic() + LOCK_PATIENCE_S
-            while True:
-                try:
-                    with self._files.writing(0.0 if self._files.exists else _GLANCE_S):
-                        self._update(on_progress)
-                    return ""
-                except LockedError:
-                    # Another process is at the first run: what it has committed so far can be searched already.
-                    if self._files.exists or time.monotonic() > deadline:
-                        return "another process is indexing for the first time; files may be missing"
-        if not self.root.exists():
-            return f"{self.root} is gone; the answer comes from the index alone"
-        if is_fresh(self._files.store, self.root, self._options):
-            return ""
-        found = self._survey()
-        if not found.differs:
-            self._remember(found)
-            return ""
-        waiting = len(found.changed) + len(found.vanished)
-        try:
-            with self._files.writing(patience_s=0.0):
-                self._update(on_progress)
-        except LockedError:
-            return f"another process is indexing; {waiting} changed files may be missing"
-        except (DiskFullError, ReadOnlyError, WorkerError) as error:
-            return f"{waiting} changed files may be missing: {error.message}"
-        return ""
+            self._opened_sights = WorkspaceSights(self._files, self._settings, lambda: self._vectors.meaning())
+        return self._opened_sights

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.ports import Progress
+from findling.domain.progress import Progress
 from findling.domain.resources import Resource
 from findling.pipelines.evaluation import EvaluatedCollection, EvaluatedRun, evaluate_query
 from findling.pipelines.evaluation_collections import (

@@ -76,9 +76,12 @@ class OpenedWorkspace:
     def leg(self) -> TantivyLeg:
         """The keyword leg. Raises CorruptError when it cannot be read."""
         if self._leg is None:
-            store_id = self.store.get_meta("store_id") or ""
-            self._leg = TantivyLeg.open(self._leg_folder, store_id=store_id, scoring=self._scoring, unit=self._unit)
+            self._leg = self.open_leg(self._leg_folder, self.store.get_meta("store_id") or "")
         return self._leg
+
+    def open_leg(self, folder: Path, store_id: str) -> TantivyLeg:
+        """A keyword leg in any folder that counts as this workspace's own does. Raises as `leg` does."""
+        return TantivyLeg.open(folder, store_id=store_id, scoring=self._scoring, unit=self._unit)
 
     @property
     def _leg_folder(self) -> Path:

@@ -75,7 +75,7 @@ def scoring(settings: Settings) -> Scoring:
 def search_plan(settings: Settings) -> Plan:
     """How a search is carried out unless the request says otherwise; its profile is not looked at.
 
-    Raises InvalidValueError for a search.alpha between -1 and 0.
+    Raises InvalidValueError for a search.alpha between -1 and 0, or an affinity that is none.
     """
     alpha = settings["search.alpha"]
     if -1 < alpha < 0:
@@ -106,6 +106,25 @@ def search_plan(settings: Settings) -> Plan:
         collapse=settings["search.collapse"],
         diversity=settings["search.diversity"],
         adaptive_k=settings["search.adaptive_k"],
+        group=settings["search.group"],
+        around=settings["search.around"],
+        affinities=_affinities(settings),
         rerank_depth=settings["rerank.depth"],
         budget_ms=settings["semantic.query_budget_ms"],
     )
+
+
+def _affinities(settings: Settings) -> dict[str, float]:
+    """Author in lower case → how close, as the setting names them. Raises InvalidValueError naming the entry."""
+    found: dict[str, float] = {}
+    for entry in settings["search.affinity"]:
+        name, equals, text = entry.partition("=")
+        try:
+            share = float(text) if equals else 1.0
+        except ValueError:
+            share = -1.0
+        if not name.strip() or not 0 <= share <= 1:
+            origin = settings.origin("search.affinity")
+            raise InvalidValueError(f"{origin}: search.affinity has {entry!r}", hint="NAME=0.5, from 0 to 1")
+        found[name.strip().casefold()] = share
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from findling.domain.plans import FUSIONS, MODES, TYPOS, WORDS
+from findling.domain.plans import FUSIONS, GROUPINGS, MODES, TYPOS, WORDS
 
 __all__ = ["ENVIRONMENT", "SETTINGS", "EnvironmentVariable", "Setting", "Value"]
 
@@ -88,6 +88,14 @@ SETTINGS: tuple[Setting, ...] = (
         "How definitions in code are found; auto: by syntax trees where patterns go wrong.",
         ("auto", "patterns", "syntax"),
     ),
+    Setting(
+        "permissions.unset",
+        "text",
+        "owner",
+        "Who may see what has no list of its own: the owner of the workspace alone, or every caller.",
+        ("owner", "public"),
+        user_only=True,
+    ),
     Setting("search.limit", "count", 10, "How many hits an answer holds at most.", minimum=1),
     Setting("search.refresh", "text", "auto", "Whether a search first takes in changed files.", ("auto", "never")),
     Setting("search.context", "count", 0, "Lines shown before and after each matching line."),
@@ -130,6 +138,21 @@ SETTINGS: tuple[Setting, ...] = (
         "search.related", "count", 3, "Neighbours by meaning, shown apart when nothing matches; 0: none.", maximum=1000
     ),
     Setting("search.route", "switch", True, "Let what a query looks like (a question, a path, code) change the plan."),
+    Setting(
+        "search.group",
+        "text",
+        "none",
+        "One hit for each passage, or for each resource, or for each thread of messages, with the others in it.",
+        GROUPINGS,
+    ),
+    Setting("search.around", "count", 1, "Messages shown before and after one that was found in a chat.", maximum=100),
+    Setting(
+        "search.affinity",
+        "patterns",
+        (),
+        "Authors close to you, such as alice=1.0 or bob=0.5, whose messages search.boosts lifts.",
+        user_only=True,
+    ),
     Setting("search.types", "patterns", (), "Types to answer with, such as memory or decision; empty: all."),
     Setting("search.heads", "switch", False, "Leave out what something newer supersedes."),
     Setting("search.min_score", "number", 0.0, "Hits that score less, from 0 to 1, are left out.", maximum=1),

@@ -20,11 +20,11 @@ from findling.domain.errors import (
     ModelNotFoundError,
     ReadOnlyError,
 )
-from findling.domain.ports import Embedder, Reranker
+from findling.domain.model_ports import Embedder, Reranker
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up
-from findling.pipelines.meaning import Meaning, Space
+from findling.pipelines.meaning import Meaning, Space, read_in_time
 from findling.service.opened import OpenedWorkspace
 from findling.service.privacy import may_send
 from findling.service.settings import Settings
@@ -74,7 +74,7 @@ class WorkspaceVectors:
         notes: list[Degradation] = []
         spaces: list[Space] = []
         chosen = self._or_note(notes, self._embedder)
-        coverage, reads_on = 0.0, False
+        coverage, read_on = 0.0, None
         if chosen is not None:
             model, coverage = self._in_use(chosen)
             if model is not chosen:
@@ -86,14 +86,14 @@ class WorkspaceVectors:
             leg = self._or_note(notes, partial(self._level, model)) if coverage or budget else None
             if leg is not None:
                 spaces.append(Space(leg, model, is_whole=coverage >= 1))
-                reads_on = budget and model is chosen
+                read_on = partial(read_in_time, self._files.store) if budget and model is chosen else None
         if coverage < 1:
             spaces += self._instant_spaces(notes)
         reranker = self._or_note(notes, self._reranker)
         return Meaning(
             tuple(spaces),
             coverage,
-            reads_on,
+            read_on,
             may_send(self._settings) if reranker is not None and reranker.host else _anything,
             reranker,
             instant_embedder() if self._settings["semantic.instant"] else None,

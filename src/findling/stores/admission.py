@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.glossary import GlossaryTerm
+from findling.domain.memories import Access
+from findling.domain.permissions import Relation, check_object, check_principal
 from findling.domain.resources import Document, Resource
 
 __all__ = [
     "CID_LIMIT",
     "HEADING_SEPARATOR",
     "MOST_WISHES",
+    "check_accesses",
     "check_document",
     "check_glossary",
+    "check_relations",
     "predecessor",
     "vector_width",
 ]
@@ -90,6 +94,22 @@ def check_glossary(terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, s
     for group, key in dropped:
         if not _is_unicode(group + key):
             raise _not_unicode(f"the glossary term {key!r}")
+
+
+def check_relations(relations: Iterable[Relation]) -> None:
+    """Raise InvalidValueError for a relation that cannot be, or that no store could hand back."""
+    for subject, relation, target in relations:
+        check_principal(subject)
+        check_object(relation, target)
+        if not _is_unicode(subject + target):
+            raise _not_unicode(f"the right to {target!r}")
+
+
+def check_accesses(accesses: Mapping[str, Access]) -> None:
+    """Raise InvalidValueError for an access that cannot be counted."""
+    for rid, access in accesses.items():
+        if not rid or not _is_unicode(rid) or access.count < 0 or math.isnan(access.last_at):
+            raise InvalidValueError(f"{access} of {rid!r} is no access", hint="count them from 0")
 
 
 def predecessor(resource: Resource) -> str | None:

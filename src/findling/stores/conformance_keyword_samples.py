@@ -191,9 +191,7 @@ FILTERS = (
     Filters(after=100.0, before=300.0),
     Filters(after=100.7),
     Filters(before=100.0),
-    Filters(principals=()),
-    Filters(principals=("team", "user:bo")),
     Filters(path=("src",), lang=("python",), not_ext=("py",)),
     Filters(path=("src",), where=Not(Field("rid", ("a",)))),
-    Filters(principals=("team",), where=Range(after=0)),
+    Filters(tag=("db",), where=Range(after=0)),
 )

@@ -110,9 +110,6 @@ def property_tests(filters: Filters) -> list[PropertyTest]:
     if filters.not_ext:
         unwanted = dotted(filters.not_ext)
         tests.append(PropertyTest("path", lambda path: not has_extension(path, unwanted)))
-    if filters.principals is not None:
-        principals = frozenset(filters.principals)
-        tests.append(PropertyTest("visibility", lambda granted: not principals.isdisjoint(granted or ())))
     return tests
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 
 import tantivy
@@ -30,6 +31,9 @@ _HEAP_BYTES = 64_000_000
 
 _SCARCE_BYTES = 64_000_000
 """With less space than the writer may flush at once, a writer that fails has run out of it."""
+
+_TIES = 32
+"""Hits fetched beyond those asked for, so that equals at the end have one order, whatever segments they are in."""
 
 _RESCORED = 200
 """Candidates scored again when k1 or b differ from tantivy's built-in 1.2 and 0.75."""
@@ -75,12 +79,12 @@ class TantivyLeg:
             if self.unit == "page":
                 self._delete("scope", rid_token(change.rid))
                 if change.document is not None and change.document.chunks:
-                    self._add(page_entry(change.document))
+                    self._add(page_entry(change.document, change.number))
                 continue
             for cid in change.dropped:
                 self._delete("cid", cid)
             if change.document is not None:
-                for entry in chunk_entries(change.document, change.added):
+                for entry in chunk_entries(change.document, change.added, change.number):
                     self._add(entry)
 
     def commit(self, seq: int) -> None:
@@ -167,13 +171,17 @@ class TantivyLeg:
     def _find(self, query: tantivy.Query, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
         searcher = self._searcher()
         is_rescored = is_ranked and not self._scoring.is_standard
-        depth = max(1, min(max(limit, _RESCORED) if is_rescored else limit, searcher.num_docs))
+        depth = max(limit, _RESCORED) if is_rescored else limit + _TIES
         # Without a word to rank by the latest come first; what has no time comes last.
-        result = searcher.search(query, depth, order_by_field=None if is_ranked else "updated")
+        order = None if is_ranked else "updated"
+        result = searcher.search(query, max(1, min(depth, searcher.num_docs)), order_by_field=order)
+        if 0 < limit < len(result.hits) < _count(result) and result.hits[limit - 1][0] == result.hits[-1][0]:
+            result = searcher.search(query, _count(result), order_by_field=order)  # nobody knows where equals end
         hits = self._scored(query, result, searcher, is_ranked=is_ranked)
-        if is_rescored:
-            hits.sort(key=lambda hit: -hit[1])
-        return hits[:limit], _count(result)
+        turns = searcher.fast_field_values("turn", [address for _, address in result.hits]) if hits else []
+        keys = [-score for _, score in hits] if is_ranked else [_age(time) for time, _ in result.hits]
+        ordered = sorted(zip(keys, turns, hits, strict=True))
+        return [hit for _, _, hit in ordered[:limit]], _count(result)
 
     def _among(self, query: tantivy.Query, cids: Sequence[int]) -> tantivy.Query:
         named = [tantivy.Query.term_query(self._index.schema, "cid", cid, index_option="basic") for cid in cids]
@@ -278,6 +286,10 @@ def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
     # Left alone, tantivy reloads in the background, and the vocabulary of `_query` would be that of an older state.
     index.config_reader("manual")
     return index
+
+
+def _age(time: float | None) -> float:
+    return inf if time is None else -time
 
 
 def _count(result: tantivy.SearchResult) -> int:

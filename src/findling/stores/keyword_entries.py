@@ -13,8 +13,12 @@ from findling.text.analysis import chunk_terms, index_form
 
 __all__ = ["LAYOUT", "chunk_entries", "page_entry", "schema"]
 
-LAYOUT = 2
+LAYOUT = 3
 """Raised when the fields below or their values change; an index of another layout is made anew."""
+
+
+_MOST_CHUNKS = 1 << 24
+"""More than any document has: the `turn` of an entry tells resources in the order of their numbers, then chunks."""
 
 
 def schema() -> tantivy.Schema:
@@ -27,28 +31,30 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="basic")
     builder.add_text_field("mark", tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field("cid", indexed=True, fast=True)
+    builder.add_unsigned_field("turn", fast=True)
     builder.add_integer_field("updated", indexed=True, fast=True)
     return builder.build()
 
 
-def chunk_entries(document: Document, added: frozenset[int]) -> Iterator[tantivy.Document]:
-    """One entry for each chunk of the document that was added."""
+def chunk_entries(document: Document, added: frozenset[int], number: int) -> Iterator[tantivy.Document]:
+    """One entry for each chunk of the document that was added; `number` is that of the resource."""
     common = _common_fields(document.resource)
     for position, chunk in enumerate(document.chunks):
         if chunk.cid in added:
             terms = document.terms[position] if document.terms else chunk_terms(document.text, chunk)
             texts = [("body", terms.body), ("heading", terms.heading), *common]
-            yield _entry(document.resource, chunk.cid, texts)
+            yield _entry(document.resource, chunk.cid, number * _MOST_CHUNKS + position, texts)
 
 
-def page_entry(document: Document) -> tantivy.Document:
-    """One entry for the document as a whole, under the id of its first chunk."""
+def page_entry(document: Document, number: int) -> tantivy.Document:
+    """One entry for the document as a whole, under the id of its first chunk; `number` is that of the resource."""
     headings = dict.fromkeys(heading for chunk in document.chunks for heading in chunk.heading)
     texts = [("body", index_form(document.text)), ("heading", index_form("\n".join(headings)))]
-    return _entry(document.resource, document.chunks[0].cid, [*texts, *_common_fields(document.resource)])
+    texts += _common_fields(document.resource)
+    return _entry(document.resource, document.chunks[0].cid, number * _MOST_CHUNKS, texts)
 
 
-def _entry(resource: Resource, cid: int, texts: list[tuple[str, str]]) -> tantivy.Document:
+def _entry(resource: Resource, cid: int, turn: int, texts: list[tuple[str, str]]) -> tantivy.Document:
     entry = tantivy.Document()
     for name, text in texts:
         if text:
@@ -56,6 +62,7 @@ def _entry(resource: Resource, cid: int, texts: list[tuple[str, str]]) -> tantiv
     if resource.updated_at is not None:
         entry.add_integer("updated", int(resource.updated_at))
     entry.add_unsigned("cid", cid)
+    entry.add_unsigned("turn", turn)
     return entry
 
 

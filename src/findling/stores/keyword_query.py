@@ -55,7 +55,7 @@ class KeywordQuery:
 
     def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, Query]] | None:
         clauses = self._scope.clauses(filters)
-        if clauses is None or filters.where is None:
+        if filters.where is None:
             return clauses
         where = self._part(filters.where, self._leaves(weights)).query
         return None if where is None else [*clauses, (Occur.Must, Query.const_score_query(where, 0.0))]

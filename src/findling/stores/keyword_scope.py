@@ -43,7 +43,6 @@ def scope_tokens(resource: Resource) -> list[str]:
     tokens += [_token("tag", tag) for tag in resource.tags]
     systems = resource.fields.get("system", "").split(",")
     tokens += [_token("system", system) for value in systems if (system := value.strip())]
-    tokens += [_token("principal", principal) for principal in resource.visibility or ()]
     return tokens
 
 
@@ -66,10 +65,8 @@ class KeywordScope:
         self._statistics = statistics
         self._paths: list[tuple[str, str]] | None = None
 
-    def clauses(self, filters: Filters) -> list[tuple[Occur, Query]] | None:
-        """One clause for each filter but the tree; None when nothing can pass."""
-        if filters.principals == ():
-            return None
+    def clauses(self, filters: Filters) -> list[tuple[Occur, Query]]:
+        """One clause for each filter but the tree."""
         wanted: list[tuple[str, Iterable[str]]] = [
             ("ext", dotted(filters.ext)),
             ("path", prefixes(filters)),
@@ -77,7 +74,6 @@ class KeywordScope:
             ("lang", filters.lang),
             ("tag", filters.tag),
             ("author", filters.author),
-            ("principal", filters.principals or ()),
         ]
         tokens = [[_token(kind, value) for value in values] for kind, values in wanted]
         clauses = [(Occur.Must, self._any_of(given)) for given in tokens if given]

@@ -9,12 +9,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.permissions import Right
 from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
-from findling.stores.admission import MOST_WISHES, check_document, check_glossary, predecessor, vector_width
+from findling.stores.admission import MOST_WISHES, check_document, predecessor, vector_width
 from findling.stores.filtering import passes
+from findling.stores.memory_records import MemoryRecords
 
 __all__ = ["MemoryStore"]
 
@@ -45,17 +46,16 @@ class _Vector(NamedTuple):
     vector: bytes
 
 
-class MemoryStore:
+class MemoryStore(MemoryRecords):
     """Implements `TruthStore`; keeps nothing when the process ends."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._state = _State()
         self._log_floor = 0
         self._skipped: list[SkippedPath] = []
         self._folders: dict[str, int] = {}
         self._meta: dict[str, str] = {}
-        self._glossary: dict[tuple[str, str], GlossaryTerm] = {}
-        self._glossary_version = 0
         self._vectors: dict[str, dict[bytes, _Vector]] = {}
         self._mark = 0
 
@@ -104,6 +104,18 @@ class MemoryStore:
         """All resources in the order of their ids, as they are at the time of the call."""
         return iter([self._state.documents[rid].resource for rid in sorted(self._state.documents)])
 
+    def documents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Document]]:
+        """The documents of those resources that exist among `numbers`, in order of their numbers."""
+        rid_of = {number: rid for rid, number in self._state.numbers.items()}
+        return iter([(n, self._state.documents[rid_of[n]]) for n in sorted(set(numbers)) if n in rid_of])
+
+    def rights(self) -> list[Right]:
+        """What decides who may see each resource, in order of their numbers."""
+        state = self._state
+        rows = sorted((number, state.changed_at[rid], rid) for rid, number in state.numbers.items())
+        resources = {rid: document.resource for rid, document in state.documents.items()}
+        return [Right(n, seq, rid, resources[rid].path, resources[rid].visibility) for n, seq, rid in rows]
+
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Path → fingerprint of every resource that has a path and a fingerprint."""
         return {
@@ -146,31 +158,6 @@ class MemoryStore:
         """The numbers of all resources that pass the filters."""
         state = self._state
         return [state.numbers[rid] for rid, document in state.documents.items() if passes(document.resource, filters)]
-
-    def successors(self, rids: Iterable[str]) -> dict[str, str]:
-        """Those of the resources that another one supersedes, each with that one; of several the one changed last."""
-        latest = self._latest_successors()
-        return {rid: latest[rid] for rid in rids if rid in latest}
-
-    def superseded(self) -> list[str]:
-        """Every id that some other resource supersedes, in order; there need be no resource that has it."""
-        return sorted(self._latest_successors())
-
-    def glossary(self) -> list[GlossaryTerm]:
-        """All terms of the glossary, ordered by group and key."""
-        return [self._glossary[place] for place in sorted(self._glossary)]
-
-    def glossary_version(self) -> int:
-        """A number that rises with every `write_glossary`; 0 before the first."""
-        return self._glossary_version
-
-    def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
-        """Drop terms by group and key, then put terms in."""
-        kept, gone = list(terms), set(dropped)
-        check_glossary(kept, gone)
-        left = {place: term for place, term in self._glossary.items() if place not in gone}
-        self._glossary = left | {(term.group, term.key): term for term in kept}
-        self._glossary_version += 1
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by the digest of the chunks they were made from; what is there stays. Nobody has to wait."""
@@ -264,11 +251,13 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to release."""
 
-    def _latest_successors(self) -> dict[str, str]:
-        """Id of what is superseded → id of what does so and was changed last."""
-        in_order = sorted(self._state.changed_at, key=self._state.changed_at.__getitem__)
-        named = {rid: predecessor(self._state.documents[rid].resource) for rid in in_order}
-        return {replaced: rid for rid, replaced in named.items() if replaced is not None}
+    def _predecessors(self) -> Iterator[tuple[int, str, str]]:
+        """Number and id of each resource that supersedes another one, and the id of that one, oldest change first."""
+        state = self._state
+        for rid in sorted(state.changed_at, key=state.changed_at.__getitem__):
+            replaced = predecessor(state.documents[rid].resource)
+            if replaced is not None:
+                yield state.numbers[rid], rid, replaced
 
     def _chunks(self) -> Iterator[tuple[str, Chunk]]:
         """Every chunk with the id of its resource, in the order of numbers and text."""

@@ -21,6 +21,8 @@ __all__ = [
     "GLOSSARY_FORMAT",
     "GLOSSARY_VERSION",
     "MIGRATIONS",
+    "RELATIONS_FORMAT",
+    "RELATIONS_VERSION",
     "Header",
     "Migration",
     "prepare",
@@ -238,11 +240,25 @@ _FORMAT_4 = (
 )
 
 
+def _add_relations(connection: sqlite3.Connection) -> None:
+    for statement in _FORMAT_5:
+        connection.execute(statement)
+
+
+_FORMAT_5 = (
+    """CREATE TABLE relations (
+        subject TEXT NOT NULL, relation TEXT NOT NULL, object TEXT NOT NULL,
+        PRIMARY KEY (subject, relation, object)) WITHOUT ROWID""",
+    "CREATE TABLE accesses (rid TEXT PRIMARY KEY, count INTEGER NOT NULL, last_at REAL NOT NULL) WITHOUT ROWID",
+)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(_create, min_reader=1),
     Migration(_add_places, min_reader=1),
     Migration(_add_vectors, min_reader=1),
     Migration(_add_glossary, min_reader=1, optional=True),
+    Migration(_add_relations, min_reader=1, optional=True),
 )
 """`MIGRATIONS[n]` brings format `n` to format `n + 1`; the first one creates the tables."""
 
@@ -251,5 +267,11 @@ FORMAT = len(MIGRATIONS)
 GLOSSARY_FORMAT = 4
 """The first format with a glossary and with what supersedes what."""
 
+RELATIONS_FORMAT = 5
+"""The first format with relations between principals and resources, and with accesses."""
+
 GLOSSARY_VERSION = "glossary_version"
 """Name of the small value that counts how often the glossary was written."""
+
+RELATIONS_VERSION = "relations_version"
+"""The same for relations."""

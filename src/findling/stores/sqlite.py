@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.permissions import Right
 from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 from findling.stores import schema, sqlite_vectors
-from findling.stores.admission import check_glossary
 from findling.stores.sqlite_connections import Connections
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private
-from findling.stores.sqlite_reads import load_changes, load_chunks, load_documents, load_skipped
-from findling.stores.sqlite_rows import RESOURCE_COLUMNS, skipped_row, to_resource
+from findling.stores.sqlite_reads import batched, load_changes, load_chunks, load_documents, load_skipped
+from findling.stores.sqlite_records import SqliteRecords
+from findling.stores.sqlite_rows import RESOURCE_COLUMNS, decode_words, skipped_row, to_resource
 from findling.stores.sqlite_vectors import Frontier
 
 __all__ = ["SqliteStore"]
@@ -33,7 +34,7 @@ _FREE_SHARE = 4
 """Compacting rewrites the file when more than one page in so many is free."""
 
 
-class SqliteStore:
+class SqliteStore(SqliteRecords):
     """Implements `TruthStore`; may be shared between threads."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, header: schema.Header, *, readonly: bool) -> None:
@@ -144,6 +145,20 @@ class SqliteStore:
             rows = connection.execute(f"SELECT {RESOURCE_COLUMNS} FROM resources ORDER BY rid").fetchall()
         return map(to_resource, rows)
 
+    def documents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Document]]:
+        """The documents of those resources that exist among `numbers`, in order of their numbers."""
+        for batch in batched(sorted(set(numbers)), _DOCUMENTS_PER_BATCH):
+            with self._connections.reading() as connection:
+                found = load_documents(connection, batch)
+            yield from ((number, found[number].document) for number in batch if number in found)
+
+    def rights(self) -> list[Right]:
+        """What decides who may see each resource, in order of their numbers."""
+        decoded = cache(lambda text: None if text is None else tuple(decode_words(text)))
+        with self._connections.reading() as connection:
+            rows = connection.execute("SELECT id, seq, rid, path, visibility FROM resources ORDER BY id").fetchall()
+        return [Right(number, seq, rid, path, decoded(visibility)) for number, seq, rid, path, visibility in rows]
+
     def chunk_ids(self) -> set[int]:
         """Every chunk id, for checks of a leg."""
         with self._connections.reading() as connection:
@@ -204,43 +219,6 @@ class SqliteStore:
 
         with self._connections.reading() as connection:
             return find_matching(connection, filters)
-
-    def successors(self, rids: Iterable[str]) -> dict[str, str]:
-        """Those of the resources that another one supersedes, each with that one; of several the one changed last."""
-        from findling.stores.sqlite_glossary import find_successors
-
-        with self._connections.reading() as connection:
-            return find_successors(connection, rids)
-
-    def superseded(self) -> list[str]:
-        """Every id that some other resource supersedes, in order; there need be no resource that has it."""
-        from findling.stores.sqlite_glossary import find_superseded
-
-        with self._connections.reading() as connection:
-            return find_superseded(connection)
-
-    def glossary(self) -> list[GlossaryTerm]:
-        """All terms of the glossary, ordered by group and key."""
-        from findling.stores.sqlite_glossary import load_glossary
-
-        with self._connections.glancing() as connection:
-            return load_glossary(connection)
-
-    def glossary_version(self) -> int:
-        """A number that rises with every `write_glossary`, whoever it is by; 0 before the first."""
-        return int(self.get_meta(schema.GLOSSARY_VERSION) or 0)
-
-    def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
-        """Drop terms by group and key, then put terms in, in one transaction; makes no change.
-
-        Raises InvalidValueError for a term that cannot be kept; then nothing has been written.
-        """
-        from findling.stores.sqlite_glossary import store_glossary
-
-        kept, gone = list(terms), list(dropped)
-        check_glossary(kept, gone)
-        with self._connections.writing() as connection, self._errors:
-            store_glossary(connection, kept, gone)
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by the digest of the chunks they were made from; what is there stays.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from findling.domain.glossary import GlossaryTerm
 from findling.stores.schema import GLOSSARY_FORMAT, GLOSSARY_VERSION, read_header
@@ -40,29 +40,34 @@ def store_glossary(
     )
 
 
-def find_successors(connection: sqlite3.Connection, rids: Iterable[str]) -> dict[str, str]:
-    """Those of the resources that another one supersedes, each with the one that does and was changed last."""
+def find_successors(
+    connection: sqlite3.Connection, rids: Iterable[str], among: Container[int] | None
+) -> dict[str, str]:
+    """Those of the resources that another one supersedes, each with the one that does and was changed last.
+
+    Only numbers `among` those given count, if they are.
+    """
     wanted = list(dict.fromkeys(rids))
+    rows: list[tuple[int, str, str]] = []
     if _is_older(connection):
-        latest = {replaced: rid for _, rid, replaced in scan_predecessors(connection)}
+        rows += scan_predecessors(connection)
     else:
-        latest = {}
         for batch in batched(wanted, _IDS_PER_STATEMENT):
-            latest.update(
-                connection.execute(
-                    f"SELECT supersedes, rid FROM resources WHERE supersedes IN ({placeholders(batch)}) ORDER BY seq",
-                    batch,
-                )
+            rows += connection.execute(
+                f"SELECT id, rid, supersedes FROM resources WHERE supersedes IN ({placeholders(batch)}) ORDER BY seq",
+                batch,
             )
+    latest = {replaced: rid for number, rid, replaced in rows if among is None or number in among}
     return {rid: latest[rid] for rid in wanted if rid in latest}
 
 
-def find_superseded(connection: sqlite3.Connection) -> list[str]:
-    """Every id that some other resource supersedes, in order."""
+def find_superseded(connection: sqlite3.Connection, among: Container[int] | None) -> list[str]:
+    """Every id that some other resource supersedes, in order; `among` as above."""
     if _is_older(connection):
-        return sorted({replaced for _, _, replaced in scan_predecessors(connection)})
-    rows = connection.execute("SELECT DISTINCT supersedes FROM resources WHERE supersedes IS NOT NULL ORDER BY 1")
-    return [rid for (rid,) in rows]
+        pairs = [(number, replaced) for number, _, replaced in scan_predecessors(connection)]
+    else:
+        pairs = connection.execute("SELECT id, supersedes FROM resources WHERE supersedes IS NOT NULL").fetchall()
+    return sorted({replaced for number, replaced in pairs if among is None or number in among})
 
 
 def _is_older(connection: sqlite3.Connection) -> bool:

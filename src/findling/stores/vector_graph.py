@@ -13,6 +13,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -133,9 +134,18 @@ def _kept(rows: NDArray[np.int64], keep: NDArray[np.bool_] | None) -> NDArray[np
     return rows if keep is None else rows[keep[rows]]
 
 
-def _writable(folder: Path, header: Header) -> Index:
+def _usearch_index() -> type[Index]:
+    """The class of the library, loaded so that a model can still be loaded after it."""
+    # usearch opens the symbols of a library of its own to everything that is loaded later, and onnxruntime crashes
+    # over them while it is imported (2.26 and 1.31). Loaded first, it does not see them. 45 ms.
+    with suppress(ImportError):
+        import_module("onnxruntime")
     from usearch.index import Index
 
+    return Index
+
+
+def _writable(folder: Path, header: Header) -> Index:
     shape = shape_for(header.rows)
     if _is_whole(folder, header):
         # One that is damaged, or of a shape for fewer rows, is built anew.
@@ -143,7 +153,7 @@ def _writable(folder: Path, header: Header) -> Index:
             index = _load(_path(folder, header), header.rows, view=False)
             if index.connectivity == shape.connectivity:
                 return index
-    return Index(
+    return _usearch_index()(
         ndim=header.dimensions,
         metric="cos",  # blind to the scale of a row's codes
         dtype="i8",
@@ -154,10 +164,8 @@ def _writable(folder: Path, header: Header) -> Index:
 
 
 def _load(path: Path, rows: int, *, view: bool) -> Index:
-    from usearch.index import Index
-
     shape = shape_for(rows)
-    index = Index.restore(
+    index = _usearch_index().restore(
         str(path),
         view=view,
         expansion_add=shape.expansion_add,

@@ -82,6 +82,10 @@ class VectorMatrix:
         """The chunks that have a row."""
         return set(self._view.columns.cids[self._view.alive].tolist())
 
+    def count(self, allowed: Collection[int]) -> int:
+        """How many live rows belong to resources with these numbers."""
+        return self._view.count(allowed)
+
     def search(
         self,
         query: NDArray[np.float32],
@@ -89,13 +93,14 @@ class VectorMatrix:
         *,
         allowed: Collection[int] | None = None,
         also: Sequence[int] = (),
+        exact: bool = False,
     ) -> VectorHits:
         """The `limit` chunks nearest to a unit vector, of all resources or of those with the `allowed` numbers.
 
         `also` names chunks whose cosines are wanted besides, whether they are allowed or not. Equal cosines come in
-        the order of their chunk ids.
+        the order of their chunk ids. With `exact`, nothing depends on rows that are not allowed.
         """
-        return self._view.search(query, limit, allowed, also)
+        return self._view.search(query, limit, allowed, also, exact)
 
     def add(self, cids: Sequence[int], numbers: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Take in unit vectors with the ids of their chunks and the numbers of their resources.

@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 from findling.domain.errors import CorruptError
 from findling.stores.vector_files import Columns
 
-__all__ = ["Candidates", "Query", "allowed_rows", "cosines", "look_at", "quantise", "rescore", "scan", "spread"]
+__all__ = [
+    "Candidates",
+    "Query",
+    "allowed_rows",
+    "cosines",
+    "look_at",
+    "quantise",
+    "rescore",
+    "scan",
+    "scan_rows",
+    "spread",
+]
 
 _BLOCK = 65_536
 """Rows scanned at once: memory stays at a few bytes for each of them, whatever the size of the matrix."""
@@ -77,6 +88,21 @@ def scan(
         return Candidates(np.empty(0, np.int64), 0, 0.0, 0.0)
     rows = np.concatenate(found)
     return Candidates(rows[_best(np.concatenate(scores), wanted)], count, total, squares)
+
+
+def scan_rows(columns: Columns, query: Query, wanted: int, rows: NDArray[np.int64]) -> Candidates:
+    """Look at these rows, each of them, and find the `wanted` best; what else the matrix holds makes no difference."""
+    found, count, total, squares = [], 0, 0.0, 0.0
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        values = _dots(query, np.take(columns.codes, block, axis=0)) * columns.scales[block]
+        found.append(values)
+        count += len(values)
+        total += float(values.sum(dtype=np.float64))
+        squares += float(values @ values)
+    if not found:
+        return Candidates(np.empty(0, np.int64), 0, 0.0, 0.0)
+    return Candidates(rows[_best(np.concatenate(found), wanted)], count, total, squares)
 
 
 def look_at(columns: Columns, query: Query, rows: NDArray[np.int64]) -> Candidates:

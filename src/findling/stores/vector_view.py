@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from findling.domain.ports import VectorHits
 from findling.stores.vector_files import Columns, Header, map_columns
 from findling.stores.vector_graph import Graph, open_graph
-from findling.stores.vector_scan import Candidates, Query, allowed_rows, cosines, look_at, rescore, scan, spread
+from findling.stores.vector_scan import (
+    Candidates,
+    Query,
+    allowed_rows,
+    cosines,
+    look_at,
+    rescore,
+    scan,
+    scan_rows,
+    spread,
+)
 
 __all__ = ["VectorView"]
 
@@ -59,14 +69,25 @@ class VectorView:
         # Not np.unique, whose first call imports masked arrays: 30 ms of a one-shot search.
         return np.array(sorted(set(rows[places[ordered[places] == wanted]].tolist())), np.int64)
 
+    def count(self, allowed: Collection[int]) -> int:
+        """How many live rows belong to these resources."""
+        return self._keep(allowed)[1]
+
     def search(
-        self, vector: NDArray[np.float32], limit: int, allowed: Collection[int] | None, also: Sequence[int]
+        self, vector: NDArray[np.float32], limit: int, allowed: Collection[int] | None, also: Sequence[int], exact: bool
     ) -> VectorHits:
-        """The nearest live rows of the allowed resources, and the cosines of the chunks asked for besides."""
+        """The nearest live rows of the allowed resources, and the cosines of the chunks asked for besides.
+
+        With `exact`, the allowed rows alone are looked at, each of them and in the order of their chunks.
+        """
         query = Query.of(vector)
         keep, passed = self._keep(allowed)
         wanted = 3 * limit + 30 if limit > 0 else 0  # where cosines lie close together, codes put them out of order
-        found = self._by_graph(query, wanted, keep, passed) or scan(self.columns, query, wanted, keep)
+        if exact:
+            rows = np.arange(self.header.rows) if keep is None else np.flatnonzero(keep)
+            found = scan_rows(self.columns, query, wanted, rows[np.argsort(self.columns.cids[rows], kind="stable")])
+        else:
+            found = self._by_graph(query, wanted, keep, passed) or scan(self.columns, query, wanted, keep)
         mean, deviation = spread(found)
         rows = self.rows_of(also)
         scores = dict(zip(self.columns.cids[rows].tolist(), cosines(self.columns, query, rows).tolist(), strict=True))

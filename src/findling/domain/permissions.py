@@ -1,0 +1,81 @@
+"""Who may see what: principals, and the relations between them and resources."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from findling.domain.errors import InvalidValueError
+
+__all__ = [
+    "DENIED",
+    "DENY",
+    "EVERYONE",
+    "MEMBER",
+    "RELATIONS",
+    "VIEWER",
+    "Relation",
+    "Right",
+    "check_object",
+    "check_principal",
+    "check_visibility",
+]
+
+EVERYONE = "everyone"
+"""The principal that every caller is who is anybody at all."""
+
+MEMBER, VIEWER, DENIED = RELATIONS = ("member", "viewer", "denied")
+"""A principal is a `member` of a group or role; it is a `viewer` of a resource or folder, or it is `denied` it."""
+
+DENY = "!"
+"""What stands before a principal in a visibility list that must not see the resource, whatever else it is."""
+
+
+class Relation(NamedTuple):
+    """`subject` stands in a relation to `object`: a group or role, the id of a resource, or `path:` and a folder."""
+
+    subject: str
+    relation: str
+    object: str
+
+
+class Right(NamedTuple):
+    """What decides who may see one resource: its number, its latest change, its id, its path, its own list."""
+
+    number: int
+    seq: int
+    rid: str
+    path: str
+    visibility: tuple[str, ...] | None
+
+
+def check_principal(text: str) -> str:
+    """The principal: `user:…`, `group:…`, `role:…` or `everyone`, letter by letter. Raises InvalidValueError."""
+    is_plain = text.isprintable() and unicodedata.is_normalized("NFC", text)
+    if text == EVERYONE or (is_plain and _PRINCIPAL.fullmatch(text)):
+        return text
+    raise InvalidValueError(f"{text!r} is no principal", hint="user:NAME, group:NAME, role:NAME or everyone")
+
+
+def check_visibility(entries: Iterable[str]) -> tuple[str, ...]:
+    """A list of principals, those with a `!` in front being kept out. Raises InvalidValueError."""
+    checked = tuple(entries)
+    for entry in checked:
+        check_principal(entry.removeprefix(DENY))
+    return checked
+
+
+def check_object(relation: str, text: str) -> str:
+    """What a relation may be to. Raises InvalidValueError for another relation, or what it cannot be to."""
+    if relation not in RELATIONS:
+        raise InvalidValueError(f"{relation!r} is no relation", hint=f"one of {', '.join(RELATIONS)}")
+    if relation == MEMBER and not check_principal(text).startswith(("group:", "role:")):
+        raise InvalidValueError(f"nobody can be a member of {text}", hint="group:NAME or role:NAME")
+    if not text or text == "path:":
+        raise InvalidValueError("a right must be to something", hint="the id of a resource, or path:FOLDER")
+    return text
+
+
+_PRINCIPAL = re.compile(r"(user|group|role):\S+")

@@ -1,0 +1,141 @@
+"""The index of what lies on disk, kept in step with it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, WorkerError
+from findling.domain.ports import SkippedPath
+from findling.domain.progress import IndexProgress, Progress
+from findling.pipelines.freshness import IndexOptions, is_fresh, remember
+from findling.pipelines.legs import Legs
+from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
+from findling.service.options import index_options
+from findling.service.settings import Settings
+
+if TYPE_CHECKING:
+    from findling.domain.reports import IndexReport
+    from findling.pipelines.surveying import Survey
+
+__all__ = ["UNSURE", "DiskIndex"]
+
+UNSURE = {"": -1}
+"""Times of folders that none can have: the next search looks closely."""
+
+_GLANCE_S = 0.2
+
+
+class DiskIndex:
+    """The files below one root and what of them is indexed. `legs` gives the legs to write; the lock is held then."""
+
+    def __init__(
+        self, files: OpenedWorkspace, settings: Settings, root: Path, only: str, legs: Callable[[], Legs]
+    ) -> None:
+        self._files = files
+        self._settings = settings
+        self._root = root
+        self._only = only
+        self._legs = legs
+
+    def index(self, *, on_progress: Progress | None = None, rebuild: bool = False) -> IndexReport:
+        """Take in everything below the root that is new, changed or gone; `rebuild` starts from nothing.
+
+        Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
+        cannot be written, CorruptError when it is damaged: then only `rebuild` helps.
+        """
+        if not rebuild:
+            with self._files.writing():
+                return self._update(on_progress)
+        try:
+            with self._files.writing():
+                # A run that is stopped from here on must not pass for a complete one.
+                self._files.store.set_folders(UNSURE)
+                # What no tree can give back stays; only a damaged store is thrown away as a whole.
+                from_files = [r.rid for r in self._files.store.resources() if r.rid.startswith("file:")]
+                self._files.store.write((), from_files)
+                self._files.rebuild_leg()
+                return self._update(on_progress)
+        except CorruptError:
+            with self._files.writing(anew=True):
+                return self._update(on_progress)
+
+    def preview(self) -> tuple[list[str], list[SkippedPath]]:
+        """What an indexing run would find: the paths it would index, and what it would leave out."""
+        from findling.sources.discovery import scan
+
+        paths: list[str] = []
+        skipped: list[SkippedPath] = []
+        for entry in scan(str(self._root), self._options.rules, self._only):
+            if isinstance(entry, SkippedPath):
+                skipped.append(entry)
+            else:
+                paths.append(entry.path)
+        return paths, skipped
+
+    def refresh(self, on_progress: Progress | None) -> str:
+        """Take in what has changed on disk; returns what stood in the way, if anything did."""
+        if not self.is_complete():
+            deadline = time.monotonic() + LOCK_PATIENCE_S
+            while True:
+                try:
+                    with self._files.writing(0.0 if self._files.exists else _GLANCE_S):
+                        self._update(on_progress)
+                    return ""
+                except LockedError:
+                    # Another process is at the first run: what it has committed so far can be searched already.
+                    if self._files.exists or time.monotonic() > deadline:
+                        return "another process is indexing for the first time; files may be missing"
+        if not self._root.exists():
+            return f"{self._root} is gone; the answer comes from the index alone"
+        if is_fresh(self._files.store, self._root, self._options):
+            return ""
+        found = self._survey()
+        if not found.differs:
+            self._remember(found)
+            return ""
+        waiting = len(found.changed) + len(found.vanished)
+        try:
+            with self._files.writing(patience_s=0.0):
+                self._update(on_progress)
+        except LockedError:
+            return f"another process is indexing; {waiting} changed files may be missing"
+        except (DiskFullError, ReadOnlyError, WorkerError) as error:
+            return f"{waiting} changed files may be missing: {error.message}"
+        return ""
+
+    def is_complete(self) -> bool:
+        """Whether an indexing run has been completed here."""
+        self._files.let_go_if_replaced()
+        return self._files.exists and self._files.store.get_meta("indexed_at") is not None
+
+    @property
+    def _options(self) -> IndexOptions:
+        named = (f"/{self._only}",) if self._only else ()
+        # An index that lies inside what it indexes must not take itself in.
+        folder = self._files.folder
+        own = (f"/{folder.relative_to(self._root).as_posix()}/",) if folder.is_relative_to(self._root) else ()
+        return index_options(self._settings, include=named, exclude=own)
+
+    def _survey(self) -> Survey:
+        from findling.pipelines.surveying import survey
+
+        return survey(self._files.store, self._root, self._options, self._only)
+
+    def _update(self, on_progress: Progress | None) -> IndexReport:
+        """Bring the index up to the state of the disk. The lock is held."""
+        from findling.pipelines.indexing import update
+
+        if on_progress is not None:
+            on_progress(IndexProgress("scan"))
+        files = self._files
+        files.store.set_meta("root", str(self._root / self._only if self._only else self._root))
+        return update(files.store, self._legs(), self._root, self._survey(), self._options, on_progress)
+
+    def _remember(self, found: Survey) -> None:
+        """Make the next look quick; whoever cannot write now looks closely again next time."""
+        with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
+            remember(self._files.store, found, found.skipped, self._options)

@@ -1,0 +1,87 @@
+"""Writing resources that are not files: into the truth and into every leg, under the workspace's lock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from findling.domain.resources import Document, Resource
+from findling.service.opened import OpenedWorkspace
+
+if TYPE_CHECKING:
+    from findling.pipelines.legs import Legs
+    from findling.service.settings import Settings
+    from findling.stores.sqlite import SqliteStore
+    from findling.text.chunk_plan import ChunkPlan
+
+__all__ = ["WorkspaceWriter"]
+
+_BATCH = 500
+"""Documents of one transaction."""
+
+
+class WorkspaceWriter:
+    """Puts documents into one workspace. `legs` gives the legs to write; the lock is held then."""
+
+    def __init__(self, files: OpenedWorkspace, settings: Settings, legs: Callable[[], Legs]) -> None:
+        self.files = files
+        self.settings = settings
+        self._legs = legs
+
+    @property
+    def store(self) -> SqliteStore:
+        """The truth, to read. Raises NotIndexedError when there is none yet: `exists` tells."""
+        return self.files.store
+
+    @property
+    def exists(self) -> bool:
+        """Whether something was ever written here."""
+        self.files.let_go_if_replaced()
+        return self.files.exists
+
+    @property
+    def chunk_plan(self) -> ChunkPlan:
+        """How texts are cut in this process, in which a grammar must not run: it may crash on what it is given."""
+        from findling.service.options import chunk_plan
+
+        return chunk_plan(self.settings)._replace(code="patterns")
+
+    @contextmanager
+    def writing(self) -> Iterator[Callable[[Iterable[Document], Iterable[str]], int]]:
+        """Hold the lock and get a function that upserts documents and deletes ids, and tells how many changed.
+
+        Whatever was written is durable in the truth with each batch of 500 and in the legs when the block ends. Raises
+        LockedError when another process keeps writing, ReadOnlyError and DiskFullError when nothing can be written.
+        """
+        with self.files.writing():
+            legs = self._legs()
+
+            def put(documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> int:
+                changed = 0
+                waiting = iter(documents)
+                doomed = list(deleted_rids)
+                while (batch := list(islice(waiting, _BATCH))) or doomed:
+                    changed += len(legs.write(batch, doomed))
+                    doomed = []
+                return changed
+
+            yield put
+            legs.commit()
+            store = self.files.store
+            if store.get_meta("indexed_at") is None:
+                store.set_meta("indexed_at", repr(time.time()))
+
+    def put(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> int:
+        """Upsert documents and delete resources by their ids; tells how many changed."""
+        with self.writing() as put:
+            return put(documents, deleted_rids)
+
+    def put_texts(self, items: Iterable[tuple[Resource, str]], deleted_rids: Iterable[str] = ()) -> int:
+        """Upsert resources, each with its text, and delete others; tells how many changed."""
+        from findling.pipelines.documents import text_documents
+
+        plan = self.chunk_plan
+        return self.put((document for batch in text_documents(items, plan) for document in batch), deleted_rids)

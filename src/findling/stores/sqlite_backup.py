@@ -1,0 +1,169 @@
+"""Copies of a store: taken while others read and write it, examined, and put back in one step."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.domain.errors import FindlingError, WorkspaceError
+from findling.stores import schema
+from findling.stores.sqlite_checks import find_problems
+from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private, transaction
+
+__all__ = ["CopyFacts", "Lineage", "copy_store", "find_damage", "put_back", "read_facts", "read_lineage", "stamp"]
+
+_PAGES_AT_A_TIME = 1_024
+"""4 MB between two looks at whether to go on."""
+
+_FAULTS_OF_SOURCE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class CopyFacts(NamedTuple):
+    """What a copy says about itself."""
+
+    format: int
+    seq: int
+    counts: Mapping[str, int]
+
+
+class Lineage(NamedTuple):
+    """The numbers by which others notice that a store has changed: none of them may ever come again."""
+
+    seq: int
+    versions: Mapping[str, int]
+
+
+def copy_store(source: Path, target: Path, *, on_step: Callable[[int, int], None] | None = None) -> None:
+    """Write one state of a store to a new file, durably, while others read and write the store.
+
+    `on_step` is told the pages that are left and those there are. Raises DiskFullError or ReadOnlyError for the target,
+    NotIndexedError or CorruptError for the source; the target is then to be deleted.
+    """
+    with StoreErrors(source), closing(connect_readonly(source)) as reader, transaction(reader):
+        # One state for the whole copy: without this, whoever writes meanwhile would have it start over, for ever.
+        reader.execute("SELECT * FROM header").fetchone()
+        with StoreErrors(target):
+            create_private(target)
+            writer = _connect(target, "mode=rw")
+        with closing(writer):
+            # Nobody knows the file yet, so it needs no way back; it is synced as a whole below.
+            writer.execute("PRAGMA journal_mode = OFF")
+            writer.execute("PRAGMA synchronous = OFF")
+            _back_up(reader, writer, source, target, on_step)
+    with StoreErrors(target):
+        _sync(target)
+
+
+def read_facts(path: Path) -> CopyFacts:
+    """What a copy holds. Raises CorruptError for a file that is no copy of a store."""
+    with StoreErrors(path), closing(_open_copy(path)) as connection:
+        header = schema.read_header(connection)
+        row = connection.execute(
+            "SELECT count(*), (SELECT count(*) FROM chunks), coalesce(sum(characters), 0),"
+            " (SELECT count(*) FROM skipped) FROM resources"
+        ).fetchone()
+    counts = dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
+    return CopyFacts(header.format, header.seq, counts)
+
+
+def find_damage(path: Path) -> list[str]:
+    """What is wrong with a copy, one sentence each; empty when it can be put back.
+
+    A copy of a newer format is looked at as far as SQLite itself understands it.
+    """
+    try:
+        with StoreErrors(path), closing(_open_copy(path)) as connection:
+            found = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+            if found != ["ok"]:
+                return found
+            (application,) = connection.execute("PRAGMA application_id").fetchone()
+            if application != schema.APPLICATION_ID:
+                return ["it is no store of findling"]
+            return find_problems(connection) if schema.read_header(connection).format == schema.FORMAT else []
+    except (FindlingError, sqlite3.DatabaseError) as error:
+        return [str(error)]
+
+
+def read_lineage(path: Path) -> Lineage:
+    """The numbers that a store has reached. Raises CorruptError for a damaged one."""
+    with StoreErrors(path), closing(connect_readonly(path)) as connection:
+        return _lineage(connection)
+
+
+def stamp(path: Path, store_id: str, after: Lineage | None) -> None:
+    """Make a copy a store of its own that comes `after` another one: no leg of any other state fits it.
+
+    The copy must have our format.
+    """
+    with StoreErrors(path), closing(connect(path)) as connection:
+        own = _lineage(connection)
+        earlier = after or Lineage(0, {})
+        seq = max(own.seq, earlier.seq) + 1
+        names = own.versions.keys() | earlier.versions.keys()
+        versions = {name: 1 + max(own.versions.get(name, 0), earlier.versions.get(name, 0)) for name in names}
+        with transaction(connection, "BEGIN IMMEDIATE"):
+            connection.execute("UPDATE header SET seq = ?", (seq,))
+            connection.executemany(
+                "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+                [("store_id", store_id), *((name, str(version)) for name, version in versions.items())],
+            )
+
+
+def put_back(copy: Path, store: Path, *, on_step: Callable[[int, int], None] | None = None) -> None:
+    """Give a store the content of a copy, in one transaction: others see what was there, and then what is there.
+
+    Raises DiskFullError, ReadOnlyError, LockedError; the store then is as it was.
+    """
+    with StoreErrors(store), closing(_open_copy(copy)) as reader, closing(connect(store)) as writer:
+        sizes = {connection.execute("PRAGMA page_size").fetchone() for connection in (reader, writer)}
+        if len(sizes) > 1:
+            raise WorkspaceError(
+                f"{copy} has pages of another size than {store}", hint="delete the store, then restore again"
+            )
+        _back_up(reader, writer, copy, store, on_step)
+
+
+def _back_up(
+    reader: sqlite3.Connection,
+    writer: sqlite3.Connection,
+    source: Path,
+    target: Path,
+    on_step: Callable[[int, int], None] | None,
+) -> None:
+    def tell(_: int, remaining: int, total: int) -> None:
+        if on_step is not None:
+            on_step(remaining, total)
+
+    try:
+        reader.backup(writer, pages=_PAGES_AT_A_TIME, progress=tell, sleep=0.05)
+    except sqlite3.Error as error:
+        is_source = getattr(error, "sqlite_errorcode", 0) & 0xFF in _FAULTS_OF_SOURCE
+        with StoreErrors(source if is_source else target):
+            raise
+
+
+def _lineage(connection: sqlite3.Connection) -> Lineage:
+    rows = connection.execute("SELECT key, value FROM meta WHERE key LIKE '%\\_version' ESCAPE '\\'")
+    versions = {key: int(value) for key, value in rows if str(value).isdecimal()}
+    return Lineage(schema.read_header(connection).seq, versions)
+
+
+def _open_copy(path: Path) -> sqlite3.Connection:
+    # Nobody writes to a copy, and it must not get side files: it is read as it lies there.
+    return _connect(path, "mode=ro&immutable=1")
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,60 @@
+"""Relations between principals and resources, and accesses, in the tables. Runs inside the caller's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+from findling.domain.memories import Access
+from findling.domain.permissions import Relation
+from findling.stores.schema import RELATIONS_FORMAT, RELATIONS_VERSION, read_header
+from findling.stores.sqlite_reads import batched, placeholders
+
+__all__ = ["load_accesses", "load_relations", "store_accesses", "store_relations"]
+
+_IDS_PER_STATEMENT = 500
+
+
+def load_relations(connection: sqlite3.Connection) -> list[Relation]:
+    """All relations, in order; none in a store that is older than they are."""
+    if _is_older(connection):
+        return []
+    rows = connection.execute("SELECT subject, relation, object FROM relations ORDER BY 1, 2, 3")
+    return [Relation(*row) for row in rows]
+
+
+def store_relations(connection: sqlite3.Connection, added: Sequence[Relation], dropped: Sequence[Relation]) -> None:
+    """Drop relations, then put relations in, and count that it was done."""
+    connection.executemany("DELETE FROM relations WHERE subject = ? AND relation = ? AND object = ?", dropped)
+    connection.executemany("INSERT OR IGNORE INTO relations VALUES (?, ?, ?)", added)
+    connection.execute(
+        "INSERT INTO meta (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1",
+        (RELATIONS_VERSION,),
+    )
+
+
+def load_accesses(connection: sqlite3.Connection, rids: Iterable[str]) -> dict[str, Access]:
+    """The accesses of those resources that have any."""
+    if _is_older(connection):
+        return {}
+    found: dict[str, Access] = {}
+    for batch in batched(dict.fromkeys(rids), _IDS_PER_STATEMENT):
+        rows = connection.execute(
+            f"SELECT rid, count, last_at FROM accesses WHERE rid IN ({placeholders(batch)})", batch
+        )
+        found |= {rid: Access(count, last_at) for rid, count, last_at in rows}
+    return found
+
+
+def store_accesses(connection: sqlite3.Connection, accesses: Mapping[str, Access]) -> None:
+    """Count accesses in."""
+    connection.executemany(
+        "INSERT INTO accesses VALUES (?, ?, ?) ON CONFLICT (rid) DO UPDATE"
+        " SET count = count + excluded.count, last_at = max(last_at, excluded.last_at)",
+        [(rid, access.count, access.last_at) for rid, access in accesses.items()],
+    )
+
+
+def _is_older(connection: sqlite3.Connection) -> bool:
+    """Whether the store is one that we may read but not migrate."""
+    return read_header(connection).format < RELATIONS_FORMAT

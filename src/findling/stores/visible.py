@@ -1,0 +1,69 @@
+"""A truth store as far as one caller may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+
+from findling.domain.glossary import GlossaryTerm
+from findling.domain.ports import TruthStore
+from findling.domain.queries import Filters
+from findling.domain.resources import Document, Resource, StoredChunk
+from findling.domain.sight import Sight
+
+__all__ = ["VisibleStore"]
+
+
+class VisibleStore:
+    """Implements `ReadStore`: what is out of sight is not there, for whatever question.
+
+    Every resource is checked as it is now, not as it was when the sight was taken. The glossary is the workspace's own
+    list of words, for all who may search in it.
+    """
+
+    def __init__(self, store: TruthStore, sight: Sight) -> None:
+        self._store = store
+        self._numbers = sight.changes.keys()
+        self._rights = sight.rights
+
+    def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
+        """The chunks that exist among `cids`, in their order."""
+        return {cid: chunk for cid, chunk in self._store.chunks(cids).items() if self._may_see(chunk.resource)}
+
+    def document(self, rid: str) -> Document | None:
+        """One resource with its text and chunks."""
+        document = self._store.document(rid)
+        return document if document is not None and self._may_see(document.resource) else None
+
+    def rids(self, type: str | None = None) -> Iterator[str]:  # noqa: A002 - the word of the port
+        """All resource ids in order, or those of one type."""
+        return (resource.rid for resource in self.resources() if type is None or resource.type == type)
+
+    def resources(self) -> Iterator[Resource]:
+        """All resources in the order of their ids, as they are at the time of the call."""
+        return filter(self._may_see, self._store.resources())
+
+    def matching(self, filters: Filters) -> list[int]:
+        """The numbers of all resources that pass the filters."""
+        return [number for number in self._store.matching(filters) if number in self._numbers]
+
+    def successors(self, rids: Iterable[str], among: Container[int] | None = None) -> dict[str, str]:
+        """Those of the resources that another one supersedes, each with that one; of several the one changed last."""
+        return self._store.successors(rids, self._among(among))
+
+    def superseded(self, among: Container[int] | None = None) -> list[str]:
+        """Every id that some other resource supersedes, in order."""
+        return self._store.superseded(self._among(among))
+
+    def glossary(self) -> list[GlossaryTerm]:
+        """All terms of the glossary, ordered by group and key."""
+        return self._store.glossary()
+
+    def glossary_version(self) -> int:
+        """A number that rises whenever the glossary is written."""
+        return self._store.glossary_version()
+
+    def _may_see(self, resource: Resource) -> bool:
+        return self._rights.may_see(resource.rid, resource.path, resource.visibility)
+
+    def _among(self, numbers: Container[int] | None) -> Container[int]:
+        return self._numbers if numbers is None else [one for one in self._numbers if one in numbers]

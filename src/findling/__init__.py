@@ -47,7 +47,7 @@ _HOMES = {
     "Filters": "findling.domain.queries",
     "FindlingError": "findling.domain.errors",
     "Hit": "findling.domain.results",
-    "IndexProgress": "findling.domain.ports",
+    "IndexProgress": "findling.domain.progress",
     "IndexReport": "findling.domain.reports",
     "Plan": "findling.domain.plans",
     "Resource": "findling.domain.resources",

@@ -90,6 +90,9 @@ def test_every_field_of_a_plan_comes_from_a_setting() -> None:
         "search.collapse": True,
         "search.diversity": 0.7,
         "search.adaptive_k": True,
+        "search.group": "thread",
+        "search.around": 3,
+        "search.affinity": ["Ann=0.5"],
         "rerank.depth": 7,
         "semantic.query_budget_ms": 0,
     }

@@ -247,7 +247,8 @@ def test_short_variables(place: Place) -> None:
 @pytest.mark.parametrize("name", [setting.name for setting in SETTINGS if setting.user_only])
 def test_a_project_may_not_set_what_is_the_users(place: Place, name: str) -> None:
     section, key = name.split(".")
-    value = {"switch": "true", "patterns": "['x']"}.get(get_setting(name).kind, "'x'")
+    setting = get_setting(name)
+    value = {"switch": "true", "patterns": "['x']"}.get(setting.kind, f"'{[*setting.choices, 'x'][0]}'")
     place.project_file.write_text(f"[{section}]\n{key} = {value}\n")
     with pytest.raises(UntrustedSettingError) as caught:
         place.load()

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 from findling.domain.ports import VectorHits
 from findling.stores.vector_matrix import VectorMatrix
 
-pytest.importorskip("usearch")
+# Not importorskip: loaded before onnxruntime it ends the process when a model is loaded, see `_usearch_index`.
+pytestmark = pytest.mark.skipif(find_spec("usearch") is None, reason="needs the extra hnsw")
 
 DIMENSIONS = 48
 ROWS = 4_000

@@ -12,6 +12,7 @@
     │   ├── LockedError            another process is writing
     │   ├── ReadOnlyError          the workspace cannot be written
     │   ├── DiskFullError          no space left; what was committed is kept
+    │   ├── QuotaError             the workspace holds as much as it may; what was committed is kept
     │   ├── CorruptError           a file of the workspace is damaged
     │   └── FormatError            the workspace was written by a newer findling
     ├── WorkerError                no process can be started to read documents in
@@ -41,6 +42,7 @@ __all__ = [
     "NotIndexedError",
     "PathNotFoundError",
     "ProviderError",
+    "QuotaError",
     "ReadOnlyError",
     "UnknownSettingError",
     "UntrustedSettingError",
@@ -125,6 +127,12 @@ class DiskFullError(WorkspaceError):
     """No space left; what was committed is kept."""
 
     code = "disk-full"
+
+
+class QuotaError(WorkspaceError):
+    """A workspace holds as much as it may; what was committed is kept."""
+
+    code = "quota"
 
 
 class CorruptError(WorkspaceError):

@@ -80,6 +80,9 @@ class ReadStore(Protocol):
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
         """The chunks that exist among `cids`."""
 
+    def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
+        """The resources of those chunks that exist among `cids`."""
+
     def document(self, rid: str) -> Document | None:
         """One resource with its text and chunks."""
 

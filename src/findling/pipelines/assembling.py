@@ -7,33 +7,51 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from findling.domain.ports import TruthStore
+from findling.domain.ports import ReadStore
 from findling.domain.queries import All, Any, Node, Same
-from findling.domain.resources import StoredChunk
+from findling.domain.resources import Chunk, StoredChunk
 from findling.domain.results import AliasMatch, Hit, Line, Receipt, ScorePart, Step, TermMatch
 from findling.pipelines.candidates import Candidate
 from findling.pipelines.understanding import SPELLING, Question
 from findling.text.analysis import WordSpan, index_form, matching_spans, terms
+from findling.text.lines import LineIndex
 from findling.text.query_tree import canonical, identifier_parts, positive_terms, positive_texts
 from findling.text.snippets import MatchSpan, best_line, snippet
 
-__all__ = ["Asked", "Ranked", "asked_for", "make_hit"]
+__all__ = ["Asked", "Ranked", "Shown", "asked_for", "line_span", "make_hit", "show"]
 
 
 class Ranked(NamedTuple):
-    """A candidate that stands up to the truth: its chunk, its score so far, and what has moved it."""
+    """A candidate that stands up to the truth: its chunk, its score so far, and what has moved it.
+
+    `others` are the entries that it stands for in an answer that is grouped, best first.
+    """
 
     stored: StoredChunk
     candidate: Candidate
     score: float
     steps: tuple[Step, ...] = ()
+    others: tuple[Ranked, ...] = ()
+
+
+class Shown(NamedTuple):
+    """What is shown of a chunk: some of its lines, the best of them, and where that ends in the chunk's text.
+
+    `words` are all words of the text that were asked for.
+    """
+
+    lines: tuple[Line, ...]
+    best: Line
+    offset: int
+    words: list[WordSpan]
 
 
 class Asked(NamedTuple):
     """What is looked for in every hit: the terms of the query, the forms they have, identifiers and their parts.
 
     `same` are groups of terms of which one will do, each a list of alternatives. `nearest` gives the offset of the
-    line that comes nearest to the query, for texts that share no word with it.
+    line that comes nearest to the query, for texts that share no word with it. `around` is how many messages are shown
+    on either side of one that was found.
     """
 
     terms: Sequence[str]
@@ -42,7 +60,7 @@ class Asked(NamedTuple):
     same: Sequence[Same] = ()
     snippet_lines: int = 3
     context: int = 0
-    principals: tuple[str, ...] | None = None
+    around: int = 0
     nearest: Callable[[str], int] = lambda text: 0
 
 
@@ -61,7 +79,7 @@ def asked_for(question: Question, forms: Mapping[str, Sequence[str]], snippet_li
         tuple(_alternatives(question.node)),
         snippet_lines,
         question.request.context,
-        question.filters.principals,
+        question.plan.around,
     )
 
 
@@ -75,26 +93,12 @@ def _alternatives(node: Node) -> Iterator[Same]:
             yield from _alternatives(part)
 
 
-def make_hit(ranked: Ranked, asked: Asked, store: TruthStore) -> Hit:
+def make_hit(ranked: Ranked, asked: Asked, store: ReadStore) -> Hit:
     """The hit that people and programs see."""
-    chunk, resource, text = ranked.stored
-    words = matching_spans(text, asked.forms)
-    spans = _shown_spans(
-        [MatchSpan(start, end, tuple([asked.forms[term] for term in found])) for start, end, found in words],
-        asked.identifiers,
-    )
-    focus = 0 if spans else asked.nearest(text)
-    first, last = chunk.line_start, chunk.line_end
-    lines = snippet(text, first, spans, asked.snippet_lines, asked.context, focus)
-    best = Line(number=best_line(text, first, spans, lines, focus), text="")
-    if chunk.places:
-        from findling.text.places import placed_lines
-
-        placed = placed_lines([*lines, best], chunk, text)
-        lines, best = placed[:-1], placed[-1]
-        numbers = [place.line for place in chunk.places if place.line]
-        first, last = (numbers[0], max(numbers)) if numbers else (0, 0)
-    return Hit(
+    chunk, resource, _ = ranked.stored
+    shown = show(ranked.stored, asked)
+    first, last = line_span(chunk)
+    hit = Hit(
         id=f"{chunk.cid:016x}",
         rid=resource.rid,
         path=resource.path,
@@ -104,14 +108,54 @@ def make_hit(ranked: Ranked, asked: Asked, store: TruthStore) -> Hit:
         line_start=first,
         line_end=last,
         score=round(ranked.score, 4),
-        lines=lines,
-        line=best.number,
-        place=best.place,
-        receipt=_receipt(ranked, _matches(ranked.stored, words, asked.forms), asked, store),
+        lines=shown.lines,
+        line=shown.best.number,
+        place=shown.best.place,
+        author=resource.author,
+        at=resource.updated_at,
+        receipt=_receipt(ranked, _matches(ranked.stored, shown.words, asked.forms), asked, store),
     )
+    if resource.type == "chat":
+        from findling.pipelines.surroundings import in_conversation
+
+        hit = in_conversation(hit, ranked.stored, chunk.start + shown.offset, asked, store)
+    if ranked.others:
+        from findling.pipelines.grouping import with_passages
+
+        hit = with_passages(hit, ranked, asked)
+    return hit
 
 
-def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Asked, store: TruthStore) -> Receipt:
+def show(stored: StoredChunk, asked: Asked) -> Shown:
+    """The lines of a chunk that say best why it was found."""
+    chunk, _, text = stored
+    words = matching_spans(text, asked.forms)
+    spans = _shown_spans(
+        [MatchSpan(start, end, tuple([asked.forms[term] for term in found])) for start, end, found in words],
+        asked.identifiers,
+    )
+    focus = 0 if spans else asked.nearest(text)
+    lines = snippet(text, chunk.line_start, spans, asked.snippet_lines, asked.context, focus)
+    best = Line(number=best_line(text, chunk.line_start, spans, lines, focus), text="")
+    offset = 0
+    if chunk.places:
+        from findling.text.places import placed_lines
+
+        offset = LineIndex(text).line_span(best.number - chunk.line_start + 1)[1]
+        placed = placed_lines([*lines, best], chunk, text)
+        lines, best = placed[:-1], placed[-1]
+    return Shown(lines, best, offset, words)
+
+
+def line_span(chunk: Chunk) -> tuple[int, int]:
+    """The first and the last line of a chunk in its file; 0 in files that have no lines."""
+    if not chunk.places:
+        return chunk.line_start, chunk.line_end
+    numbers = [place.line for place in chunk.places if place.line]
+    return (numbers[0], max(numbers)) if numbers else (0, 0)
+
+
+def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Asked, store: ReadStore) -> Receipt:
     candidate, near = ranked.candidate, ranked.candidate.vector
     counts: dict[str, int] = {}
     for match in matches:
@@ -137,10 +181,10 @@ def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Asked, store
         return receipt
     from findling.pipelines.superseding import predecessors, replaced_by, successors
 
-    replaced = replaced_by(store, [resource.rid], asked.principals)
+    replaced = replaced_by(store, [resource.rid])
     return replace(
         receipt,
-        supersedes=predecessors(store, resource, asked.principals),
+        supersedes=predecessors(store, resource),
         superseded_by=successors(resource.rid, replaced),
     )
 

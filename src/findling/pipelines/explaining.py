@@ -62,6 +62,8 @@ def explain(
     Raises as `find_document` does.
     """
     document, cids = find_document(legs.store, name, below)
+    # A page of an answer holds no other hits than the answer.
+    request = replace(request, cursor="")
     plan = request.plan or Plan()
     exclude = check_request(request, plan)
     asked = understand(request, plan, legs.store)
@@ -78,7 +80,7 @@ def explain(
         place = _place(ranked, case.cids)
         why = _held_back(case, ranked[place - 1], place) if place else _absent(case, ranked, verdicts)
         reasons = tuple(why)
-    entry = next((one for one in ranked if one.stored.chunk.cid in case.cids), None)
+    entry = next((one for one in ranked if case.cids.intersection(_stands_for(one))), None)
     question = ranking.question
     return Explanation(
         query=request.query,
@@ -146,7 +148,12 @@ def _deeper(question: Question) -> Question:
 
 
 def _place(ranked: Sequence[Ranked], cids: set[int]) -> int:
-    return next((at for at, entry in enumerate(ranked, start=1) if entry.stored.chunk.cid in cids), 0)
+    return next((at for at, entry in enumerate(ranked, start=1) if cids.intersection(_stands_for(entry))), 0)
+
+
+def _stands_for(entry: Ranked) -> Iterator[int]:
+    """The chunk of a hit, and in a grouped answer the others of its group."""
+    yield from (one.stored.chunk.cid for one in (entry, *entry.others))
 
 
 def _held_back(case: _Case, entry: Ranked, place: int) -> Iterator[str]:

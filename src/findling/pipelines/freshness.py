@@ -32,6 +32,7 @@ class IndexOptions(NamedTuple):
 
     `workers` is the number of processes that prepare files, 0 for one a processor core; `max_seconds` and `max_memory`
     hold for one document, and no document gives more than `max_text` characters.
+    `quota` is what the settings let a workspace hold.
     """
 
     rules: Rules = Rules()
@@ -41,6 +42,7 @@ class IndexOptions(NamedTuple):
     workers: int = 0
     max_seconds: float = 60.0
     max_memory: int = 1 << 30
+    quota: tuple[int, ...] = ()
 
     @property
     def made_by(self) -> str:
@@ -50,7 +52,7 @@ class IndexOptions(NamedTuple):
     @property
     def limits(self) -> str:
         """What reading a document may cost."""
-        return f"{self.max_seconds:g} s, {self.max_memory} bytes"
+        return f"{self.max_seconds:g} s, {self.max_memory} bytes{self.quota if any(self.quota) else ''}"
 
     @property
     def circumstances(self) -> dict[str, str]:

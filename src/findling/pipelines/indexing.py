@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Protocol
 
-from findling.domain.ports import TruthStore
+from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.progress import IndexProgress, Progress
 from findling.domain.reports import IndexReport
 from findling.domain.resources import Document, Fingerprint
@@ -25,7 +26,7 @@ from findling.sources.extraction.table import FORMATS
 from findling.sources.file_types import file_type
 from findling.text.chunking import parses
 
-__all__ = ["update"]
+__all__ = ["Admission", "update"]
 
 _FIRST_BATCH_BYTES = 500_000
 """Text in the first batch of a run; each batch is four times as large as the one before, up to the largest."""
@@ -48,6 +49,7 @@ def update(
     found: Survey,
     options: IndexOptions,
     on_progress: Progress | None = None,
+    allowance: Admission | None = None,
 ) -> IndexReport:
     """Bring the index up to what the survey found. The legs are in step, and the caller holds the write lock.
 
@@ -57,7 +59,20 @@ def update(
     store.touch({path: known for path, known in found.known.items() if known == UNKNOWN})
     for key in ("made_by", "formats"):
         store.set_meta(key, options.circumstances[key])
-    return _Update(store, legs, root, found, options, on_progress).run()
+    return _Update(store, legs, root, found, options, on_progress, allowance).run()
+
+
+class Admission(Protocol):
+    """What says whether a document may come in."""
+
+    def refusal(self, document: Document) -> str:
+        """Why it may not, or nothing."""
+
+    def free(self, rids: Iterable[str]) -> None:
+        """These resources will be deleted when the run ends."""
+
+    def measure(self) -> None:
+        """A batch has been written."""
 
 
 class _Update:
@@ -71,11 +86,15 @@ class _Update:
         found: Survey,
         options: IndexOptions,
         on_progress: Progress | None,
+        allowance: Admission | None,
     ) -> None:
+        self._allowance = allowance
         self._store, self._legs, self._root, self._found, self._options = store, legs, root, found, options
         self._on_progress = on_progress
         self._started = time.monotonic()
         self._deleted = [file_rid(path) for path in found.vanished]
+        if allowance is not None:
+            allowance.free(self._deleted)
         self._skipped = list(found.skipped)
         self._same: dict[str, Fingerprint] = {}
         self._total_bytes = sum(file.size for file in found.changed)
@@ -107,7 +126,9 @@ class _Update:
         for prepared in _prepare(self._job(), self._tasks(), self._options):
             self._done += 1
             self._bytes += prepared.bytes_read
-            if prepared.document is not None:
+            if prepared.document is not None and (why := self._refusal(prepared.document)):
+                self._set_aside(_refused(prepared, why))
+            elif prepared.document is not None:
                 self._count(prepared.document)
                 batch.append(prepared.document)
                 size += len(prepared.document.text)
@@ -120,6 +141,9 @@ class _Update:
                 enough = min(4 * enough, self._options.batch_bytes)
         if batch:
             yield batch
+
+    def _refusal(self, document: Document) -> str:
+        return self._allowance.refusal(document) if self._allowance is not None else ""
 
     def _job(self) -> Job:
         rules, options = self._options.rules, self._options
@@ -162,6 +186,8 @@ class _Update:
 
     def _write(self, batch: Iterable[Document], deleted: Iterable[str] = ()) -> None:
         changes = self._legs.write(batch, deleted)
+        if self._allowance is not None:
+            self._allowance.measure()
         self._uncommitted += sum(len(change.document.text) for change in changes if change.document)
         if self._uncommitted >= _COMMIT_BYTES or time.monotonic() - self._started >= self._commit_at_s:
             self._legs.commit()
@@ -194,6 +220,14 @@ class _Update:
                     path=path,
                 )
             )
+
+
+def _refused(prepared: Prepared, why: str) -> Prepared:
+    """A file that would be more than the workspace may hold; tried again when there is more room."""
+    assert prepared.document is not None
+    fingerprint = prepared.document.fingerprint or UNKNOWN
+    skipped = SkippedPath(prepared.path, "quota", why, fingerprint.size, fingerprint.mtime_ns)
+    return prepared._replace(document=None, skipped=skipped)
 
 
 def _prepare(job: Job, tasks: list[Task], options: IndexOptions) -> Iterator[Prepared]:

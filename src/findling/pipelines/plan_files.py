@@ -13,7 +13,10 @@ __all__ = ["PLAN_RULES", "Rule", "filters_document", "plan_document", "read_filt
 
 
 class Rule(NamedTuple):
-    """What a value has to be: `text`, `switch`, `count`, `number`, `texts`, `weights` or `shares`; or nothing, if `optional`."""
+    """What a value has to be; or nothing, if it is `optional`.
+
+    `kind` is `text`, `switch`, `count`, `number`, `texts`, `weights` or `shares`.
+    """
 
     kind: str
     choices: tuple[str, ...] = ()

@@ -11,14 +11,17 @@ from math import prod
 
 from findling.domain.errors import ModelError
 from findling.domain.plans import Plan
+from findling.domain.resource_types import ResourceType
 from findling.domain.results import Degradation, Step
 from findling.pipelines.assembling import Ranked
 from findling.pipelines.meaning import Meaning
+from findling.pipelines.resource_types import types
 from findling.pipelines.understanding import Question
 from findling.ranking.boosts import (
     MOST,
     Boost,
     Boosted,
+    author_affinity,
     boosted,
     exact_field,
     exact_phrase,
@@ -38,15 +41,26 @@ __all__ = ["reorder"]
 _FEWEST = 3
 """Hits that are given wherever scores fall."""
 
+_HALF_LIFE_DAYS = ResourceType(name="any").half_life_days
+"""That of a type that nobody knows any more."""
 
-def reorder(ranked: Sequence[Ranked], question: Question, meaning: Meaning, notes: list[Degradation]) -> list[Ranked]:
+
+def reorder(
+    ranked: Sequence[Ranked],
+    question: Question,
+    meaning: Meaning,
+    notes: list[Degradation],
+    *,
+    now: float | None = None,
+) -> list[Ranked]:
     """The ranking after boosts, reranking, collapse, diversity and the cut, as far as the plan has them.
 
-    A reranker that fails leaves the ranking as it was, and a note.
+    A reranker that fails leaves the ranking as it was, and a note. Ages are counted back from `now`, by default the
+    present, in seconds since the epoch.
     """
     entries, plan = list(ranked), question.plan
     if plan.boosts or max(plan.exact_boost, plan.prefix_boost, plan.phrase_boost) > 1:
-        entries = _boost(entries, typed_terms(question.node), plan)
+        entries = _boost(entries, typed_terms(question.node), plan, time.time() if now is None else now)
     if meaning.reranker is not None:
         try:
             entries = _rerank(entries, question.text, plan.rerank_depth, meaning)
@@ -56,15 +70,16 @@ def reorder(ranked: Sequence[Ranked], question: Question, meaning: Meaning, note
         entries = _collapse(entries)
     if plan.diversity < 1:
         entries = _diversify(entries, plan.diversity)
+    entries = _falling(entries)
     if plan.adaptive_k:
         scores = [entry.score for entry in entries]
         entries = entries[: adaptive_k(scores, k_max=max(_FEWEST, len(scores)), k_min=_FEWEST).k_used]
-    return _falling(entries)
+    return entries
 
 
-def _boost(entries: Sequence[Ranked], asked: Sequence[str], plan: Plan) -> list[Ranked]:
+def _boost(entries: Sequence[Ranked], asked: Sequence[str], plan: Plan, now: float) -> list[Ranked]:
     by_cid = {entry.stored.chunk.cid: entry for entry in entries}
-    boosts = {cid: _boosts(entry, asked, plan) for cid, entry in by_cid.items()}
+    boosts = {cid: _boosts(entry, asked, plan, now) for cid, entry in by_cid.items()}
     # Whoever asks for a larger factor shall have it.
     most = max(MOST, plan.exact_boost * plan.phrase_boost * plan.prefix_boost)
     lifted = boosted([(cid, entry.score) for cid, entry in by_cid.items()], boosts, most=most)
@@ -80,7 +95,7 @@ def _lifted(entry: Ranked, one: Boosted) -> Ranked:
     return _moved(entry, score, *steps)
 
 
-def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan) -> list[Boost]:
+def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list[Boost]:
     chunk, resource, text = entry.stored
     name = resource.fields.get("name") or resource.path.rpartition("/")[2].partition(".")[0]
     fields = {"title": terms(resource.title), "file name": terms(name)}
@@ -92,13 +107,38 @@ def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan) -> list[Boost]:
     if plan.phrase_boost > 1:
         found.append(exact_phrase(asked, terms(text), most=plan.phrase_boost))
     if plan.boosts:
-        age = None if resource.updated_at is None else max(0.0, time.time() - resource.updated_at) / 86_400
         fields |= {"heading": terms("\n".join(chunk.heading)), "tags": terms(" ".join(resource.tags))}
         found += [field_match(field, asked, words) for field, words in fields.items()]
-        found += [recency(age)]
+        found += _boosts_of_the_writer(entry, asked, plan, now)
         if plan.phrase_boost <= 1:
             found.append(exact_phrase(asked, terms(text)))
     return [boost for boost in found if boost is not None]
+
+
+def _boosts_of_the_writer(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list[Boost | None]:
+    """What is lifted for when it was written and by whom; in a chat, for the message that has the query's words."""
+    resource = entry.stored.resource
+    written_at, author = resource.updated_at, ""
+    if resource.type == "chat":
+        from findling.pipelines.chat_authors import best_message
+
+        said = best_message(entry.stored, asked)
+        author, written_at = said.author, written_at if said.at is None else said.at
+    # Names are those of people, who are not careful about capitals.
+    affinity = plan.affinities.get(author.casefold())
+    return [
+        _recency(resource.type, written_at, now),
+        None if affinity is None else author_affinity(author, {author: affinity}),
+    ]
+
+
+def _recency(type_: str, written_at: float | None, now: float) -> Boost | None:
+    """A boost for what is new, as the type ages; what does not age gains nothing by being new."""
+    known = types().get(type_)
+    half_life = _HALF_LIFE_DAYS if known is None else known.half_life_days
+    if written_at is None or half_life == 0:
+        return None
+    return recency((now - written_at) / 86_400, half_life_in_days=half_life)
 
 
 def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning) -> list[Ranked]:

@@ -19,7 +19,7 @@ __all__ = ["UNKNOWN", "Survey", "survey"]
 
 _HELD_BACK_BY_SIZE = ("empty", "too-large")
 
-_BEYOND_LIMITS = ("crashed", "out-of-memory", "too-slow")
+_BEYOND_LIMITS = ("crashed", "out-of-memory", "quota", "too-slow")
 
 UNKNOWN = Fingerprint(0, NEVER)
 """The fingerprint of a file that has to be read again, whatever it holds."""
@@ -61,6 +61,7 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, only: str = "")
         refused = {path: refusal for path, refusal in refused.items() if _lang(path) not in outdated}
     gone = set(known)
     changed: list[FoundFile] = []
+    waiting: list[FoundFile] = []
     skipped: list[SkippedPath] = []
     folders: dict[str, int] = {}
     unchanged = 0
@@ -78,9 +79,14 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, only: str = "")
                 continue
         elif (refusal := refused.get(path)) and _still_holds(refusal, entry, root):
             skipped.append(refusal)
+            waiting += [entry] if refusal.reason == "quota" else []
             continue
         changed.append(entry)
     vanished = sorted(gone - _out_of_sight(gone, skipped))
+    if waiting and (changed or vanished):
+        # What did not fit may do so now.
+        changed += waiting
+        skipped = [entry for entry in skipped if entry.reason != "quota"]
     for path in (*_files_that_tell(skipped), *_rule_files_above(root)):
         folders[path] = mtime_ns_of(f"{root}/{path}")
     sure = {path: mtime_ns if mtime_ns < settled_ns else NEVER for path, mtime_ns in folders.items()}

@@ -8,7 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError, WorkerError
+from findling.domain.errors import (
+    CorruptError,
+    DiskFullError,
+    LockedError,
+    ReadOnlyError,
+    UsageError,
+    WorkerError,
+)
 from findling.domain.ports import SkippedPath
 from findling.domain.progress import IndexProgress, Progress
 from findling.pipelines.freshness import IndexOptions, is_fresh, remember
@@ -33,8 +40,16 @@ class DiskIndex:
     """The files below one root and what of them is indexed. `legs` gives the legs to write; the lock is held then."""
 
     def __init__(
-        self, files: OpenedWorkspace, settings: Settings, root: Path, only: str, legs: Callable[[], Legs]
+        self,
+        files: OpenedWorkspace,
+        settings: Settings,
+        root: Path,
+        only: str,
+        legs: Callable[[], Legs],
+        *,
+        has_files: bool = True,
     ) -> None:
+        self._has_files = has_files
         self._files = files
         self._settings = settings
         self._root = root
@@ -45,8 +60,11 @@ class DiskIndex:
         """Take in everything below the root that is new, changed or gone; `rebuild` starts from nothing.
 
         Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
-        cannot be written, CorruptError when it is damaged: then only `rebuild` helps.
+        cannot be written, CorruptError when it is damaged: then only `rebuild` helps; UsageError when the workspace has
+        no files.
         """
+        if not self._has_files:
+            raise UsageError(f"the workspace {self._root.name} has no files to index", hint="findling add")
         if not rebuild:
             with self._files.writing():
                 return self._update(on_progress)
@@ -65,6 +83,8 @@ class DiskIndex:
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
+        if not self._has_files:
+            return [], []
         from findling.sources.discovery import scan
 
         paths: list[str] = []
@@ -78,6 +98,8 @@ class DiskIndex:
 
     def refresh(self, on_progress: Progress | None) -> str:
         """Take in what has changed on disk; returns what stood in the way, if anything did."""
+        if not self._has_files:
+            return ""
         if not self.is_complete():
             deadline = time.monotonic() + LOCK_PATIENCE_S
             while True:
@@ -110,7 +132,8 @@ class DiskIndex:
     def is_complete(self) -> bool:
         """Whether an indexing run has been completed here."""
         self._files.let_go_if_replaced()
-        return self._files.exists and self._files.store.get_meta("indexed_at") is not None
+        is_indexed = self._files.exists and self._files.store.get_meta("indexed_at") is not None
+        return is_indexed or not self._has_files
 
     @property
     def _options(self) -> IndexOptions:
@@ -128,12 +151,18 @@ class DiskIndex:
     def _update(self, on_progress: Progress | None) -> IndexReport:
         """Bring the index up to the state of the disk. The lock is held."""
         from findling.pipelines.indexing import update
+        from findling.service.manifest import preprocessing_of, quota_of, write_manifest
+        from findling.service.quotas import Allowance
 
         if on_progress is not None:
             on_progress(IndexProgress("scan"))
         files = self._files
-        files.store.set_meta("root", str(self._root / self._only if self._only else self._root))
-        return update(files.store, self._legs(), self._root, self._survey(), self._options, on_progress)
+        subject = str(self._root / self._only if self._only else self._root)
+        allowance = Allowance(files.store, files.folder, quota_of(files.folder, self._settings))
+        write_manifest(files.folder, root=subject, preprocessing=preprocessing_of(self._settings))
+        files.store.set_meta("root", subject)
+        found = self._survey()
+        return update(files.store, self._legs(), self._root, found, self._options, on_progress, allowance)
 
     def _remember(self, found: Survey) -> None:
         """Make the next look quick; whoever cannot write now looks closely again next time."""

@@ -27,6 +27,7 @@ from findling.pipelines.searching import search
 from findling.service.disk import UNSURE, DiskIndex
 from findling.service.opened import OpenedWorkspace
 from findling.service.options import scoring
+from findling.service.parts import WorkspaceParts
 from findling.service.profiles import plan_of
 from findling.service.scoping import is_below, placed, prepared, told
 from findling.service.settings import Settings, load_settings
@@ -34,11 +35,14 @@ from findling.service.workspace import Workspace, home_folder, locate
 
 if TYPE_CHECKING:
     from findling.domain.reports import Check, IndexReport, Status
+    from findling.domain.sight import Sight
     from findling.pipelines.refining import RefineProgress, RefineReport
-    from findling.service.glossary import WorkspaceGlossary
+    from findling.pipelines.suggesting import Completion
+    from findling.service.compacting import CompactReport
+    from findling.service.documents import FetchedDocument
     from findling.service.sights import WorkspaceSights
     from findling.service.vectors import WorkspaceVectors
-    from findling.service.writing import WorkspaceWriter
+    from findling.service.viewer import Viewer
 
 __all__ = ["Engine", "open_engine"]
 
@@ -56,22 +60,28 @@ def open_engine(
     settings = settings or load_settings("." if path is None else path)
     settings, path = placed(settings, path, workspace or "")
     name = workspace or settings["workspace.name"] or settings["context.workspace"]
-    found = locate(path, home=home_folder(settings["store.home"]), name=name)
+    home = home_folder(settings["store.home"])
+    found = locate(path, home=home, name=name, place=settings["store.place"])
     if os.fsencode(found.root).decode(errors="replace") != str(found.root):
         raise InvalidValueError(f"the name of {found.root} is not UTF-8", hint="rename the folder")
     return Engine(found, settings)
 
 
-class Engine:
+class Engine(WorkspaceParts):
     """One workspace, opened: index into it, search in it, look after it. Use it as a context manager."""
 
     def __init__(self, workspace: Workspace, settings: Settings) -> None:
         self.home, self.root, self.scope, self._only = workspace
         self._settings = settings
-        self._files = OpenedWorkspace(self.home, scoring=scoring(settings), unit=settings["keyword.unit"])
+        self._files = OpenedWorkspace(
+            self.home,
+            scoring=scoring(settings),
+            unit=settings["keyword.unit"],
+            before_first_write=partial(_settle, workspace, settings),
+        )
         self._opened_vectors: WorkspaceVectors | None = None
         self._opened_sights: WorkspaceSights | None = None
-        self._disk = DiskIndex(self._files, settings, self.root, self._only, self._legs)
+        self._disk = DiskIndex(self._files, settings, self.root, self._only, self._legs, has_files=workspace.has_files)
         self._plan_of = cache(partial(plan_of, settings))
 
     def __enter__(self) -> Self:
@@ -192,19 +202,37 @@ class Engine:
         legs = partial(self._searched, request.principals)
         return self._mending(notes, lambda: explain(legs(), request, name, self.scope, degraded=notes))
 
-    @property
-    def writer(self) -> WorkspaceWriter:
-        """What puts resources that are not files into the workspace."""
-        from findling.service.writing import WorkspaceWriter
+    def fetch(self, name: str, *, context: int = 0, principals: tuple[str, ...] | None = None) -> FetchedDocument:
+        """A document, or the passage of it that a name stands for, with what is known about it.
 
-        return WorkspaceWriter(self._files, self._settings, self._legs)
+        `name` is as for `explain`. Raises NotFoundError when there is no such thing in the index.
+        """
+        from findling.service.documents import fetch
 
-    @property
-    def glossary(self) -> WorkspaceGlossary:
-        """The words that mean the same here, and what may become one of them."""
-        from findling.service.glossary import WorkspaceGlossary
+        self._ready(False, None)
+        return self._mending([], lambda: fetch(self._searched(principals), name, context=context, below=self.scope))
 
-        return WorkspaceGlossary(self._files, self._settings)
+    def similar(self, name: str, limit: int = 10, *, principals: tuple[str, ...] | None = None) -> SearchAnswer:
+        """What is most like a document, by its meaning or by its words. Raises as `fetch` does."""
+        from findling.pipelines.similar import similar
+
+        self._ready(False, None)
+        return self._mending([], lambda: similar(self._searched(principals), name, limit, below=self.scope))
+
+    def suggest(
+        self, text: str, limit: int = 10, *, principals: tuple[str, ...] | None = None
+    ) -> tuple[Completion, ...]:
+        """How a text that is being typed may go on."""
+        from findling.pipelines.suggesting import suggest
+
+        self._ready(False, None)
+        return self._mending([], lambda: suggest(self._searched(principals), text, limit))
+
+    def as_caller(self, *principals: str) -> Viewer:
+        """The workspace as these principals may see it. Raises InvalidValueError for what is no principal."""
+        from findling.service.viewer import Viewer
+
+        return Viewer(self, principals)
 
     # Looking after it
 
@@ -231,10 +259,19 @@ class Engine:
 
         return failures(self.skipped(), self._resources())
 
-    def ls(self, prefix: str = "") -> Iterator[Resource]:
+    def ls(self, prefix: str = "", *, principals: tuple[str, ...] | None = None) -> Iterator[Resource]:
         """The resources of the index in order of their ids, or those at and below a path."""
         below = "/".join(part for part in (self.scope, prefix.strip("/")) if part and part != ".")
-        return (resource for resource in self._resources() if is_below(resource.path, below))
+        self._must_be_indexed()
+        resources = self._searched(principals).store.resources()
+        return (resource for resource in resources if is_below(resource.path, below))
+
+    def resource_id(self, name: str) -> str:
+        """The id of the resource that a name stands for, see `fetch`. Raises NotFoundError when there is none."""
+        from findling.pipelines.explaining import find_document
+
+        self._must_be_indexed()
+        return find_document(self._files.store, name, self.scope)[0].resource.rid
 
     def check(self) -> list[Check]:
         """Examine the workspace: is every part there, sound, and in step with the others?"""
@@ -246,6 +283,13 @@ class Engine:
             Check(name=name, ok=not problem, detail=problem or detail, hint=hint if problem else "")
             for name, detail, problem, hint in check_workspace(self._files, self._vectors)
         ]
+
+    def compact(self, *, full: bool = False) -> CompactReport:
+        """Give unused space back; `full` rewrites everything. Searches go on meanwhile. Raises as `index` does."""
+        from findling.service.compacting import compact
+
+        self._must_be_indexed()
+        return compact(self._files, self._vectors, self._settings, full=full)
 
     def repair(self) -> IndexReport:
         """Rebuild the legs from the truth."""
@@ -317,6 +361,9 @@ class Engine:
             return SearchedLegs(self._files.store, self._files.leg, lambda: self._vectors.meaning())
         return self._sights.legs(principals)
 
+    def _sight(self, principals: Iterable[str]) -> Sight:
+        return self._sights.sight(principals)
+
     @property
     def _sights(self) -> WorkspaceSights:
         if self._opened_sights is None:
@@ -324,3 +371,9 @@ class Engine:
 
             self._opened_sights = WorkspaceSights(self._files, self._settings, lambda: self._vectors.meaning())
         return self._opened_sights
+
+
+def _settle(workspace: Workspace, settings: Settings) -> None:
+    from findling.service.places import settle
+
+    settle(workspace, home_folder(settings["store.home"]))

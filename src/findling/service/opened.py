@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,8 +37,11 @@ _MISSING = "the keyword leg was missing and has been rebuilt"
 class OpenedWorkspace:
     """The truth store and the keyword leg of one folder. Nothing is created before something is written."""
 
-    def __init__(self, folder: Path, *, scoring: Scoring, unit: str) -> None:
+    def __init__(
+        self, folder: Path, *, scoring: Scoring, unit: str, before_first_write: Callable[[], None] = lambda: None
+    ) -> None:
         self.folder = folder
+        self._before_first_write = before_first_write
         self._scoring = scoring
         self._unit = unit
         self._store: SqliteStore | None = None
@@ -79,9 +82,9 @@ class OpenedWorkspace:
             self._leg = self.open_leg(self._leg_folder, self.store.get_meta("store_id") or "")
         return self._leg
 
-    def open_leg(self, folder: Path, store_id: str) -> TantivyLeg:
-        """A keyword leg in any folder that counts as this workspace's own does. Raises as `leg` does."""
-        return TantivyLeg.open(folder, store_id=store_id, scoring=self._scoring, unit=self._unit)
+    def open_leg(self, folder: Path, store_id: str, *, counts: bool = True) -> TantivyLeg:
+        """A keyword leg in any folder that scores as this workspace's own does. Raises as `leg` does."""
+        return TantivyLeg.open(folder, store_id=store_id, scoring=self._scoring, unit=self._unit, counts=counts)
 
     @property
     def _leg_folder(self) -> Path:
@@ -224,6 +227,7 @@ class OpenedWorkspace:
             for suffix in ("", "-wal", "-shm"):
                 (self.folder / (STORE_FILE + suffix)).unlink(missing_ok=True)
         if not self.exists:
+            self._before_first_write()
             SqliteStore.open(self.folder / STORE_FILE).close()
         if self.store.get_meta("store_id") is None:
             self.store.set_meta("store_id", os.urandom(8).hex())

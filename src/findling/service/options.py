@@ -36,6 +36,7 @@ def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude:
         workers=settings["index.workers"],
         max_seconds=settings["index.max_seconds"],
         max_memory=settings["index.max_memory"],
+        quota=tuple(settings[f"quota.{name}"] for name in ("resources", "text", "disk")),
     )
 
 

@@ -65,7 +65,7 @@ def prepared(
         request = SearchRequest(query=request, **options)
     elif options:
         request = replace(request, **options)
-    plan = request.plan or plan_of(request.profile)
+    plan = request.plan or _for_types(plan_of(request.profile), request.filters, settings)
     filters, names = request.filters, ["context.workspace"]
     if request.within is None:
         names.append("context.path")
@@ -78,6 +78,21 @@ def prepared(
     within = scope if request.within is None else request.within.strip("/")
     asked = replace(request, filters=_below(filters, within), plan=plan, within=within)
     return Scoped(asked, filters, _context(settings, names))
+
+
+def _for_types(plan: Plan, filters: Filters, settings: Settings) -> Plan:
+    """The plan as it is for a search that is limited to some types: with their weights, and heads only if they agree.
+
+    What replaces each other without ever being changed is asked for as it holds today, unless the setting says no.
+    """
+    names = filters.type or plan.types
+    if not names:
+        return plan
+    from findling.pipelines.resource_types import replaces_only, weights_of
+
+    weights = {**weights_of(names, settings.types), **plan.weights}
+    is_open = settings.origin("search.heads") == "default" and replaces_only(names, settings.types)
+    return replace(plan, weights=weights, heads=plan.heads or is_open)
 
 
 def told(scoped: Scoped, answer: SearchAnswer) -> SearchAnswer:
@@ -95,10 +110,10 @@ def is_below(path: str, prefix: str) -> bool:
 
 def _must_hold(settings: Settings, file: Path) -> None:
     """Whoever writes a project file must not open what else its reader has: the workspace has to hold the project."""
-    from findling.service.workspace import home_folder, indexed_root
+    from findling.service.workspace import folder_of, home_folder, indexed_root
 
     name = settings["context.workspace"]
-    root = indexed_root(home_folder(settings["store.home"]) / name)
+    root = indexed_root(folder_of(name, home_folder(settings["store.home"])))
     if root is None or not file.parent.is_relative_to(root):
         raise UntrustedSettingError(
             f"{file} names the workspace {name}, which does not hold {file.parent}",

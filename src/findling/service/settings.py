@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError
 from findling.service.setting_files import find_project_file, read_file, user_file
 from findling.service.setting_list import ENVIRONMENT, SETTINGS, EnvironmentVariable, Setting, Value
+
+if TYPE_CHECKING:
+    from findling.domain.resource_types import ResourceType
 
 __all__ = [
     "ENVIRONMENT",
@@ -35,12 +38,13 @@ _PROJECT_FILE = "project file "
 class Settings(Mapping[str, Any]):
     """A value for every setting, and the origin of each; never changes once made. `Settings()` holds the defaults."""
 
-    __slots__ = ("_origins", "_profiles", "_values")
+    __slots__ = ("_origins", "_profiles", "_values", "types")
 
     def __init__(self) -> None:
         self._profiles: dict[str, tuple[Mapping[str, Value], str]] = {}
         self._values: dict[str, Value] = {setting.name: setting.default for setting in SETTINGS}
         self._origins = dict.fromkeys(_BY_NAME, "default")
+        self.types: Mapping[str, ResourceType] = {}
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -75,6 +79,12 @@ class Settings(Mapping[str, Any]):
         changed._profiles |= {name: (values, origin) for name, values in profiles.items()}
         return changed
 
+    def with_types(self, types: Mapping[str, ResourceType]) -> Settings:
+        """The same settings with the types of resources that one more file declares."""
+        changed = self.override({}, "")
+        changed.types = {**self.types, **types}
+        return changed
+
     def override(self, values: Mapping[str, object], origin: str) -> Settings:
         """The same settings with other values.
 
@@ -85,6 +95,7 @@ class Settings(Mapping[str, Any]):
         changed._values = {**self._values, **checked}
         changed._origins = {**self._origins, **dict.fromkeys(checked, origin)}
         changed._profiles = dict(self._profiles)
+        changed.types = self.types
         return changed
 
     def override_text(self, name: str, text: str, origin: str) -> Settings:
@@ -221,16 +232,21 @@ def _invalid(setting: Setting, value: object, where: str) -> InvalidValueError:
 
 def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
     tables = read_file(file)
-    profiles = tables.pop("profiles", None)
+    profiles, types = tables.pop("profiles", None), tables.pop("types", None)
     values = dict(flatten(tables))
     if origin.startswith(_PROJECT_FILE):
         _refuse_untrusted(values, file)
     settings = settings.override(values, origin)
-    if profiles is None:
-        return settings
-    from findling.service.profiles import read_profiles  # few files have profiles
+    # Few files have any of these.
+    if types is not None:
+        from findling.service.type_plugins import read_types
 
-    return settings.with_profiles(read_profiles(profiles, settings, origin), origin)
+        settings = settings.with_types(read_types(types, origin))
+    if profiles is not None:
+        from findling.service.profiles import read_profiles
+
+        settings = settings.with_profiles(read_profiles(profiles, settings, origin), origin)
+    return settings
 
 
 def _refuse_untrusted(values: Mapping[str, object], path: Path) -> None:

@@ -33,6 +33,9 @@ __all__ = ["VIEWS", "WorkspaceSights"]
 VIEWS = "views"
 """The folder of a workspace that holds the keyword legs of callers."""
 
+_NOTE = "held"
+"""The file beside a caller's keyword leg that says what is in it."""
+
 _REMEMBERED = 16
 """Callers whose sight and leg stay open."""
 
@@ -105,27 +108,26 @@ class WorkspaceSights:
             return self._opened(Path())  # where there is no leg there is an empty one
         name = blake2b("\n".join(sorted(sight.rights.principals)).encode(), digest_size=8).hexdigest()
         folder = self._files.folder / VIEWS / name
-        wanted = _digest(sight)
         try:
             leg = self._opened(folder)
-            if leg.seq() == wanted:
+            if _held(folder, leg) == sight.changes:
                 return leg
         except CorruptError:
             pass  # it is made anew
         try:
             folder.parent.mkdir(mode=0o700, exist_ok=True)
             with WriteLock(folder.with_suffix(".lock"), timeout_s=LOCK_PATIENCE_S):
-                return self._level(folder, sight, wanted)
+                return self._level(folder, sight)
         except (LockedError, OSError, ReadOnlyError):
             aside = tempfile.TemporaryDirectory(prefix="findling-view-", ignore_cleanup_errors=True)
             self._aside.append(aside)
-            return self._level(Path(aside.name) / "leg", sight, wanted)
+            return self._level(Path(aside.name) / "leg", sight)
 
     def _opened(self, folder: Path) -> TantivyLeg:
         store_id = self._files.store.get_meta("store_id") or ""
-        return self._files.open_leg(folder / "keyword", f"{store_id}/view")
+        return self._files.open_leg(folder / "keyword", f"{store_id}/view", counts=False)
 
-    def _level(self, folder: Path, sight: Sight, wanted: int) -> TantivyLeg:
+    def _level(self, folder: Path, sight: Sight) -> TantivyLeg:
         """The leg in step with the sight: what is new is added; when anything has gone or changed, it is made anew.
 
         An index counts what was deleted in its statistics until it tidies itself up, and that must not be seen.
@@ -133,20 +135,19 @@ class WorkspaceSights:
         missing = dict(sight.changes)
         try:
             leg = self._opened(folder)
-            if leg.seq() == wanted:
-                return leg
-            held = _read_held(folder, leg.seq())
+            held = _held(folder, leg)
             is_grown = held is not None and all(missing.pop(number, None) == seq for number, seq in held.items())
         except CorruptError:
             is_grown = False
         if not is_grown:
             discard_leg(folder)
             leg, missing = self._opened(folder), dict(sight.changes)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        leg.apply(self._additions(missing))
-        _write_held(folder, wanted, sight)
-        leg.commit(wanted)
-        leg.close()
+        if missing:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            leg.apply(self._additions(missing))
+            leg.commit(self._files.store.seq())
+            leg.close()
+            _hold(folder, leg, sight)
         return leg
 
     def _additions(self, numbers: Iterable[int]) -> Iterator[Change]:
@@ -209,30 +210,21 @@ def _spare(numbers: Collection[int]) -> Callable[[Space], Space]:
     return lambda space: Space(_VisibleVectors(space.leg, numbers), space.embedder)
 
 
-def _digest(sight: Sight) -> int:
-    """A number that tells one state of what is seen from another; never 0."""
-    return (int.from_bytes(blake2b(_packed(sight).tobytes(), digest_size=8).digest(), "big") >> 2) | 1
-
-
-def _packed(sight: Sight) -> array[int]:
-    return array("q", [part for pair in sight.changes.items() for part in pair])
-
-
-def _held_file(folder: Path, digest: int) -> Path:
-    return folder / f"held-{digest:x}"
-
-
-def _write_held(folder: Path, digest: int, sight: Sight) -> None:
-    """Note what the leg holds from its next commit on, which carries the number that the note is called by."""
-    for old in folder.glob("held-*"):
-        old.unlink(missing_ok=True)
-    _held_file(folder, digest).write_bytes(_packed(sight).tobytes())
-
-
-def _read_held(folder: Path, digest: int) -> dict[int, int] | None:
+def _held(folder: Path, leg: TantivyLeg) -> dict[int, int] | None:
+    """What the leg holds: numbers with their changes. `None` when nobody noted it, or more was added since."""
     packed = array("q")
     try:
-        packed.frombytes(_held_file(folder, digest).read_bytes())
-    except (FileNotFoundError, ValueError):
+        packed.frombytes((folder / _NOTE).read_bytes())
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return dict(zip(packed[::2], packed[1::2], strict=False))
+    if not packed or packed[0] != leg.size():
+        return None
+    return dict(zip(packed[1::2], packed[2::2], strict=True))
+
+
+def _hold(folder: Path, leg: TantivyLeg, sight: Sight) -> None:
+    """Note what the leg holds: first how many chunks, by which a note is told from that of an earlier state."""
+    packed = array("q", [leg.size(), *(part for pair in sight.changes.items() for part in pair)])
+    draft = folder / f"{_NOTE}.new"
+    draft.write_bytes(packed.tobytes())
+    draft.replace(folder / _NOTE)

@@ -28,7 +28,7 @@ from findling.pipelines.meaning import Meaning, Space, read_in_time
 from findling.service.opened import OpenedWorkspace
 from findling.service.privacy import may_send
 from findling.service.settings import Settings
-from findling.service.workspace import STORE_FILE
+from findling.service.workspace import STORE_FILE, home_folder
 
 if TYPE_CHECKING:
     from findling.pipelines.refining import RefineProgress, RefineReport
@@ -168,7 +168,15 @@ class WorkspaceVectors:
         if not self._files.is_replaced():
             with self._guard:
                 self._or_note([], partial(self._level, model))
+            self._or_note([], partial(self._note_model, model))
         return report
+
+    def _note_model(self, model: Embedder) -> None:
+        """Name the model in the manifest, unless somebody is writing: then the next run does."""
+        from findling.service.manifest import model_of, write_manifest
+
+        with self._files.writing(patience_s=0.0):
+            write_manifest(self._files.folder, model=model_of(model))
 
     def stop(self) -> bool:
         """End the process that has passages read, if there is one; tells whether there was."""
@@ -319,7 +327,7 @@ class WorkspaceVectors:
 
         with contextlib.ExitStack() as stack:
             stores = []
-            for path in sorted(self._files.folder.parent.glob(f"*/{STORE_FILE}")):
+            for path in sorted(home_folder(self._settings["store.home"]).glob(f"*/{STORE_FILE}")):
                 if path.parent != self._files.folder:
                     # One that is damaged, or made by another version, has nothing to lend.
                     with contextlib.suppress(FindlingError):

@@ -7,14 +7,47 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.errors import CorruptError, InvalidValueError, NotIndexedError, PathNotFoundError
+from findling.domain.errors import (
+    CorruptError,
+    InvalidValueError,
+    NotIndexedError,
+    PathNotFoundError,
+    UntrustedSettingError,
+)
 from findling.stores.sqlite import SqliteStore
 
-__all__ = ["STORE_FILE", "Workspace", "home_folder", "indexed_root", "locate"]
+__all__ = [
+    "PLACES",
+    "PROJECT_FOLDER",
+    "STORE_FILE",
+    "Workspace",
+    "check_name",
+    "folder_name",
+    "folder_of",
+    "home_folder",
+    "indexed_root",
+    "is_name",
+    "locate",
+    "pointer_of",
+    "workspace_in",
+]
 
 STORE_FILE = "index.sqlite"
 """The truth of a workspace; a folder that holds it is a workspace."""
 
+PROJECT_FOLDER = ".findling"
+"""The folder of a workspace that lies inside what it indexes."""
+
+PLACES = ("home", "project")
+"""Where a new workspace is put: with all others, or into the folder that it indexes."""
+
+_POINTERS = ".places"
+"""The folder in the home that says which workspaces lie elsewhere; no workspace can be called so.
+
+An index in a project counts only when it stands here: whoever ships a folder must not have their index opened.
+"""
+
+_NAME = re.compile(r"\w[\w.-]*")
 
 _LONGEST_NAME = 200
 """Bytes of a folder's name; most file systems take 255."""
@@ -31,13 +64,20 @@ class Workspace(NamedTuple):
     scope: str = ""
     only: str = ""
 
+    @property
+    def has_files(self) -> bool:
+        """Whether it indexes what lies on disk; one that holds other things only is its own root."""
+        return self.root != self.folder
 
-def locate(path: str | Path, *, home: Path, name: str = "") -> Workspace:
+
+def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home") -> Workspace:
     """The workspace that a path belongs to: its own, or that of the nearest folder above it that has one.
 
-    A path that belongs to none yet gets a workspace of its own. A name chooses a workspace by name instead; then the
-    current folder, wherever it is, stands for the whole of it. Raises PathNotFoundError when the path is not there,
-    InvalidValueError for a name that is no folder name or a path outside the named workspace.
+    A path that belongs to none yet gets a workspace of its own, in the home or in the project as `place` says; one that
+    exists is found wherever it is. A name chooses a workspace by name instead; then the current folder, wherever it is,
+    stands for the whole of it. Raises PathNotFoundError when the path is not there, InvalidValueError for a name that
+    is no folder name or a path outside the named workspace, UntrustedSettingError when a new workspace would have to
+    take over an index that somebody else has put into the project.
     """
     target = Path(path).expanduser()
     try:
@@ -45,20 +85,44 @@ def locate(path: str | Path, *, home: Path, name: str = "") -> Workspace:
     except (OSError, RuntimeError) as error:
         raise PathNotFoundError(f"there is no {path}", hint="name a folder or file that exists") from error
     if name:
-        if not re.fullmatch(r"\w[\w.-]*", name):
-            raise InvalidValueError(
-                f"{name!r} is no workspace name", hint="use letters, digits, dot, dash and underscore"
-            )
-        return _named(home / name, target, is_default=str(path) == ".")
+        return _named(folder_of(check_name(name), home), target, name, is_default=str(path) == ".")
+    has_pointers = (home / _POINTERS).exists()
     for root in (target, *target.parents):
-        folder = home / _folder_name(root)
+        folder = folder_of(folder_name(root), home) if has_pointers else home / folder_name(root)
         if (folder / STORE_FILE).exists():
             return _on(folder, root, target)
-    return _on(home / _folder_name(target), target, target)
+    # A file cannot hold its index.
+    in_project = place == "project" and target.is_dir()
+    folder = _free_folder_in(target) if in_project else home / folder_name(target)
+    return _on(folder, target, target)
+
+
+def workspace_in(folder: Path) -> Workspace:
+    """All of the workspace in a folder; one that cannot be read counts as one without files."""
+    root = indexed_root(folder) or folder
+    return _on(folder, root, root)
+
+
+def folder_of(key: str, home: Path) -> Path:
+    """The folder of the workspace with this name, or of this root: elsewhere if it really is there, or in the home."""
+    try:
+        elsewhere = Path(os.fsdecode(pointer_of(key, home).read_bytes()))
+    except FileNotFoundError:
+        return home / key
+    # Whoever deletes the folder has dropped the index, and need not know what else tells of it.
+    return elsewhere if (elsewhere / STORE_FILE).exists() else home / key
+
+
+def pointer_of(key: str, home: Path) -> Path:
+    """The file that says where the workspace lies, if it is not in the home."""
+    return home / _POINTERS / key
 
 
 def indexed_root(folder: Path) -> Path | None:
-    """What the workspace in a folder indexes; None when there is no workspace, or none that can be read."""
+    """What the workspace in a folder indexes: itself when it has no files.
+
+    None when there is no workspace, or none that can be read.
+    """
     if not (folder / STORE_FILE).exists():
         return None
     try:
@@ -67,25 +131,21 @@ def indexed_root(folder: Path) -> Path | None:
     except (CorruptError, NotIndexedError):
         # Just being made, or damaged: whoever opens it next says so, and may rebuild it.
         return None
-    return Path(root) if root else None
+    if root is None:
+        return None
+    return Path(root) if root else folder
 
 
-def _on(folder: Path, root: Path, target: Path) -> Workspace:
-    if root.is_file():
-        return Workspace(folder, root.parent, only=root.name)
-    return Workspace(folder, root, "" if root == target else target.relative_to(root).as_posix())
+def is_name(text: str) -> bool:
+    """Whether this may be the name of a workspace."""
+    return _NAME.fullmatch(text) is not None and len(os.fsencode(text)) <= _LONGEST_NAME
 
 
-def _named(folder: Path, target: Path, *, is_default: bool) -> Workspace:
-    # What a named workspace indexes was settled when it was made; a path inside it narrows the search.
-    root = indexed_root(folder) or target
-    if target == root or root in target.parents:
-        return _on(folder, root, target)
-    if is_default:
-        return _on(folder, root, root)
-    raise InvalidValueError(
-        f"{target} is not part of the workspace {folder.name!r}, which indexes {root}", hint=f"name a path below {root}"
-    )
+def check_name(text: str) -> str:
+    """The name of a workspace. Raises InvalidValueError for what cannot be one."""
+    if not is_name(text):
+        raise InvalidValueError(f"{text!r} is no workspace name", hint="use letters, digits, dot, dash and underscore")
+    return text
 
 
 def home_folder(configured: str) -> Path:
@@ -100,7 +160,7 @@ def home_folder(configured: str) -> Path:
     return Path(platformdirs.user_data_dir("findling", appauthor=False)) / "workspaces"
 
 
-def _folder_name(root: Path) -> str:
+def folder_name(root: Path) -> str:
     """A readable name that no other path has: its parts joined by `+`, what is special in them escaped."""
     escaped = (part.replace("%", "%25").replace("+", "%2B").replace(":", "%3A") for part in root.parts)
     name = "+".join(escaped).replace(os.sep, "") or "+"
@@ -110,3 +170,35 @@ def _folder_name(root: Path) -> str:
     from hashlib import blake2b  # 3 ms of OpenSSL that only very deep paths need
 
     return f"{root.name[:40]}+{blake2b(encoded, digest_size=16).hexdigest()}"
+
+
+def _on(folder: Path, root: Path, target: Path) -> Workspace:
+    if root.is_file():
+        return Workspace(folder, root.parent, only=root.name)
+    return Workspace(folder, root, "" if root == target else target.relative_to(root).as_posix())
+
+
+def _named(folder: Path, target: Path, name: str, *, is_default: bool) -> Workspace:
+    # What a named workspace indexes was settled when it was made; a path inside it narrows the search.
+    root = indexed_root(folder) or target
+    if root == folder:
+        if is_default or target == folder.resolve():
+            return Workspace(folder, folder)
+        raise InvalidValueError(f"the workspace {name!r} has no files, so no part of it is {target}", hint="no path")
+    if target == root or root in target.parents:
+        return _on(folder, root, target)
+    if is_default:
+        return _on(folder, root, root)
+    raise InvalidValueError(
+        f"{target} is not part of the workspace {name!r}, which indexes {root}", hint=f"name a path below {root}"
+    )
+
+
+def _free_folder_in(root: Path) -> Path:
+    folder = root / PROJECT_FOLDER
+    if (folder / STORE_FILE).exists():
+        raise UntrustedSettingError(
+            f"{folder} holds an index that was not made here",
+            hint=f"delete {folder}, or if {root} was moved: findling workspaces move OLD --root {root}",
+        )
+    return folder

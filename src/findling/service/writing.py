@@ -9,7 +9,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from findling.domain.resources import Document, Resource
+from findling.service.manifest import preprocessing_of, quota_of, write_manifest
 from findling.service.opened import OpenedWorkspace
+from findling.service.quotas import Allowance
 
 if TYPE_CHECKING:
     from findling.pipelines.legs import Legs
@@ -58,21 +60,28 @@ class WorkspaceWriter:
         """
         with self.files.writing():
             legs = self._legs()
+            allowance = self._allowance()
 
             def put(documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> int:
                 changed = 0
                 waiting = iter(documents)
                 doomed = list(deleted_rids)
                 while (batch := list(islice(waiting, _BATCH))) or doomed:
+                    allowance.check(batch, doomed)
                     changed += len(legs.write(batch, doomed))
+                    allowance.measure()
                     doomed = []
                 return changed
 
             yield put
             legs.commit()
             store = self.files.store
+            write_manifest(self.files.folder, preprocessing=preprocessing_of(self.settings))
             if store.get_meta("indexed_at") is None:
                 store.set_meta("indexed_at", repr(time.time()))
+
+    def _allowance(self) -> Allowance:
+        return Allowance(self.files.store, self.files.folder, quota_of(self.files.folder, self.settings))
 
     def put(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> int:
         """Upsert documents and delete resources by their ids; tells how many changed."""

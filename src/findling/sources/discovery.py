@@ -54,6 +54,7 @@ REASONS = {
     "missing-library": "the library that reads its format is not installed",
     "no-text": "a document without text, such as scanned pages",
     "out-of-memory": "took more memory than a document may",
+    "quota": "more than the workspace may hold",
     "read-in-part": "indexed, but not all of it: a limit or damage stood in the way",
     "secret": "may hold a key or a password",
     "special": "a pipe, socket or device",

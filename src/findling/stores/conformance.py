@@ -18,6 +18,7 @@ from findling.domain.ports import Change, SkippedPath
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 from findling.stores.conformance_changes import ChangeLogSuite
 from findling.stores.conformance_question import QuestionSuite
+from findling.stores.conformance_records import RecordSuite
 from findling.stores.conformance_samples import (
     AWKWARD,
     EMPTY,
@@ -37,7 +38,7 @@ from findling.stores.conformance_vectors import VectorSuite
 __all__ = ["TruthStoreSuite"]
 
 
-class TruthStoreSuite(ChangeLogSuite, QuestionSuite, VectorSuite):
+class TruthStoreSuite(ChangeLogSuite, QuestionSuite, RecordSuite, VectorSuite):
     """Every sentence of `TruthStore`, as a test. Each test gets a new, empty store."""
 
     # Reading back

@@ -42,30 +42,37 @@ _RESCORED = 200
 class TantivyLeg:
     """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
 
-    def __init__(self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str) -> None:
+    def __init__(
+        self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str, *, counts: bool
+    ) -> None:
         self._index = index
         self._folder = folder
         self._reading = Reading(folder)
         self._made_for = made_for
         self._scoring = scoring
         self.unit = unit
+        self._counts = counts
         self._writer: tantivy.IndexWriter | None = None
         self._query: KeywordQuery | None = None
 
     @classmethod
-    def open(cls, folder: Path, *, store_id: str, scoring: Scoring | None = None, unit: str = "chunk") -> TantivyLeg:
+    def open(
+        cls, folder: Path, *, store_id: str, scoring: Scoring | None = None, unit: str = "chunk", counts: bool = True
+    ) -> TantivyLeg:
         """Open the leg in `folder`, or an empty one in memory when there is none that belongs to this store.
 
-        Raises CorruptError when the folder holds an index that cannot be read.
+        Without `counts` it does not keep the number that it has absorbed: an index counts what was deleted until it
+        tidies itself up, and the note of an earlier number would show in its statistics. Raises CorruptError when the
+        folder holds an index that cannot be read.
         """
         made_for = f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
         scoring = scoring or Scoring()
         if _holds_index(folder):
             with Reading(folder):
-                leg = cls(_open_index(folder), folder, made_for, scoring, unit)
+                leg = cls(_open_index(folder), folder, made_for, scoring, unit, counts=counts)
                 if leg._belongs():
                     return leg
-        return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, made_for, scoring, unit)
+        return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, made_for, scoring, unit, counts=counts)
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed. Raises CorruptError as `search` does."""
@@ -89,13 +96,14 @@ class TantivyLeg:
 
     def commit(self, seq: int) -> None:
         """Make everything applied so far durable, together with the number it reaches."""
-        for mark, _ in self._searcher().terms_with_prefix("mark", "seq:"):
-            self._delete("mark", mark)
-        entry = tantivy.Document()
-        entry.add_text("mark", f"seq:{seq}")
-        entry.add_text("mark", f"for:{self._made_for}")
-        self._add(entry)
         with self._writing() as writer:
+            if self._counts or not self._belongs():
+                for mark, _ in self._searcher().terms_with_prefix("mark", "seq:"):
+                    self._delete("mark", mark)
+                entry = tantivy.Document()
+                entry.add_text("mark", f"seq:{seq}")
+                entry.add_text("mark", f"for:{self._made_for}")
+                self._add(entry)
             writer.commit()
         self._reload()
 
@@ -240,7 +248,7 @@ class TantivyLeg:
 
     def _start_writing(self) -> tantivy.IndexWriter:
         try:
-            if self.seq() == 0:
+            if not self._belongs():
                 # Nothing durable that is ours: start from an empty folder, whatever lies there.
                 discard_leg(self._folder)
                 self._folder.mkdir(parents=True, mode=0o700)

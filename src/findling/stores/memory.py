@@ -70,9 +70,11 @@ class MemoryStore(MemoryRecords):
     def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
         """Upsert the documents, then delete the resources: on a copy, which becomes the store when all went well."""
         state = self._state.copy()
+        doomed = list(deleted_rids)
         changes = [_put(state, document) for document in documents]
-        changes += [_delete(state, rid) for rid in deleted_rids]
+        changes += [_delete(state, rid) for rid in doomed]
         self._state = state
+        self._accesses = {rid: access for rid, access in self._accesses.items() if rid not in doomed}
         return [change for change in changes if change is not None]
 
     def changes(self, since: int) -> Iterator[Change]:
@@ -90,6 +92,11 @@ class MemoryStore(MemoryRecords):
                 (chunk,) = (chunk for chunk in document.chunks if chunk.cid == cid)
                 found[cid] = StoredChunk(chunk, document.resource, document.text[chunk.start : chunk.end])
         return found
+
+    def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
+        """The resources of those chunks that exist among `cids`."""
+        state = self._state
+        return {cid: state.documents[state.rid_of[cid]].resource for cid in cids if cid in state.rid_of}
 
     def document(self, rid: str) -> Document | None:
         """One resource with its text and chunks."""

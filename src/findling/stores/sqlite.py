@@ -17,7 +17,14 @@ from findling.domain.resources import Document, Fingerprint, Resource, StoredChu
 from findling.stores import schema, sqlite_vectors
 from findling.stores.sqlite_connections import Connections
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private
-from findling.stores.sqlite_reads import batched, load_changes, load_chunks, load_documents, load_skipped
+from findling.stores.sqlite_reads import (
+    batched,
+    load_changes,
+    load_chunks,
+    load_documents,
+    load_resources,
+    load_skipped,
+)
 from findling.stores.sqlite_records import SqliteRecords
 from findling.stores.sqlite_rows import RESOURCE_COLUMNS, decode_words, skipped_row, to_resource
 from findling.stores.sqlite_vectors import Frontier
@@ -124,6 +131,11 @@ class SqliteStore(SqliteRecords):
         """The chunks that exist among `cids`, in their order."""
         with self._connections.reading() as connection:
             return load_chunks(connection, cids)
+
+    def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
+        """The resources of those chunks that exist among `cids`, without a look at any text."""
+        with self._connections.reading() as connection:
+            return load_resources(connection, cids)
 
     def document(self, rid: str) -> Document | None:
         """One resource with its text and chunks."""

@@ -29,6 +29,7 @@ __all__ = [
     "load_changes",
     "load_chunks",
     "load_documents",
+    "load_resources",
     "load_skipped",
     "placeholders",
     "scan_predecessors",
@@ -85,6 +86,21 @@ def load_chunks(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int
         for chunk in map(to_chunk, rows):
             found[chunk.cid] = StoredChunk(chunk, resource, text[chunk.start : chunk.end])
     return {cid: found[cid] for cid in cids if cid in found}
+
+
+def load_resources(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int, Resource]:
+    """The resources of those chunks that exist among `cids`, in the order of these."""
+    number_of: dict[int, int] = {}
+    for batch in batched((cid for cid in cids if 0 <= cid < CID_LIMIT), _IDS_PER_STATEMENT):
+        marks = placeholders(batch)
+        number_of.update(connection.execute(f"SELECT cid, resource FROM chunks WHERE cid IN ({marks})", batch))
+    resources: dict[int, Resource] = {}
+    for batch in batched(dict.fromkeys(number_of.values()), _IDS_PER_STATEMENT):
+        rows = connection.execute(
+            f"SELECT {RESOURCE_COLUMNS}, id FROM resources WHERE id IN ({placeholders(batch)})", batch
+        )
+        resources |= {row[-1]: to_resource(row[:-1]) for row in rows}
+    return {cid: resources[number_of[cid]] for cid in cids if cid in number_of}
 
 
 def load_changes(connection: sqlite3.Connection, since: int, position: int, limit: int) -> list[Change]:

@@ -68,6 +68,7 @@ def delete_resource(connection: sqlite3.Connection, rid: str, seq: int) -> Chang
     connection.execute("DELETE FROM chunks WHERE resource = ?", found)
     connection.execute("DELETE FROM bodies WHERE id = ?", found)
     connection.execute("DELETE FROM resources WHERE id = ?", found)
+    connection.execute("DELETE FROM accesses WHERE rid = ?", (rid,))
     connection.execute("INSERT INTO deleted (rid, seq) VALUES (?, ?)", (rid, seq))
     _log_drops(connection, rid, dropped, seq)
     return Change(seq, rid, tuple(sorted(dropped)), frozenset(), None)

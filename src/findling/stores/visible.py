@@ -29,6 +29,10 @@ class VisibleStore:
         """The chunks that exist among `cids`, in their order."""
         return {cid: chunk for cid, chunk in self._store.chunks(cids).items() if self._may_see(chunk.resource)}
 
+    def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
+        """The resources of those chunks that exist among `cids`."""
+        return {cid: one for cid, one in self._store.resources_of(cids).items() if self._may_see(one)}
+
     def document(self, rid: str) -> Document | None:
         """One resource with its text and chunks."""
         document = self._store.document(rid)

@@ -35,6 +35,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--author", multiple=True, metavar="NAME", help="Only resources by this author."),
     click.option("--after", metavar="DATE", help="Only what changed at or after this date, such as 2026-01-31."),
     click.option("--before", metavar="DATE", help="Only what changed before this date."),
+    click.option("--history", is_flag=True, help="Also what something newer supersedes."),
     setting_option("min_score", metavar="S"),
     setting_option("profile", metavar="NAME"),
     setting_option("words", name="words_"),
@@ -47,7 +48,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     workspace_option,
 )
 
-_SETTING_FLAGS = ("limit", "context", "color", "workspace", "mode", "alpha", "fusion", "profile", "min_score")
+_SETTING_FLAGS = ("limit", "context", "color", "workspace", "mode", "alpha", "fusion", "profile", "min_score", "group")
 
 
 def question_options(command: _Command) -> _Command:
@@ -62,6 +63,8 @@ def settled(options: SearchOptions, named: str | None) -> tuple[Settings, str | 
     values = {flag: getattr(options, flag) for flag in _SETTING_FLAGS}
     settings = resolve(named or ".", in_context=True, words=options.words_, **values)
     settings = apply_changes(settings, options.changes)
+    if options.history:
+        settings = settings.override({"search.heads": False}, "flag --history")
     if options.no_context:
         settings = settings.override(NO_CONTEXT, "flag --no-context")
     if options.no_index:

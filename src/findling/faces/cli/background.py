@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from findling.service.engine import Engine
     from findling.service.settings import Settings
 
-__all__ = ["refine_in_background"]
+__all__ = ["compact_in_background", "refine_in_background"]
 
 
 def refine_in_background(engine: Engine, settings: Settings) -> None:
@@ -22,14 +22,29 @@ def refine_in_background(engine: Engine, settings: Settings) -> None:
     waiting = meaning["of"] - meaning["read"]
     if not meaning["model"] or not waiting or meaning["refining"]:
         return
+    changes = [name for name in settings if settings.origin(name) == "flag --set"]
+    given = [part for name in changes for part in ("--set", f"{name}={settings[name]}")]
+    _start(["refine", str(engine.subject), "--gently", *given], engine, settings)
+    if sys.stderr.isatty():
+        where = f" at {meaning['sent_to']}" if meaning["sent_to"] else ""
+        note(f"{meaning['model']} reads {waiting:,} passages in the background{where}; findling status tells how far")
+
+
+def compact_in_background(engine: Engine, settings: Settings) -> None:
+    """Start a process that gives unused space back, when there is a good deal of it and the settings allow it."""
+    from findling.service.compacting import is_worthwhile
+
+    if is_worthwhile(engine.writer.files, settings):
+        _start(["compact", str(engine.subject), "--if-worthwhile"], engine, settings)
+
+
+def _start(arguments: list[str], engine: Engine, settings: Settings) -> None:
+    """Run findling in a process that outlives this one."""
     import subprocess
 
-    command = [sys.executable, "-m", "findling", "refine", str(engine.subject), "--gently"]
+    command = [sys.executable, "-m", "findling", *arguments]
     if workspace := settings["workspace.name"] or settings["context.workspace"]:
         command += ["--workspace", workspace]
-    for name in settings:
-        if settings.origin(name) == "flag --set":
-            command += ["--set", f"{name}={settings[name]}"]
     # A session of its own: it must outlive the terminal it was started from.
     process = subprocess.Popen(
         command,
@@ -40,6 +55,3 @@ def refine_in_background(engine: Engine, settings: Settings) -> None:
         cwd=engine.root,
     )
     process.returncode = 0  # it outlives this one, which therefore never asks how it ended
-    if sys.stderr.isatty():
-        where = f" at {meaning['sent_to']}" if meaning["sent_to"] else ""
-        note(f"{meaning['model']} reads {waiting:,} passages in the background{where}; findling status tells how far")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "apply_changes",
+    "as_option",
     "changes_option",
     "json_option",
+    "name_from_root",
     "no_context_option",
     "opened",
     "path_argument",
@@ -40,6 +43,7 @@ _FLAGS = {
     "profile": ("--profile", "search.profile"),
     "words": ("--words", "search.words"),
     "min_score": ("--min-score", "search.min_score"),
+    "group": ("--group", "search.group"),
 }
 """Parameter → the flag people type and the setting it stands for."""
 
@@ -62,6 +66,9 @@ workspace_option = setting_option("workspace", metavar="NAME")
 path_argument = click.argument("path", default=".", type=click.Path())
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 yes_option = click.option("-y", "--yes", is_flag=True, help="Index a home folder or a whole disk without asking.")
+as_option = click.option(
+    "--as", "as_", multiple=True, metavar="PRINCIPAL", help="Only what user:NAME, group:NAME or role:NAME may see."
+)
 changes_option = click.option(
     "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Another value of any setting, for this run only."
 )
@@ -104,3 +111,13 @@ def opened(path: str | None, settings: Settings) -> Iterator[Engine]:
 
     with open_engine(path, settings=settings) as engine:
         yield engine
+
+
+def name_from_root(name: str, root: Path) -> str:
+    """A path as answers print it, seen from the current folder, as the index knows it; any other name as it is."""
+    path, colon, line = name.rpartition(":")
+    file, place = (path, colon + line) if path and line.isdecimal() else (name, "")
+    try:
+        return Path(file).resolve(strict=True).relative_to(root).as_posix() + place
+    except (OSError, ValueError):
+        return name

@@ -48,6 +48,11 @@ class SearchOptions(NamedTuple):
     as_json: bool = False
     as_jsonl: bool = False
     explain: bool = False
+    as_: tuple[str, ...] = ()
+    group: str | None = None
+    facet: tuple[str, ...] = ()
+    cursor: str = ""
+    history: bool = False
     no_context: bool = False
     no_index: bool = False
     yes: bool = False
@@ -84,6 +89,9 @@ def build_request(query: str, options: SearchOptions, settings: Settings) -> Sea
         exclude_pattern=_checked_pattern(options.exclude_pattern),
         context=settings["search.context"],
         explain=options.explain,
+        cursor=options.cursor,
+        facets=options.facet,
+        principals=options.as_ or None,
     )
 
 

@@ -2,7 +2,8 @@
 
 The grouped form is the same on a terminal and in a pipe, but for colours. Every hit starts with a line that holds
 `path:line`, or the path and a place such as `p. 12` in files without lines; then come lines of the file, verbatim but
-for very long ones, with their numbers or places.
+for very long ones, with their numbers or places. Messages around one that was found in a chat, and other passages of a
+hit that stands for several, are shown dimly.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.results import Hit, Line, SearchAnswer
+from findling.domain.results import Hit, Line, Passage, SearchAnswer
 from findling.faces.cli.columns import display_width, joins_previous, show_controls
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "highlight",
     "make_view",
     "receipt_lines",
+    "render_facets",
     "render_files",
     "render_related",
     "render_text",
@@ -35,6 +37,10 @@ _PATH, _NUMBER, _MATCH, _DIM, _BOLD = "35", "32", "1;31", "2", "1"
 _SCORE_COLUMN = 74
 _LONGEST_LINE = 400
 """Longer lines are cut around their first match: one line of minified code would fill the screen."""
+
+
+_LONGEST_ALSO = 100
+"""Characters of another passage that are shown."""
 
 
 class View(NamedTuple):
@@ -67,9 +73,20 @@ def render_text(answer: SearchAnswer, view: View) -> str:
     for hit in answer.hits:
         groups.setdefault(hit.rid, []).append(hit)
     parts = ["".join(_render_hit(hit, view) for hit in hits) for hits in groups.values()]
+    if answer.facets:
+        parts.append(render_facets(answer, view))
     if view.explain:
         parts.append(_render_plan(answer, view))
     return "\n".join(parts)
+
+
+def render_facets(answer: SearchAnswer, view: View) -> str:
+    """A line for each property that was counted: its values, the frequent ones first, each with its number."""
+    rows = []
+    for name, counts in answer.facets.items():
+        values = ", ".join(f"{value} {count:,}" for value, count in counts.items()) or "none"
+        rows.append(f"{_paint(f'{name}:', _BOLD, view)} {show_controls(values) if view.terminal else values}\n")
+    return "".join(rows)
 
 
 def render_related(answer: SearchAnswer, view: View) -> str:
@@ -118,25 +135,65 @@ def highlight(text: str, spans: Iterable[tuple[int, int]], before: str, after: s
 
 
 def _render_hit(hit: Hit, view: View) -> str:
-    marks = [line.place or str(line.number or "") for line in hit.lines]
+    own = {(line.place, line.text) for line in hit.lines}
+    around = [line for line in hit.around if (line.place, line.text) not in own]
+    shown = [
+        *[(line, True) for line in around if line.number < 0],
+        *[(line, hit.type == "chat" and line.place != hit.place and not line.spans) for line in hit.lines],
+        *[(line, True) for line in around if line.number > 0],
+    ]
+    told = {line.place for line, _ in shown if _tells_place(line)}
+    marks = [_mark(line, is_dim, told) for line, is_dim in shown]
     if view.terminal:
         marks = [show_controls(mark) for mark in marks]
     width = max(map(display_width, marks), default=0)
     rows = [_header(hit, view)]
-    for mark, line in zip(marks, hit.lines, strict=True):
+    for mark, (line, is_dim) in zip(marks, shown, strict=True):
         text = _line(line, view)
-        padding = " " * (width - display_width(mark))
-        rows.append(f"  {padding}{_paint(mark, _NUMBER, view)} │{' ' if text else ''}{text}")
+        padding, gap = " " * (width - display_width(mark)), " " if text else ""
+        if is_dim:
+            rows.append(_paint(f"  {padding}{mark} │{gap}{text}", _DIM, view))
+        else:
+            rows.append(f"  {padding}{_paint(mark, _NUMBER, view)} │{gap}{text}")
+    rows += [_also(passage, hit, view) for passage in hit.passages]
     if view.explain:
         rows += [_paint(f"  {row}", _DIM, view) for row in receipt_lines(hit)]
     return "".join(f"{row}\n" for row in rows)
+
+
+def _mark(line: Line, is_dim: bool, told: set[str]) -> str:
+    """What stands in front of a line: its place or number, unless a line that is shown says so itself."""
+    if line.place:
+        return "" if line.place in told else line.place
+    return "" if is_dim else str(line.number or "")
+
+
+def _tells_place(line: Line) -> bool:
+    """Whether a line of a chat begins with who speaks and when, as `[2026-04-08 08:38] Ann: …` does."""
+    time = line.place.rpartition(", ")[2]
+    return bool(line.place) and line.text.startswith((f"[{time}] ", f"{line.place}:"))
+
+
+def _also(passage: Passage, hit: Hit, view: View) -> str:
+    """Another passage of a hit in one line: where it is, and its best line."""
+    where = passage.place or f"{passage.line_start}-{passage.line_end}"
+    if passage.rid != hit.rid:
+        where = f"{passage.rid} {where}"
+    line = next((line for line in passage.lines if line.spans), passage.lines[0] if passage.lines else None)
+    text = " ".join(_line_text(line).split()) if line else ""
+    if len(text) > _LONGEST_ALSO:
+        text = f"{text[:_LONGEST_ALSO]}…"
+    row = f"  also {where}  {text}"
+    return _paint(show_controls(row) if view.terminal else row, _DIM, view)
 
 
 def _header(hit: Hit, view: View) -> str:
     location = shown_path(hit, view)
     if hit.place or hit.line:
         location += f" {hit.place}" if hit.place else f":{hit.line}"
-    heading = " › ".join(hit.heading) or (hit.title if hit.type != "file" else "")
+    heading = " › ".join(hit.heading)
+    if hit.type == "chat" or (not heading and hit.type != "file"):
+        heading = hit.title or heading
     if hit.receipt.superseded_by:
         heading = f"{heading} (superseded by {hit.receipt.superseded_by[-1]})".lstrip()
     if view.terminal:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +10,7 @@ import click
 from findling.domain.errors import InvalidValueError
 from findling.domain.results import Explanation, LegVerdict
 from findling.faces.cli.asking import question_options, settled
-from findling.faces.cli.options import json_option, opened
+from findling.faces.cli.options import json_option, name_from_root, opened
 from findling.faces.cli.questions import SearchOptions, build_request
 from findling.faces.cli.rendering import receipt_lines
 from findling.faces.cli.terminal import note, write
@@ -39,7 +38,7 @@ def explain(query: str, name: str, path: str | None, as_json: bool, **given: Any
     options = SearchOptions(words=(query,), explain=True, **given)
     settings, folder = settled(options, path)
     with opened(folder, settings) as engine:
-        explanation = engine.explain(build_request(query, options, settings), _from_root(name, engine.root))
+        explanation = engine.explain(build_request(query, options, settings), name_from_root(name, engine.root))
     if as_json:
         from findling.faces.cli.documents import dump
 
@@ -49,16 +48,6 @@ def explain(query: str, name: str, path: str | None, as_json: bool, **given: Any
     for missing in explanation.degraded:
         note(missing.what, missing.fix)
     return 0 if explanation.found else 1
-
-
-def _from_root(name: str, root: Path) -> str:
-    """A path as answers print it, seen from the current folder, as the index knows it; any other name as it is."""
-    path, colon, line = name.rpartition(":")
-    file, place = (path, colon + line) if path and line.isdecimal() else (name, "")
-    try:
-        return Path(file).resolve(strict=True).relative_to(root).as_posix() + place
-    except (OSError, ValueError):
-        return name
 
 
 def _lines(told: Explanation) -> Iterator[str]:

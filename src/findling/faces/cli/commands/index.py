@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from findling.domain.reports import IndexReport
-from findling.faces.cli.background import refine_in_background
+from findling.faces.cli.background import compact_in_background, refine_in_background
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
 from findling.faces.cli.progress import format_size, progress_bar
 from findling.faces.cli.terminal import ask_before_indexing, note, write
@@ -49,6 +49,7 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
         else:
             write(_describe(report))
         refine_in_background(engine, settings)
+        compact_in_background(engine, settings)
     return 0
 
 

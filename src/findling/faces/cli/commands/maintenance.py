@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,14 +21,15 @@ __all__ = ["doctor", "forget", "repair"]
 
 
 @click.command()
-@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH|ID...")
 @click.option("--everything", is_flag=True, help="Delete the whole index of the current folder.")
 @click.option("-f", "--force", is_flag=True, help="Do it without asking.")
 @workspace_option
 def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str | None) -> int:
-    """Drop files and folders from the index.
+    """Drop files, folders, items and memories from the index.
 
-    Only the index of the current folder changes, never a file. Without --force this shows what would go, and asks.
+    Only the index of the current folder changes, never a file. What is not a file goes by its id, such as
+    memory:3f2a91c0 or decision:17, and does not come back. Without --force this shows what would go, and asks.
     """
     if everything == bool(paths):
         raise UsageError("name paths to forget, or --everything", hint="findling forget --help")
@@ -36,7 +38,13 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
         root = engine.root
     # Opened at its root, the engine sees all of the index, also what lies beside the current folder.
     with opened(str(root), settings) as engine:
-        return _forget_everything(engine, force) if everything else _forget_paths(engine, paths, force)
+        if everything:
+            return _forget_everything(engine, force)
+        ids = [name for name in paths if _is_id(name)]
+        files = [name for name in paths if name not in ids]
+        codes = [_forget_ids(engine, ids, force)] if ids else []
+        codes += [_forget_paths(engine, files, force)] if files else []
+        return max(codes)
 
 
 @click.command()
@@ -95,6 +103,32 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
     count = engine.forget(prefixes)
     note(f"forgot {count:,}; files that still exist come back with the next search", "findling exclude add PATTERN")
     return 0
+
+
+def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
+    """Drop what was added, remembered or imported; nothing brings it back."""
+    known = set(engine.writer.store.rids()) if engine.writer.exists else set()
+    doomed = [rid for rid in dict.fromkeys(ids) if rid in known]
+    for rid in ids:
+        if rid not in known:
+            note(f"there is no {rid} in the index", "findling ls")
+    if not doomed:
+        return 1
+    if not force:
+        write("".join(f"{rid}\n" for rid in doomed))
+    if not _agreed(f"forget {len(doomed):,} resources for good", force):
+        return 1
+    memories = [rid for rid in doomed if rid.startswith("memory:")]
+    count = engine.memories.forget(memories) if memories else 0
+    items = [rid for rid in doomed if rid not in memories]
+    count += engine.writer.put((), items) if items else 0
+    note(f"forgot {count:,}")
+    return 0 if len(doomed) == len(set(ids)) else 1
+
+
+def _is_id(name: str) -> bool:
+    """Whether a name is the id of something that is no file: a type, a colon, and no file is called so."""
+    return bool(re.match(r"(?!file:)[a-z][a-z0-9_-]*:.", name)) and not Path(name).exists()
 
 
 def _agreed(what: str, force: bool) -> bool:

@@ -43,6 +43,14 @@ _LONGEST_ECHO = 200
 @click.command(options_metavar="[OPTIONS]")
 @click.argument("words", nargs=-1, metavar="QUERY [PATH]", type=click.Path())
 @question_options
+@setting_option("group")
+@click.option(
+    "--facet",
+    multiple=True,
+    metavar="NAME",
+    help="Count matches by type, ext, lang, author, tag, system, path or year.",
+)
+@click.option("--cursor", default="", metavar="TEXT", help="The next page: next_cursor of an answer to this question.")
 @click.option("--plan", metavar="FILE", help="Carry out the plan of an answer again; QUERY or PATH may differ.")
 @setting_option("context", "-C", metavar="N")
 @click.option("-l", "--files", is_flag=True, help="Print only the names of files. Same as --format files.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.faces.cli.commands.index import count_reasons
-from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.options import as_option, json_option, opened, path_argument, resolve, workspace_option
 from findling.faces.cli.progress import format_size
 from findling.faces.cli.terminal import write
 
@@ -48,11 +48,12 @@ def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str
 @click.command()
 @path_argument
 @json_option
+@as_option
 @workspace_option
-def ls(path: str, as_json: bool, workspace: str | None) -> int:
+def ls(path: str, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
     """List the resources that are indexed at PATH and below it."""
     with opened(path, resolve(path, workspace=workspace)) as engine:
-        resources = list(engine.ls())
+        resources = list(engine.ls(principals=as_ or None))
         root = engine.root
     if as_json:
         from findling.faces.cli.documents import dump, report_document

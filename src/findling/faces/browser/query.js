@@ -1,0 +1,153 @@
+// What a person types, as what is asked: words to rank by, phrases and words that must or must not be there, filters.
+
+const FILTERS = ["type", "ext", "path", "tag", "author", "lang"];
+const EITHER = new Set(["type", "ext", "lang"]); // a resource has one of these, so two of them can only mean either
+const ELSEWHERE = new Set(["title", "system", "before", "after", "date", "is", "in"]); // findling has them, this page not
+const TOKEN = /(-?)(?:([A-Za-z]{2,20}):(?=[^\s:/\\0-9]))?((?:"[^"]*(?:"|$)|[^\s"])+)/g;
+const QUOTED = /^"([^"]*)("?)(\*?)$/;
+
+function parseQuery(text, index) {
+  const asked = { words: [], phrases: [], prefixes: [], without: [], filters: [], notes: [], plain: [] };
+  let isExcluded = false;
+  for (const [raw, minus, name, value] of text.replace(/[“”„]/g, '"').matchAll(TOKEN)) {
+    if (raw === "NOT" || raw === "AND") {
+      isExcluded = raw === "NOT";
+      continue;
+    }
+    const isNegative = isExcluded !== (minus === "-");
+    isExcluded = false;
+    const field = (name ?? "").toLowerCase();
+    if (FILTERS.includes(field)) {
+      addFilter(asked, field, value, isNegative);
+    } else if (field) {
+      asked.notes.push(unknownFilter(field, value));
+      addText(asked, `${name} ${value}`.replace(/"/g, ""), false, isNegative);
+    } else {
+      addText(asked, value, true, isNegative);
+    }
+  }
+  asked.kind = kindOf(asked, index);
+  if (asked.kind !== "empty") dropStopWords(asked, index);
+  return asked;
+}
+
+function unknownFilter(field, value) {
+  const known = FILTERS.map((one) => `${one}:`).join(", ");
+  const why = ELSEWHERE.has(field) ? `this page has no ${field}:` : `there is no filter ${field}:`;
+  return `${field}:${value} is read as words: ${why}, only ${known}`;
+}
+
+function addFilter(asked, name, value, isNegative) {
+  const values = (value.match(/"[^"]*"?|[^",]+/g) ?? []).map((one) => one.replace(/"/g, "").trim()).filter(Boolean);
+  if (!values.length) {
+    asked.notes.push(`${name}: takes a value right after the colon`);
+    return;
+  }
+  const before = asked.filters.find((one) => EITHER.has(name) && one.name === name && one.isNegative === isNegative);
+  if (before) before.values.push(...values);
+  else asked.filters.push({ name, values, isNegative });
+}
+
+function addText(asked, value, mayOperate, isNegative) {
+  const quoted = mayOperate && QUOTED.exec(value);
+  if (mayOperate && /^(OR|NEAR(\/\d+)?|\|)$/.test(value)) {
+    asked.notes.push(`${value} is not understood on this page and is left out`);
+    return;
+  }
+  if (quoted) {
+    if (!quoted[2]) asked.notes.push("a quote that is never closed runs to the end");
+    if (!phraseTerms(quoted[1]).length) return;
+    const leaf = quoted[3] ? { kind: "prefix", text: quoted[1] } : { kind: "phrase", text: quoted[1] };
+    if (isNegative) asked.without.push(leaf);
+    else (quoted[3] ? asked.prefixes : asked.phrases).push(leaf);
+    return;
+  }
+  for (const raw of value.replace(/"/g, " ").split(/\s+/)) addWord(asked, raw, mayOperate, isNegative);
+}
+
+function addWord(asked, raw, mayOperate, isNegative) {
+  if (/^[()]|[()]$|~\d?$/.test(raw) && !/\w\(\w*\)$/.test(raw)) {
+    const sign = raw.includes("~") ? "~" : "( )";
+    asked.notes.push(`${sign} is not understood on this page and is left out`);
+    raw = raw.replace(/^[()]+|[()]+$|~\d?$/g, "");
+  }
+  const stem = raw.replace(/\*+$/, "");
+  if (mayOperate && stem !== raw && prefixTerms(stem).join("").length > 1) {
+    (isNegative ? asked.without : asked.prefixes).push({ kind: "prefix", text: stem });
+  } else if (rowTerms(stem).length) {
+    if (isNegative) asked.without.push({ kind: "term", text: stem });
+    else {
+      asked.plain.push(stem);
+      if (!asked.words.includes(stem)) asked.words.push(stem);
+    }
+  }
+}
+
+// As in findling: a quote or a dash beside a few words asks for all of them; beside a sentence its words rank.
+function kindOf(asked, index) {
+  const wants = asked.words.length + asked.phrases.length + asked.prefixes.length;
+  if (!wants) return asked.filters.length || asked.without.length ? "browse" : "empty";
+  if (asked.prefixes.length) return "all";
+  const operates = asked.phrases.length + asked.without.length > 0;
+  return operates && !isSentence(asked.plain.join(" "), index) ? "all" : "any";
+}
+
+function isSentence(text, index) {
+  const words = text.toLowerCase().split(/\s+/);
+  if (/[?？؟]\s*$/.test(text) || words.length >= 8) return true;
+  return words.length >= 4 && words.some((word) => index.sentenceWords.has(word.replace(/^[.,;:!¿¡]+|[.,;:!¿¡]+$/g, "")));
+}
+
+function dropStopWords(asked, index) {
+  const telling = asked.words.filter((word) => !rowTerms(word).every((term) => index.stopWords.has(term)));
+  if (telling.length || asked.phrases.length || asked.prefixes.length) asked.words = telling;
+}
+
+// Which resources pass the filters, in the meaning that findling gives to each.
+function passes(resource, filters) {
+  return filters.every((filter) => filter.values.some((value) => holds(resource, filter.name, value)) !== filter.isNegative);
+}
+
+function holds(resource, name, value) {
+  const lower = value.toLowerCase();
+  if (name === "path") return liesAt(resource.path.toLowerCase(), lower.replace(/\\/g, "/"));
+  if (name === "ext") return hasExtension(resource.path, lower.replace(/^\*/, ""));
+  if (name === "tag") return resource.tags.some((tag) => tag.toLowerCase() === lower);
+  if (name === "author") return isSubset(terms(value), new Set(terms(resource.author ?? "")));
+  return (resource[name] ?? "").toLowerCase() === lower;
+}
+
+function hasExtension(path, extension) {
+  const dotted = extension.startsWith(".") ? extension : `.${extension}`;
+  return path.split("/").at(-1).toLowerCase().slice(1).endsWith(dotted);
+}
+
+function extensionOf(path) {
+  const name = path.split("/").at(-1).toLowerCase();
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? name.slice(dot + 1) : "";
+}
+
+function liesAt(path, place) {
+  if (!/[*?]/.test(place)) return place.startsWith("/") ? path.startsWith(place.slice(1)) : path.includes(place);
+  let rest = `/${path}/`;
+  const pieces = `/${place.replace(/^\//, "")}/`.split(/\*+/);
+  for (const [number, piece] of pieces.entries()) {
+    const at = findPiece(rest, piece, number === 0 && place.startsWith("/"));
+    if (at < 0) return false;
+    rest = rest.slice(at + piece.length);
+  }
+  return true;
+}
+
+function findPiece(text, piece, isAnchored) {
+  for (let at = 0; at + piece.length <= text.length; at++) {
+    if (piece.split("").every((letter, step) => letter === "?" || letter === text[at + step])) return at;
+    if (isAnchored) break;
+  }
+  return -1;
+}
+
+function isSubset(some, all) {
+  return some.length > 0 && some.every((one) => all.has(one));
+}

@@ -1,0 +1,129 @@
+// The lines of a passage that show best why it was found.
+
+const SNIPPET_LINES = 3;
+const LONGEST_LINE = 400;
+const LEAD = 60;
+
+// Up to three consecutive lines that hold most of the query: { number, place, start, end, marks }.
+function snippet(index, passage, wanted) {
+  const text = textOf(index, passage);
+  const lines = linesOf(text);
+  const spans = matchingSpans(text, wanted).map(([start, end, found]) => ({
+    start,
+    end,
+    terms: found.map((form) => wanted.get(form)),
+  }));
+  const [top, bottom] = bestWindow(text, lines, spans);
+  return lines.slice(top, bottom).map((line, at) => shownLine(text, line, top + at, spans, passage, LONGEST_LINE));
+}
+
+// All lines of a passage.
+function allLines(index, passage, wanted) {
+  const text = textOf(index, passage);
+  const spans = matchingSpans(text, wanted).map(([start, end]) => ({ start, end, terms: [] }));
+  return linesOf(text).map((line, at) => shownLine(text, line, at, spans, passage, Infinity));
+}
+
+// What a reader of the file calls the place of the best line: `line 12`, `p. 3`, `slide 4`.
+function placeOf(lines, passage) {
+  const best = lines.reduce((most, line) => (line.marks.length > (most?.marks.length ?? -1) ? line : most), null);
+  if (best?.place) return best.place;
+  if (best?.number) return `line ${best.number}`;
+  return passage.line && !passage.places.length ? `line ${passage.line}` : "";
+}
+
+function linesOf(text) {
+  const lines = [];
+  let start = 0;
+  for (const match of text.matchAll(/\r\n|\n|\r/g)) {
+    lines.push({ start, end: match.index });
+    start = match.index + match[0].length;
+  }
+  lines.push({ start, end: text.length });
+  return lines;
+}
+
+function lineOf(lines, offset) {
+  let low = 0;
+  let high = lines.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    lines[middle].start <= offset ? (low = middle) : (high = middle - 1);
+  }
+  return low;
+}
+
+function bestWindow(text, lines, spans) {
+  const isBlank = (at) => !text.slice(lines[at].start, lines[at].end).trim();
+  let top;
+  if (spans.length) {
+    const numbers = spans.map((span) => lineOf(lines, span.start));
+    top = Math.max(Math.min(numbers[bestRun(spans, numbers, SNIPPET_LINES)], lines.length - SNIPPET_LINES), 0);
+  } else {
+    top = Math.max(lines.findIndex((_, at) => !isBlank(at)), 0);
+  }
+  let bottom = Math.min(top + SNIPPET_LINES, lines.length);
+  while (bottom - top > 1 && isBlank(bottom - 1)) bottom--;
+  while (bottom - top > 1 && isBlank(top)) top++;
+  return [top, bottom];
+}
+
+// The span that begins the best stretch of this width: the weightiest distinct terms, then most matches.
+function bestRun(spans, places, width) {
+  const held = new Map();
+  let best = 0;
+  let bestWeight = 0;
+  let bestCount = 0;
+  let after = 0;
+  for (let first = 0; first < places.length; first++) {
+    while (after < spans.length && places[after] < places[first] + width) {
+      for (const term of spans[after].terms) held.set(term, (held.get(term) ?? 0) + 1);
+      after++;
+    }
+    const weight = [...held.keys()].reduce((sum, term) => sum + term.length, 0);
+    if (weight > bestWeight || (weight === bestWeight && after - first > bestCount)) {
+      [best, bestWeight, bestCount] = [first, weight, after - first];
+    }
+    for (const term of spans[first].terms) held.get(term) > 1 ? held.set(term, held.get(term) - 1) : held.delete(term);
+  }
+  return best;
+}
+
+function shownLine(text, line, at, spans, passage, longest) {
+  const inside = spans.filter((span) => span.start < line.end && span.end > line.start);
+  const [start, end] = shownPart(line, inside, longest).map((cut) => outsideOfPair(text, cut));
+  const before = start > line.start ? "…" : "";
+  const marks = [];
+  for (const span of inside) {
+    const from = Math.max(span.start, start) - start + before.length;
+    const to = Math.min(span.end, end) - start + before.length;
+    const last = marks.at(-1);
+    if (last && from < last[1]) last[1] = Math.max(last[1], to);
+    else if (from < to) marks.push([from, to]);
+  }
+  const shown = before + text.slice(start, end) + (end < line.end ? "…" : "");
+  return { ...placed(passage, line, at), text: shown, marks };
+}
+
+function shownPart(line, spans, longest) {
+  if (line.end - line.start <= longest) return [line.start, line.end];
+  let start = line.start;
+  if (spans.length) {
+    const places = spans.map((span) => Math.max(span.start, line.start));
+    const best = places[bestRun(spans, places, longest - LEAD)];
+    start = Math.max(Math.min(best - LEAD, line.end - longest), line.start);
+  }
+  return [start, Math.min(start + longest, line.end)];
+}
+
+// A cut never falls between the two halves of a character.
+function outsideOfPair(text, cut) {
+  return /[\udc00-\udfff]/.test(text[cut] ?? "") && /[\ud800-\udbff]/.test(text[cut - 1] ?? "") ? cut - 1 : cut;
+}
+
+function placed(passage, line, at) {
+  if (!passage.places.length) return { number: passage.line + at, place: "" };
+  let place = passage.places[0];
+  for (const one of passage.places) if (one.start <= line.end) place = one;
+  return { number: place.line, place: place.label };
+}

@@ -1,0 +1,122 @@
+"""`findling export` and `findling import`: a workspace as plain files, and a workspace made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from findling.domain.errors import UsageError
+from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.progress import format_size
+from findling.faces.cli.terminal import note, write
+
+if TYPE_CHECKING:
+    from findling.service.bundles import ImportReport
+    from findling.service.engine import Engine
+
+__all__ = ["export", "import_"]
+
+
+@click.command()
+@click.argument("target", type=click.Path())
+@path_argument
+@click.option("--no-vectors", is_flag=True, help="Leave out what a model has read; it can be read again.")
+@click.option("--as", "principals", multiple=True, metavar="PRINCIPAL", help="Only what user:NAME, … may see.")
+@click.option("--html", is_flag=True, help="Write one page that searches in a browser, without a server.")
+@click.option("-f", "--force", is_flag=True, help="Take the place of a bundle that is there.")
+@json_option
+@workspace_option
+def export(
+    target: str,
+    path: str,
+    no_vectors: bool,
+    principals: tuple[str, ...],
+    html: bool,
+    force: bool,
+    as_json: bool,
+    workspace: str | None,
+) -> int:
+    """Write the index of PATH to the folder or .zip TARGET.
+
+    It holds the texts of everything that is indexed, for its owner's eyes alone: mind who you give it to. With --as,
+    which may be repeated, it holds what these may see and nothing that tells of anything else.
+    """
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        if html:
+            if no_vectors or force:
+                raise UsageError("--html goes with neither --no-vectors nor --force", hint="findling export --help")
+            return _export_page(engine, target, principals, as_json)
+        from findling.service.bundles import export_bundle
+
+        report = export_bundle(engine, target, vectors=not no_vectors, principals=principals or None, force=force)
+    if as_json:
+        _write_json(vars(report))
+    else:
+        write(f"{report.target}: {_counted(report.counts)}, {format_size(report.size_bytes)}\n")
+    return 0
+
+
+@click.command("import")
+@click.argument("bundle", type=click.Path())
+@click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed files are on this machine.")
+@click.option("--merge", is_flag=True, help="Add to a workspace that is not empty; what is in the bundle wins.")
+@json_option
+@workspace_option
+def import_(bundle: str, root: str | None, merge: bool, as_json: bool, workspace: str | None) -> int:
+    """Make a workspace of BUNDLE, as export wrote it.
+
+    Every file of it is checked first. Without --workspace it becomes that of the folder that was indexed, which must
+    be here then, at --root or where it was.
+    """
+    from findling.service.bundles import import_bundle
+
+    settings = resolve(".", workspace=workspace)
+    report = import_bundle(bundle, root=root, merge=merge, settings=settings)
+    for name, (there, here) in report.differing.items():
+        note(f"answers may differ: {name} was {there!r} where the bundle was written, and is {here!r} here")
+    if as_json:
+        _write_json(vars(report))
+    else:
+        write(_describe(report))
+    return 0
+
+
+def _describe(report: ImportReport) -> str:
+    follows = f"follows {report.root}" if report.root else "has no files to follow"
+    changed = "nothing was new" if not report.changed else f"{report.changed:,} new or changed"
+    return f"{report.home}: {_counted(report.counts)}; {changed}; it {follows}\n"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    words = {
+        "resources": "resource",
+        "chunks": "chunk",
+        "vectors": "vector",
+        "relations": "relation",
+        "glossary": "term",
+    }
+    shown = [name for name in words if counts.get(name) or name in ("resources", "chunks")]
+    return ", ".join(f"{counts[name]:,} {words[name]}{'' if counts[name] == 1 else 's'}" for name in shown)
+
+
+def _export_page(engine: Engine, target: str, principals: tuple[str, ...], as_json: bool) -> int:
+    from findling.service.browser_bundle import export_html
+    from findling.service.bundles import sight_of
+
+    report = export_html(engine, target, may_see=sight_of(engine, principals) if principals else None)
+    if as_json:
+        _write_json(report.to_dict())
+    else:
+        write(f"{report.target}: {report.documents:,} documents, {format_size(report.bytes)}\n")
+    return 0
+
+
+def _write_json(values: Mapping[str, object]) -> None:
+    from findling.faces.cli.documents import dump, report_document
+
+    write(dump(report_document(values), indent=2))
+
+
+globals()["import"] = import_  # the name of the command, under which it is looked up, is a keyword of the language

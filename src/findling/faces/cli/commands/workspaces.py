@@ -1,0 +1,308 @@
+"""`findling workspaces`: all indexes of a user, and searching several of them at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from findling.domain.errors import UsageError
+from findling.faces.cli.asking import question_options, settled
+from findling.faces.cli.columns import display_width, show_controls
+from findling.faces.cli.options import json_option, resolve
+from findling.faces.cli.progress import format_size
+from findling.faces.cli.questions import SearchOptions, build_request
+from findling.faces.cli.terminal import is_interactive, note, write
+from findling.service.scoping import NO_CONTEXT
+from findling.service.settings import get_setting
+
+if TYPE_CHECKING:
+    from findling.service.quotas import Quota
+    from findling.service.searching_across import AcrossAnswer
+    from findling.service.settings import Settings
+    from findling.service.workspaces import WorkspaceAccount
+
+__all__ = ["workspaces"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_PLACES = click.Choice(get_setting("store.place").choices)
+
+_QUOTAS = {
+    "quota_resources": ("--quota-resources", "N", "The most resources it may hold; 0: any number."),
+    "quota_text": ("--quota-text", "N", "The most characters of text, such as 50MB; 0: any number."),
+    "quota_disk": ("--quota-disk", "SIZE", "The most bytes on disk, such as 2GB; 0: any number."),
+}
+
+
+def _quota_options(command: _Command) -> _Command:
+    for parameter, (flag, metavar, told) in reversed(_QUOTAS.items()):
+        command = click.option(flag, parameter, metavar=metavar, help=told)(command)
+    return command
+
+
+@click.group(no_args_is_help=False)
+def workspaces() -> None:
+    """List, make, move and drop workspaces, and search several at once.
+
+    \b
+      findling workspaces list
+      findling workspaces create team --shared          for chats, decisions and memories
+      findling workspaces search "rate limit" --in team --in notes
+
+    A workspace is one folder. It is made by the first search of a folder, or by `create` under a name of its own.
+    """
+
+
+@workspaces.command("list")
+@json_option
+def _list(as_json: bool) -> int:
+    """List all workspaces, with what they hold.
+
+    Exit code: 0 there are some, 1 there are none.
+    """
+    from findling.service.workspaces import list_workspaces
+
+    accounts = list_workspaces(_home())
+    if as_json:
+        _write_json(workspaces=[_account_document(account) for account in accounts])
+    else:
+        _write_table(map(_row, accounts))
+        if not accounts:
+            note("there is no workspace yet", "findling index PATH, or findling workspaces create NAME")
+    return 0 if accounts else 1
+
+
+@workspaces.command("create")
+@click.argument("name")
+@click.option("--root", type=click.Path(), metavar="PATH", help="What it indexes; without one it has no files.")
+@click.option(
+    "--place",
+    type=_PLACES,
+    default="home",
+    help="Where the index lies; project: in PATH.",
+)
+@click.option("--shared", is_flag=True, help="Let searches across workspaces ask it without naming it.")
+@_quota_options
+def _create(name: str, root: str | None, place: str, shared: bool, **quotas: str | None) -> int:
+    """Make a workspace called NAME.
+
+    It is searched with `findling --workspace NAME QUERY`, from anywhere.
+    """
+    from findling.service.workspaces import create_workspace
+
+    quota = _quota(quotas, None)
+    made = create_workspace(name, home=_home(), root=root, place=place, shared=shared, quota=quota)
+    note(f"made {made.folder}")
+    _warn_if_synced(made.folder)
+    return 0
+
+
+@workspaces.command("set")
+@click.argument("workspace", metavar="NAME|PATH")
+@click.option("--shared/--not-shared", default=None, help="Whether searches across ask it without naming it.")
+@_quota_options
+def _set(workspace: str, shared: bool | None, **quotas: str | None) -> int:
+    """Change who may ask a workspace, or how much it may hold."""
+    from findling.service.manifest import read_manifest
+    from findling.service.workspaces import change_workspace, find_workspace
+
+    if shared is None and not any(quotas.values()):
+        raise UsageError("there is nothing to change", hint="findling workspaces set --help")
+    manifest = read_manifest(find_workspace(workspace, _home()).folder)
+    quota = _quota(quotas, manifest.quota if manifest else None)
+    _, changed = change_workspace(workspace, home=_home(), shared=shared, quota=quota)
+    limits = changed.quota._asdict() if changed.quota else {}
+    told = ", ".join(f"{name} {most:,}" for name, most in limits.items() if most) or "none"
+    note(f"{workspace} is {'shared' if changed.shared else 'not shared'}; quota: {told}")
+    return 0
+
+
+@workspaces.command("move")
+@click.argument("workspace", metavar="NAME|PATH")
+@click.option(
+    "--to",
+    type=_PLACES,
+    help="Put the index with all others, or into its project.",
+)
+@click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed folder is now, if it has moved.")
+def _move(workspace: str, to: str | None, root: str | None) -> int:
+    """Move an index, or have it follow a folder that was moved.
+
+    Nothing is indexed again.
+    """
+    from findling.service.workspace_moves import move_root, move_workspace
+
+    if (to is None) == (root is None):
+        raise UsageError("name either a new place or a new root", hint="--to home, --to project or --root PATH")
+    if to is not None:
+        found, is_moved = move_workspace(workspace, to, home=_home())
+        note(f"the index is in {found.folder}{'' if is_moved else ' already'}")
+        _warn_if_synced(found.folder)
+    elif root is not None:
+        move_root(workspace, root, home=_home())
+        note(f"{workspace} indexes {Path(root).resolve()} now")
+    return 0
+
+
+@workspaces.command("rename")
+@click.argument("name")
+@click.argument("new_name")
+def _rename(name: str, new_name: str) -> int:
+    """Give a workspace another name."""
+    from findling.service.workspaces import rename_workspace
+
+    rename_workspace(name, new_name, home=_home())
+    note(f"{name} is called {new_name} now")
+    return 0
+
+
+@workspaces.command("drop")
+@click.argument("workspace", metavar="NAME|PATH")
+@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+def _drop(workspace: str, yes: bool) -> int:
+    """Delete an index; the files that it indexes stay as they are.
+
+    What is no file (chats, decisions, memories) is in the index alone, and goes with it.
+    """
+    from findling.service.workspaces import account_of, drop_workspace, find_workspace
+
+    account = account_of(find_workspace(workspace, _home()))
+    what = f"delete the index of {account.label} with {account.resources:,} resources, in {account.folder}"
+    if not yes and not is_interactive():
+        raise UsageError(f"would {what}; nothing was done", hint="the same with --yes")
+    if not yes and not click.confirm(f"findling: {what}?", err=True):
+        return 1
+    drop_workspace(workspace, home=_home())
+    note(f"deleted {account.folder}")
+    return 0
+
+
+@workspaces.command("search")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY")
+@click.option("--in", "names", multiple=True, metavar="NAME|PATH", help="A workspace to ask; may be repeated.")
+@click.option("--shared", is_flag=True, help="Ask all workspaces that are marked as shared.")
+@question_options
+@json_option
+def _search(words: tuple[str, ...], names: tuple[str, ...], shared: bool, as_json: bool, **given: Any) -> int:
+    """Ask several workspaces at once: those named, or all shared ones.
+
+    One that cannot be read is named on stderr, and the others answer. Exit code: 0 found, 1 nothing found, 2 error.
+    """
+    from findling.service.searching_across import search_across
+
+    options = SearchOptions(words=words, **given)
+    query = words[0]
+    if len(words) > 1 or not query.strip():
+        raise UsageError("there must be one query", hint=f'findling workspaces search "{" ".join(words)}" --shared')
+    if options.workspace is not None:
+        raise UsageError("--workspace chooses one workspace", hint="--in NAME, which may be repeated")
+
+    def settings_for(place: Path) -> Settings:
+        return settled(options, str(place))[0].override(NO_CONTEXT, "search across workspaces")
+
+    settings = settings_for(Path())
+    request = build_request(query, options, settings)
+    answer = search_across(request, home=_home(), names=names, shared=shared, settings_for=settings_for)
+    if as_json:
+        _write_json(**answer.to_dict())
+    else:
+        _show(answer)
+    for missing in answer.degraded:
+        note(missing.what, missing.fix)
+    if not answer.hits:
+        note(f'no match for "{query}" in {", ".join(answer.asked) or "any workspace"}')
+    return 0 if answer.hits else 1
+
+
+def _show(answer: AcrossAnswer) -> None:
+    """Every hit with its workspace, in the order of the answer."""
+    import sys
+    from dataclasses import replace
+
+    from findling.domain.results import SearchAnswer
+    from findling.faces.cli.rendering import make_view, render_text
+    from findling.faces.cli.terminal import use_color
+
+    parts = []
+    for found in answer.hits:
+        view = make_view(found.root, color=use_color("auto", sys.stdout), terminal=sys.stdout.isatty())
+        shown = replace(found.hit, score=found.score)
+        one = SearchAnswer(query=answer.query, understood_as="", hits=(shown,), total=1, strategy="")
+        parts.append(f"[{show_controls(found.workspace)}] {render_text(one, view)}")
+    write("\n".join(parts))
+
+
+def _home() -> Path:
+    from findling.service.workspace import home_folder
+
+    return home_folder(resolve(".")["store.home"])
+
+
+def _quota(given: dict[str, str | None], before: Quota | None) -> Quota | None:
+    """The limits that were given and, for the others, what was before; None when none was given."""
+    from findling.service.quotas import Quota, parse_limit
+
+    if not any(text is not None for text in given.values()):
+        return None
+    limits = (before or Quota())._asdict()
+    for parameter, text in given.items():
+        if text is not None:
+            name = parameter.removeprefix("quota_")
+            limits[name] = parse_limit(name, text, f"flag {_QUOTAS[parameter][0]}")
+    return Quota(**limits)
+
+
+def _warn_if_synced(folder: Path) -> None:
+    from findling.service.places import synced_by
+
+    if service := synced_by(folder):
+        note(
+            f"{folder} lies in a folder that {service} keeps in step; an index there may be damaged",
+            "findling workspaces move NAME --to home",
+        )
+
+
+def _account_document(account: WorkspaceAccount) -> dict[str, Any]:
+    document = asdict(account)
+    document["quota"] = account.quota._asdict() if account.quota else None
+    return document
+
+
+def _row(account: WorkspaceAccount) -> tuple[str, ...]:
+    indexed = time.strftime("%Y-%m-%d %H:%M", time.localtime(account.indexed_at)) if account.indexed_at else "never"
+    remarks = {
+        "shared": account.shared,
+        "no files": not account.root and not account.problem,
+        f"of {account.root}": bool(account.name and account.root),
+        "in the project": account.place == "project",
+        "the folder is gone": account.is_root_missing,
+        account.problem: bool(account.problem),
+    }
+    return (
+        account.label,
+        f"{account.resources:,} resources",
+        f"{account.chunks:,} chunks",
+        format_size(account.size_bytes),
+        indexed,
+        ", ".join(remark for remark, holds in remarks.items() if holds),
+    )
+
+
+def _write_json(**values: object) -> None:
+    from findling.faces.cli.documents import dump, report_document
+
+    write(dump(report_document(values), indent=2))
+
+
+def _write_table(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows with every column but the last as wide as its widest cell."""
+    shown = [[show_controls(cell) for cell in row] for row in rows]
+    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = [cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True)]
+        write("  ".join(cells).rstrip() + "\n")

@@ -1,0 +1,114 @@
+"""One ranking from the answers of several workspaces, by evidence that means the same in all of them.
+
+The words of a hit count by what they are worth of all that the query could be worth in its own workspace, words that
+nobody wrote there included: one that knows half of the question scores low, and one where every word is rare has no
+advantage. Meaning counts by the cosine, which is the same wherever a text lies; how far it stands out, which a single
+answer goes by, depends on what lies beside it. Both are weighed as in a single answer, and nothing depends on how large
+a workspace is.
+
+NDCG@10 on SciFact in four workspaces of 60, 25, 10 and 5 % (bench/across.py), by words and instant vectors: .717, in a
+single one .716; by the scores of the answers .675, by ranks (reciprocal rank fusion) .593; words alone .697 and .700.
+Five collections in a workspace each: .604, all in one .594, by scores .371, by ranks .306. The smallest of the four has
+5.5 % of all first ten hits, and 4.8 % in the single workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+from findling.domain.results import Hit, SearchAnswer
+from findling.pipelines.candidates import relative
+
+__all__ = ["RankedAcross", "fuse_across"]
+
+_STEEPNESS = 1.3
+"""How fast words lose their say down the ranking, as in a single answer."""
+
+
+class RankedAcross(NamedTuple):
+    """A hit with its score among all, the number of the answer that it comes from, and its place there from 1 on."""
+
+    answer: int
+    rank: int
+    score: float
+    hit: Hit
+
+
+def fuse_across(answers: Sequence[SearchAnswer], limit: int, offset: int = 0) -> list[RankedAcross]:
+    """The hits of all answers, best first, `limit` of them after the first `offset`.
+
+    The answers were asked for with `explain`, which tells what a query could be worth. Hits of one answer keep their
+    order. Of equal ones the better place in its own answer comes first, then the answer that was given first. The best
+    hit has the best score of all answers. Without words to rank by, the latest come first.
+    """
+    if answers and all(answer.reading == "browse" for answer in answers):
+        return _latest(answers)[offset : offset + limit]
+    worth = _worth(answers)
+    best = max((values[0] for values in worth if values), default=0.0)
+    top = max((answer.hits[0].score for answer in answers if answer.hits), default=0.0)
+    scale = top / best if best else 0.0
+    ranked = []
+    for number, (answer, values) in enumerate(zip(answers, worth, strict=True)):
+        # A hit never counts more than the one above it: what moved it there (a newer version, a reranker) stays.
+        least = best
+        for rank, (hit, value) in enumerate(zip(answer.hits, values, strict=True), start=1):
+            least = min(least, value)
+            ranked.append(RankedAcross(number, rank, least * scale, hit))
+    ranked.sort(key=lambda one: (-one.score, one.rank, one.answer))
+    return ranked[offset : offset + limit]
+
+
+def _latest(answers: Sequence[SearchAnswer]) -> list[RankedAcross]:
+    found = [
+        RankedAcross(number, rank, hit.score, hit)
+        for number, answer in enumerate(answers)
+        for rank, hit in enumerate(answer.hits, start=1)
+    ]
+    return sorted(found, key=lambda one: (-(one.hit.at or 0.0), one.rank, one.answer))
+
+
+def _worth(answers: Sequence[SearchAnswer]) -> list[list[float]]:
+    """What every hit is worth, by answer, on one scale."""
+    words = [[_words(hit, answer) for hit in answer.hits] for answer in answers]
+    meaning = _meaning(answers)
+    alphas = [answer.plan["weighing"]["alpha"] for answer in answers if "weighing" in answer.plan]
+    usual = sum(alphas) / len(alphas) if alphas else 0.0
+    best_words = max((max(values) for values in words if values), default=0.0) or 1.0
+    worth = []
+    for number, answer in enumerate(answers):
+        # Where there are no vectors, words alone have to say it.
+        alpha = usual if "weighing" in answer.plan else 0.0
+        worth.append(
+            [
+                ((1 - alpha) * (own / best_words) ** _STEEPNESS + alpha * near)
+                * prod(step.factor for step in hit.receipt.steps)
+                for hit, own, near in zip(answer.hits, words[number], meaning[number], strict=True)
+            ]
+        )
+    return worth
+
+
+def _words(hit: Hit, answer: SearchAnswer) -> float:
+    ceiling = answer.plan.get("ceiling", 0.0)
+    return relative(hit.receipt.keyword_score, ceiling) if ceiling else 0.0
+
+
+def _meaning(answers: Sequence[SearchAnswer]) -> list[list[float]]:
+    """How near every hit is, by answer: by cosines where all are of one kind of vectors, or by how they stand out."""
+    kinds = {
+        (hit.receipt.speed, answer.meaning.get("model") if hit.receipt.speed == "refined" else "")
+        for answer in answers
+        for hit in answer.hits
+        if hit.receipt.speed
+    }
+    if len(kinds) > 1:
+        return [[_standing_out(hit) for hit in answer.hits] for answer in answers]
+    cosines = [[max(hit.receipt.vector_score, 0.0) for hit in answer.hits] for answer in answers]
+    nearest = max((max(values) for values in cosines if values), default=0.0) or 1.0
+    return [[cosine / nearest for cosine in values] for values in cosines]
+
+
+def _standing_out(hit: Hit) -> float:
+    return next((part.normalised for part in hit.receipt.parts if part.leg == "semantic"), 0.0)

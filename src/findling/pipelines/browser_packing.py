@@ -1,0 +1,102 @@
+"""How a browser index is written: small numbers in few bytes, long texts deflated, all of it as letters of a page."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from array import array
+from collections.abc import Iterable, Mapping
+
+__all__ = ["DeflatedTexts", "as_letters", "deflated", "length_code", "numbers", "postings", "signed", "units"]
+
+_LEVEL = 9
+_FREE_LENGTHS = 24
+"""Lengths below it are their own code."""
+
+
+class DeflatedTexts:
+    """Texts one after the other, deflated as they come, so that whoever reads them knows at any time how much it is."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.compressobj(_LEVEL)
+        self._parts: list[bytes] = []
+        self.size = 0
+        self.units = 0
+
+    def add(self, text: str) -> int:
+        """Take in a text; returns where it begins, in the units that a browser counts text by."""
+        start = self.units
+        self._keep(self._stream.compress(text.encode("utf-8", "replace")))
+        self.units += units(text)
+        return start
+
+    def finished(self) -> bytes:
+        """All of it; nothing can be added after that."""
+        self._keep(self._stream.flush())
+        return b"".join(self._parts)
+
+    def _keep(self, part: bytes) -> None:
+        self._parts.append(part)
+        self.size += len(part)
+
+
+def units(text: str) -> int:
+    """How long a text is in a browser, which counts characters beyond the first 65,536 as two."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+
+
+def deflated(data: bytes) -> bytes:
+    """The bytes in the form that a browser inflates by itself."""
+    return zlib.compress(data, _LEVEL)
+
+
+def as_letters(data: bytes) -> str:
+    """The bytes as text that may stand anywhere in a page."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def numbers(values: Iterable[int]) -> bytearray:
+    """Numbers from 0 up, seven bits a byte, the lowest first; the top bit says that more follow."""
+    written = bytearray()
+    for value in values:
+        while value > 127:
+            written.append(value & 127 | 128)
+            value >>= 7
+        written.append(value)
+    return written
+
+
+def signed(value: int) -> int:
+    """A number that may be negative as one that is not: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+def postings(places: Mapping[int, array[int]]) -> bytearray:
+    """For each field by its number, in which entries a term stands and how often.
+
+    `places` holds pairs of an entry and a count, in order. A field is written as how many entries it has, then each
+    entry as its distance from the one before, doubled; plus one where a count other than 1 follows.
+    """
+    written = numbers([sum(1 << field for field in places)])
+    for field in sorted(places):
+        pairs = places[field]
+        values = [len(pairs) // 2]
+        before = 0
+        for entry, count in zip(pairs[::2], pairs[1::2], strict=True):
+            gap, before = entry - before, entry
+            values += [gap << 1] if count == 1 else [gap << 1 | 1, count]
+        written += numbers(values)
+    return written
+
+
+def length_code(length: int) -> int:
+    """The length of a field in one byte, rounded down as the keyword leg does, so that both rank alike.
+
+    Three bits and a shift: at most an eighth is lost.
+    """
+    beyond = length - _FREE_LENGTHS
+    if beyond < 0:
+        return length
+    shift = max(beyond.bit_length() - 4, 0)
+    bits = beyond >> shift
+    return _FREE_LENGTHS + (bits if bits < 8 else (shift + 1 << 3) + (bits & 7))

@@ -1,0 +1,232 @@
+"""Items: from a JSON object of some type to a resource and its text, with every field where it is searched."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from findling.domain.errors import InvalidValueError, UnknownSettingError
+from findling.domain.permissions import check_visibility
+from findling.domain.resource_types import FieldRule, ResourceType
+from findling.domain.resources import Resource
+from findling.pipelines.builtin_types import MADE_ELSEWHERE
+from findling.pipelines.items_values import flat_lines, moment, one_line, text_list, text_of
+from findling.pipelines.resource_types import COMMON_KEYS
+
+__all__ = ["TRAVERSED", "Link", "compose", "links_of"]
+
+TRAVERSED = ("depends", "blocks", "supersedes", "conflicts")
+"""Types of links along which a change of one item bears on another."""
+
+
+class Link(NamedTuple):
+    """A typed link to another resource, by its id; `strength` is 1 to 10."""
+
+    to: str
+    type: str
+    strength: int = 5
+    note: str = ""
+
+
+def compose(type: ResourceType, item: Mapping[str, object]) -> tuple[Resource, str]:  # noqa: A002 - the domain's word
+    """The resource that an item is, and its text. Raises UnknownSettingError or InvalidValueError, naming the key.
+
+    An item without an id gets one that follows from its content. Its text is Markdown, unless its `lang` is another.
+    """
+    _check_keys(type, item)
+    rules = {**_COMMON_FIELDS, **type.fields}
+    found = _sorted_out(rules, item)
+    links = _links(item.get("links"))
+    context = _context(item.get("context"))
+    special = _special(type.name, item)
+    sections = [*found.sections, *_closing(context, special.get("system", ""), links)]
+    text = "\n\n".join(f"## {heading}\n\n{body}" if heading else body for heading, body in sections)
+    lang = one_line(item.get("lang"), "lang") or type.lang
+    title = found.title or found.fields.get("name", "")
+    if title and lang == "markdown":
+        # A heading: so that a passage of any section shows what it belongs to.
+        text = f"# {title}\n\n{text}".rstrip()
+    title = title or _first_line(text)
+    if not title:
+        raise InvalidValueError("the item holds nothing", hint='give it a "title" or a "body"')
+    fields = found.fields | special
+    if links:
+        fields["links"] = json.dumps([link._asdict() for link in links], ensure_ascii=False)
+    if context:
+        fields["context"] = json.dumps(item["context"], ensure_ascii=False, sort_keys=True)
+    resource = Resource(
+        rid=f"{type.name}:{_id(item)}",
+        type=type.name,
+        title=title,
+        path=one_line(item.get("path"), "path"),
+        author=", ".join(found.authors),
+        lang=lang,
+        tags=tuple(dict.fromkeys((*text_list(item.get("tags"), "tags"), *found.tags))),
+        visibility=_visibility(item.get("visibility")),
+        created_at=moment(item.get("created_at"), "created_at"),
+        updated_at=moment(item.get("updated_at"), "updated_at"),
+        fields=fields,
+    )
+    return resource, text or title
+
+
+def links_of(resource: Resource) -> list[Link]:
+    """The links of a composed resource, what it supersedes among them."""
+    links = [Link(**link) for link in json.loads(resource.fields.get("links", "[]"))]
+    earlier = resource.fields.get("supersedes", "")
+    return [*links, Link(earlier, "supersedes", 10)] if earlier else links
+
+
+_COMMON_FIELDS = {"title": FieldRule(place="title"), "body": FieldRule(), "author": FieldRule(place="author")}
+_ID = re.compile(r"[^\s\x00-\x1f\x7f]{1,200}")
+_LINK_KEYS = ("to", "type", "strength", "note")
+_LONGEST_TITLE = 80
+_NOT_CONTENT = frozenset({"id", "type", "visibility", "created_at", "updated_at"})
+
+
+class _SortedOut(NamedTuple):
+    """The fields of an item by their places."""
+
+    title: str
+    authors: list[str]
+    tags: list[str]
+    fields: dict[str, str]
+    sections: list[tuple[str, str]]
+
+
+def _check_keys(type: ResourceType, item: Mapping[str, object]) -> None:  # noqa: A002 - the domain's word
+    if type.name in MADE_ELSEWHERE:
+        raise InvalidValueError(f"a {type.name} is no item that can be added", hint=MADE_ELSEWHERE[type.name])
+    known = dict.fromkeys((*COMMON_KEYS, *type.fields))
+    for key in item:
+        if key not in known:
+            raise UnknownSettingError(f"items of type {type.name} have no {key!r}", hint=_near(key, known))
+    for name, rule in type.fields.items():
+        if rule.required and not text_list(item.get(name), name):
+            raise InvalidValueError(f"items of type {type.name} must have {name!r}", hint=f'add "{name}"')
+
+
+def _sorted_out(rules: Mapping[str, FieldRule], item: Mapping[str, object]) -> _SortedOut:
+    found = _SortedOut("", [], [], {}, [])
+    for name, rule in rules.items():
+        values = _values(rule, item.get(name), name)
+        if not values:
+            continue
+        if rule.place == "body":
+            text = "\n".join(f"- {_indented(value)}" for value in values) if rule.many else values[0]
+            found.sections.append((rule.heading or ("" if name == "body" else _spelled_out(name)), text))
+        elif rule.place == "title":
+            found = found._replace(title=" ".join(values[0].split()))
+        elif rule.place in ("name", "description"):
+            before = found.fields.get(rule.place)
+            found.fields[rule.place] = " ".join(" ".join(filter(None, (before, *values))).split())
+        elif rule.place == "tags":
+            found.tags.extend(values)
+        elif rule.place == "author":
+            found.authors.extend(values)
+        if rule.place in ("tags", "author", "kept") and name != rule.place:
+            found.fields[name] = ", ".join(values)
+    return found
+
+
+def _values(rule: FieldRule, value: object, name: str) -> tuple[str, ...]:
+    if rule.many:
+        return text_list(value, name)
+    text = text_of(value, name).strip()
+    return (text,) if text else ()
+
+
+def _special(type_name: str, item: Mapping[str, object]) -> dict[str, str]:
+    """What stands in fields that the search itself knows."""
+    special = {}
+    if system := ", ".join(text_list(item.get("system"), "system")):
+        special["system"] = system
+    if earlier := one_line(item.get("supersedes"), "supersedes"):
+        special["supersedes"] = earlier if ":" in earlier else f"{type_name}:{earlier}"
+    return special
+
+
+def _closing(context: str, system: str, links: Iterable[Link]) -> list[tuple[str, str]]:
+    """The sections that follow the fields: they are found by their words like everything else."""
+    told = "\n".join(f"- {link.type} {link.to}{f': {_indented(link.note)}' if link.note else ''}" for link in links)
+    closing = (("Context", context), ("System", system), ("Links", told))
+    return [(heading, text) for heading, text in closing if text]
+
+
+def _context(value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, Mapping):
+        raise InvalidValueError("context must be an object", hint='{"deadline": "2026-05-01"}')
+    return "\n".join(flat_lines(value, "context"))
+
+
+def _links(value: object) -> list[Link]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InvalidValueError("links must be a list", hint='[{"to": "decision:ID", "type": "depends"}]')
+    return [_link(entry, f"link {number}") for number, entry in enumerate(value, 1)]
+
+
+def _link(entry: object, where: str) -> Link:
+    if not isinstance(entry, Mapping):
+        raise InvalidValueError(f"{where} must be an object", hint='{"to": "decision:ID", "type": "depends"}')
+    for key in entry:
+        if key not in _LINK_KEYS:
+            raise UnknownSettingError(f"{where} has no {key!r}", hint=_near(key, _LINK_KEYS))
+    to, kind = one_line(entry.get("to"), f"{where}: to"), one_line(entry.get("type"), f"{where}: type")
+    if not to or not kind:
+        raise InvalidValueError(f"{where} must say what it leads to and of which type it is", hint='"to" and "type"')
+    strength = 5 if entry.get("strength") is None else entry["strength"]
+    if isinstance(strength, bool) or not isinstance(strength, int) or not 1 <= strength <= 10:
+        raise InvalidValueError(f"{where}: strength must be 1 to 10, not {strength!r}", hint="5 when it is left out")
+    return Link(to, kind, strength, text_of(entry.get("note"), f"{where}: note").strip())
+
+
+def _visibility(value: object) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise InvalidValueError("visibility must be a list of principals, or null", hint='["user:ann", "group:ops"]')
+    return check_visibility(value)
+
+
+def _id(item: Mapping[str, object]) -> str:
+    given = text_of(item.get("id"), "id").strip()
+    if given:
+        if not _ID.fullmatch(given):
+            raise InvalidValueError(f"{given!r} is no id", hint="up to 200 characters without spaces")
+        return given
+    from hashlib import blake2b
+
+    content = {key: value for key, value in item.items() if key not in _NOT_CONTENT and value is not None}
+    told = json.dumps(content, sort_keys=True, ensure_ascii=False)
+    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _indented(text: str) -> str:
+    """A text that stays one entry of a list."""
+    return text.replace("\n", "\n  ")
+
+
+def _spelled_out(name: str) -> str:
+    return name.replace("_", " ").strip().capitalize()
+
+
+def _first_line(text: str) -> str:
+    for line in text.splitlines():
+        words = line.strip("#- \t")
+        if words:
+            return words if len(words) <= _LONGEST_TITLE else words[: _LONGEST_TITLE - 1].rsplit(" ", 1)[0] + "…"
+    return ""
+
+
+def _near(key: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    names = list(known)
+    closest = get_close_matches(key, names, n=1, cutoff=0.6)
+    return f"{f'{closest[0]} instead? ' if closest else ''}there are: {', '.join(names)}"

@@ -1,0 +1,166 @@
+"""The registry of resource types: those that are always there, those of programs and those of plugins."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.domain.plans import FIELDS
+from findling.domain.resource_types import PLACES, ResourceType
+from findling.pipelines.builtin_types import BUILTIN_TYPES
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["COMMON_KEYS", "check_type", "register", "replaces_only", "resource_type", "types", "weights_of"]
+
+COMMON_KEYS = (
+    *("id", "type", "title", "body", "tags", "author", "created_at", "updated_at", "visibility", "lang", "path"),
+    *("system", "links", "supersedes", "context"),
+)
+"""The keys that an item of any type may have."""
+
+_GROUP = "findling.types"
+"""The entry points by which an installed package brings types."""
+
+_registered: dict[str, ResourceType] = {}
+
+
+def types() -> Mapping[str, ResourceType]:
+    """All types that are known now; a plugin's once it was asked for."""
+    return {**_registered, **BUILTIN_TYPES}
+
+
+def resource_type(name: str, own: Mapping[str, ResourceType] | None = None) -> ResourceType:
+    """The type of this name: a built-in one, one of `own`, a registered one, or that of a plugin, which is loaded.
+
+    Raises NotFoundError for a name that no type has, and InvalidValueError for a plugin that does not work.
+    """
+    found = BUILTIN_TYPES.get(name) or (own or {}).get(name) or _registered.get(name)
+    if found is not None:
+        return found
+    plugins = _plugins()
+    if name in plugins:
+        _registered[name] = _load(plugins[name])
+        return _registered[name]
+    known = [*types(), *(own or {}), *plugins]
+    raise NotFoundError(f"no type of resources is called {name!r}", hint=_near(name, known))
+
+
+def register(type: ResourceType) -> ResourceType:  # noqa: A002 - the word of the domain
+    """Make a type known to this process, and return it. Raises InvalidValueError for one that cannot be.
+
+    Registering a name again replaces its type, unless it is a built-in one.
+    """
+    _registered[type.name] = check_type(type)
+    return type
+
+
+def check_type(type: ResourceType) -> ResourceType:  # noqa: A002 - the word of the domain
+    """The type, when it can be one beside those that are always there. Raises InvalidValueError."""
+    name = type.name
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidValueError(f"{name!r} is no name of a type", hint="small letters, digits, '-' and '_'")
+    if name in BUILTIN_TYPES or name in _TAKEN:
+        raise InvalidValueError(f"the type {name} is always there and cannot be another one", hint="rename it")
+    for field, rule in type.fields.items():
+        _check_field(name, field, rule.place)
+        if not rule.heading.isprintable():
+            raise InvalidValueError(f"type {name}: the heading of {field} must be one line", hint="take the break out")
+    titles = [field for field, rule in type.fields.items() if rule.place == "title"]
+    if len(titles) > 1:
+        raise InvalidValueError(f"type {name}: {' and '.join(titles)} cannot both be the title", hint="keep one")
+    for field, weight in type.weights.items():
+        if field not in FIELDS:
+            raise InvalidValueError(f"type {name}: no text field is called {field!r}", hint=f"one of {_listed(FIELDS)}")
+        _check_number(f"type {name}: the weight of {field}", weight)
+    _check_number(f"type {name}: half_life_days", type.half_life_days)
+    return type
+
+
+def weights_of(names: Iterable[str], own: Mapping[str, ResourceType] | None = None) -> Mapping[str, float]:
+    """The weights of text fields in a search that is limited to some types: none where they do not agree.
+
+    A type that nobody knows has none: what was indexed can be searched when its plugin is gone.
+    """
+    known = {**types(), **(own or {})}
+    found = [known[name].weights if name in known else {} for name in dict.fromkeys(names)]
+    return found[0] if found and all(weights == found[0] for weights in found) else {}
+
+
+def replaces_only(names: Iterable[str], own: Mapping[str, ResourceType] | None = None) -> bool:
+    """Whether all of the types are such that nothing is ever changed, and something else replaces it."""
+    known = {**types(), **(own or {})}
+    return all(name in known and known[name].immutable for name in names)
+
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_TAKEN = frozenset({"group", "path", "role", "user"})
+"""What stands before the colon of other ids."""
+
+_OWN_PLACE = {"title": "title", "name": "name", "description": "description", "author": "author"}
+_FREE = frozenset({"title", "body", "author"})
+"""Common keys that a type may say more about."""
+
+_RESERVED = {*COMMON_KEYS, "delete", "digest", "file", "scope", "shadowed_by", "shadows", "thread"} - _FREE
+
+
+def _check_field(name: str, field: str, place: str) -> None:
+    if not re.fullmatch(r"[A-Za-z]\w{0,59}", field):
+        raise InvalidValueError(f"type {name}: {field!r} is no name of a field", hint="letters, digits and '_'")
+    if field in _RESERVED:
+        raise InvalidValueError(f"type {name}: {field} has a meaning of its own in every item", hint="rename the field")
+    if place not in PLACES:
+        raise InvalidValueError(
+            f"type {name}: {field} has the place {place!r}, which is none", hint=f"one of {_listed(PLACES)}"
+        )
+    if place != _OWN_PLACE.get(field, place):
+        raise InvalidValueError(
+            f"type {name}: the place of {field} is always {_OWN_PLACE[field]}", hint=f'place = "{_OWN_PLACE[field]}"'
+        )
+
+
+def _check_number(what: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+        raise InvalidValueError(f"{what} must be a number of at least 0, not {value!r}", hint="1.0, for instance")
+
+
+def _plugins() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # 15 ms, and most workspaces have no types of plugins
+
+    return {found.name: found for found in entry_points(group=_GROUP)}
+
+
+def _load(plugin: EntryPoint) -> ResourceType:
+    """The type that a plugin brings: a ResourceType of the plugin's own name."""
+    where = f"the plugin {plugin.name} ({plugin.value})"
+    try:
+        found = plugin.load()
+    except Exception as error:  # a module of somebody else may raise anything while it is imported
+        raise InvalidValueError(f"{where} cannot be loaded: {error}", hint=_reinstall(plugin)) from error
+    if not isinstance(found, ResourceType) or found.name != plugin.name:
+        raise InvalidValueError(f"{where} is no ResourceType of that name", hint=_reinstall(plugin))
+    try:
+        return check_type(found)
+    except InvalidValueError as error:
+        raise InvalidValueError(f"{where}: {error.message}", hint=error.hint) from error
+
+
+def _reinstall(plugin: EntryPoint) -> str:
+    package = plugin.dist.name if plugin.dist is not None else "the package"
+    return f"update or remove {package}"
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    names = sorted(set(known))
+    closest = get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"{f'{closest[0]} instead? ' if closest else ''}there are: {_listed(names)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)

@@ -1,0 +1,109 @@
+"""Where a bundle goes: which workspace takes it in, and which folder that workspace follows from then on."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.service.engine import Engine, open_engine
+from findling.service.manifest import write_manifest
+from findling.service.settings import Settings, load_settings
+from findling.stores.bundle import Bundle
+from findling.stores.jsonl_files import Record
+
+if TYPE_CHECKING:
+    from findling.domain.ports import TruthStore
+
+__all__ = ["check_same_files", "existing", "open_target", "settle_root"]
+
+_SAMPLE = 20
+"""Files that are looked for to tell whether a folder is the one that was indexed."""
+
+
+def open_target(bundle: Bundle, workspace: str, tree: Path | None, settings: Settings | None) -> Engine:
+    """The workspace with the name, or that of the folder that was indexed, which must be here then."""
+    settings = settings or load_settings(".")
+    name = workspace or settings["workspace.name"]
+    if name:
+        return open_engine(".", workspace=name, settings=settings)
+    place = tree or _recorded_root(bundle)
+    hint = "--workspace NAME for one without files, or --root PATH to where they are"
+    if place is None or not place.exists():
+        raise UsageError(f"the files of {bundle.path} are not here" + (f": no {place}" if place else ""), hint=hint)
+    if tree is None and not _holds_files(bundle, place):
+        raise UsageError(f"{place} does not hold the files of {bundle.path}", hint=hint)
+    engine = open_engine(place, settings=settings)
+    if engine.scope:
+        engine.close()
+        raise UsageError(f"{place} belongs to the workspace of {engine.root}", hint="--workspace NAME")
+    return engine
+
+
+def settle_root(bundle: Bundle, engine: Engine, store: TruthStore, tree: Path | None) -> None:
+    """Say what the workspace follows from now on.
+
+    That is the folder that was named, or the one that was indexed unless other files are there: they would take the
+    place of those in the bundle. Raises InvalidValueError when none of the files is in the folder that was named.
+    """
+    known = store.get_meta("root")
+    place = tree or (Path(known) if known else _recorded_root(bundle))
+    if tree is not None and not _holds_files(bundle, tree, by_name=True):
+        raise InvalidValueError(
+            f"{tree} holds none of the files of {bundle.path}", hint="--root PATH to where they are"
+        )
+    if tree is None and not known and place is not None and place.exists() and not _holds_files(bundle, place):
+        place = None
+    store.set_meta("root", "" if place is None else str(place))
+    write_manifest(engine.home, root=None if place is None else str(place))
+
+
+def check_same_files(bundle: Bundle, known: str, tree: Path | None) -> None:
+    """Raise InvalidValueError for files of another folder, which would be gone with the next look at this one."""
+    theirs = tree or _recorded_root(bundle)
+    if bundle.counts["files"] and (theirs is None or str(theirs) != known):
+        raise InvalidValueError(
+            f"the files of {bundle.path} are not those that the workspace indexes: {known or 'none'}",
+            hint=f"--root {known} if they are" if known else "another --workspace",
+        )
+
+
+def existing(root: Path | str) -> Path:
+    """The path, in full. Raises PathNotFoundError when it is not there."""
+    try:
+        return Path(root).expanduser().resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise PathNotFoundError(f"there is no {root}", hint="name a folder or file that exists") from error
+
+
+def _recorded_root(bundle: Bundle) -> Path | None:
+    """The folder that the bundle's files were in when they were indexed; None when there is none or it is a secret."""
+    recorded = bundle.meta().get("root")
+    is_place = isinstance(recorded, str) and Path(recorded).is_absolute() and bundle.counts["files"]
+    return Path(str(recorded)) if is_place else None
+
+
+def _holds_files(bundle: Bundle, root: Path, *, by_name: bool = False) -> bool:
+    """Whether most of the first files of a bundle are there, each with its size; `by_name` one of any size will do."""
+    if not bundle.counts["files"]:
+        return True
+    base = root.parent if root.is_file() else root
+    rows = bundle.read("resources.jsonl", _file_size)
+    sizes = list(islice((row for row in rows if row is not None), _SAMPLE))
+    if by_name:
+        return not sizes or any(_size_of(base / path) >= 0 for path, _ in sizes)
+    return 2 * sum(_size_of(base / path) == size for path, size in sizes) >= len(sizes)
+
+
+def _file_size(record: Record) -> tuple[str, int] | None:
+    if not record["rid"].startswith("file:") or record["fingerprint"] is None:
+        return None
+    return record["path"], int(record["fingerprint"]["size"])
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):  # not there, or no path at all
+        return -1

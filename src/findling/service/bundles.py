@@ -1,0 +1,262 @@
+"""Bundles of workspaces: written for another machine or another time, and made into a workspace again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from findling.domain.errors import (
+    FindlingError,
+    InvalidValueError,
+    MissingExtraError,
+    ModelError,
+    NotIndexedError,
+    ReadOnlyError,
+)
+from findling.domain.sight import Rights
+from findling.pipelines.bundles import Facts, MaySee, export_store
+from findling.service.bundle_places import check_same_files, existing, open_target, settle_root
+from findling.service.engine import Engine
+from findling.service.manifest import preprocessing_of, quota_of
+from findling.service.quotas import Allowance, check_quota
+from findling.service.settings import Settings, get_setting
+from findling.stores.bundle import Bundle
+from findling.stores.bundle_restoring import (
+    restore_documents,
+    restore_records,
+    restore_survey,
+    restore_vectors,
+)
+from findling.stores.bundle_writing import check_target
+from findling.stores.jsonl_files import Record
+from findling.stores.jsonl_records import to_term
+from findling.text.analysis import FINGERPRINT
+
+if TYPE_CHECKING:
+    from findling.domain.ports import TruthStore
+
+__all__ = ["IMPORTING", "ExportReport", "ImportReport", "export_bundle", "import_bundle", "sight_of"]
+
+IMPORTING = "importing"
+"""Name of the small value that says which bundle is being taken in; empty when it was taken in to the end."""
+
+_GROUPS = ("chunk.", "keyword.", "search.", "semantic.")
+"""Settings that answers depend on."""
+
+_LEFT_OUT = (
+    "search.refresh",
+    "semantic.base_url",
+    "semantic.cpu_share",
+    "semantic.refine",
+    "semantic.threads",
+)
+"""Those of them that say when and where something is read, not what comes of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportReport:
+    """What an export wrote: how many resources, chunks, vectors, …, and how many bytes."""
+
+    target: Path
+    counts: Mapping[str, int]
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportReport:
+    """What an import made: the workspace's folder, what it indexes (nothing when it has no files here).
+
+    `changed` resources differ from what was there before. `differing` settings have another value here than they had
+    where the bundle was written, which is the first of the two.
+    """
+
+    home: Path
+    root: Path | None
+    changed: int
+    counts: Mapping[str, int]
+    differing: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+
+
+def export_bundle(
+    engine: Engine,
+    target: Path | str,
+    *,
+    vectors: bool = True,
+    principals: Iterable[str] | None = None,
+    force: bool = False,
+    created_at: float | None = None,
+) -> ExportReport:
+    """Write everything that the workspace holds to a folder, or to an archive when the target ends in `.zip`.
+
+    With `principals` it is only what these may see. `created_at` is what the manifest says, or the variable
+    SOURCE_DATE_EPOCH, or now. Raises NotIndexedError when there is nothing to write, InvalidValueError when something
+    is at the target and not `force` lets a bundle take the place of another one, LockedError as every writer does.
+    """
+    target = Path(target)
+    writer = engine.writer
+    if not writer.exists:
+        raise NotIndexedError(f"{engine.root} is not indexed", hint=f"findling index {engine.root}")
+    check_target(target, force)
+    with ExitStack() as lock:
+        # A bundle is of one state of the workspace; where no lock can be had, a change meanwhile is an error.
+        with suppress(ReadOnlyError):
+            lock.enter_context(writer.files.writing())
+        store = writer.store
+        root = store.get_meta("root") or ""
+        facts = Facts(
+            _now() if created_at is None else created_at,
+            _model(store, writer.settings),
+            preprocessing_of(writer.settings)._asdict(),
+            _telling(writer.settings),
+            root,
+        )
+        may_see = None if principals is None else sight_of(engine, principals)
+        manifest = export_store(store, target, facts, vectors=vectors, may_see=may_see, force=force)
+    files = [target] if target.is_file() else list(target.iterdir())
+    return ExportReport(target=target, counts=manifest["counts"], size_bytes=sum(one.stat().st_size for one in files))
+
+
+def import_bundle(
+    source: Path | str,
+    *,
+    workspace: str = "",
+    root: Path | str | None = None,
+    merge: bool = False,
+    settings: Settings | None = None,
+) -> ImportReport:
+    """Make a workspace of a bundle: the one with this name, or that of the folder that was indexed.
+
+    `root` is where that folder is now. `merge` upserts into a workspace that holds something already. The bundle is
+    checked first; whoever is killed later leaves a workspace that says it is not complete, and the same import
+    completes it. Raises as `Bundle.open` and `Bundle.verify` do, InvalidValueError for a workspace that is not empty
+    or a folder that holds other files, PathNotFoundError for a root that is not there, LockedError as every writer.
+    """
+    with Bundle.open(source) as bundle:
+        bundle.verify()
+        tree = None if root is None else existing(root)
+        with open_target(bundle, workspace, tree, settings) as engine:
+            return _take_in(bundle, engine, tree, merge)
+
+
+def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
+    """What tells whether these principals may see a resource now. Raises InvalidValueError for what is no principal."""
+    writer = engine.writer
+    is_public = writer.settings["permissions.unset"] == "public"
+    rights = Rights(principals, writer.store.relations(), unset_is_public=is_public)
+    return lambda resource: rights.may_see(resource.rid, resource.path, resource.visibility)
+
+
+def _take_in(bundle: Bundle, engine: Engine, tree: Path | None, merge: bool) -> ImportReport:
+    writer, files = engine.writer, engine.writer.files
+    with files.writing():
+        store = files.store
+        mark = f"new {bundle.identity}"
+        is_new = not store.counts()["resources"] or store.get_meta(IMPORTING) == mark
+        if not is_new and not merge:
+            raise InvalidValueError(
+                f"the workspace in {engine.home} holds {store.counts()['resources']:,} resources",
+                hint="--merge to add to them, or another --workspace",
+            )
+        quota = quota_of(engine.home, writer.settings)
+        if is_new:
+            store.set_meta(IMPORTING, mark)
+            settle_root(bundle, engine, store, tree)
+            counts = bundle.counts
+            if not store.counts()["resources"]:
+                check_quota(store, engine.home, quota, resources=counts["resources"], text=counts["characters"])
+            changed = restore_documents(bundle, store)
+            store.write_glossary(bundle.read("glossary.jsonl", to_term))
+            restore_survey(bundle, store)
+        else:
+            store.set_meta(IMPORTING, f"merge {bundle.identity}")
+            check_same_files(bundle, store.get_meta("root") or "", tree)
+            allowance = Allowance(store, engine.home, quota)
+            changed = restore_documents(bundle, store, in_order=False, admit=allowance.check)
+        restore_vectors(bundle, store)
+        restore_records(bundle, store)
+        if is_new:
+            files.rebuild_leg()
+    with writer.writing():
+        pass  # every leg catches up
+    if not is_new:
+        engine.glossary.import_rows(list(bundle.read("glossary.jsonl", dict)))
+    with files.writing():
+        files.store.set_meta(IMPORTING, "")
+        now_at = files.store.get_meta("root")
+    return ImportReport(
+        home=engine.home,
+        root=Path(now_at) if now_at else None,
+        changed=changed,
+        counts=bundle.counts,
+        differing=_differing(bundle, writer.settings),
+    )
+
+
+def _model(store: TruthStore, settings: Settings) -> Record | None:
+    """The model that has read most, or what gives the instant vectors."""
+    read = store.models()
+    if not read:
+        from findling.service.vectors import instant_embedder
+
+        if not settings["semantic.instant"]:
+            return None
+        one = instant_embedder()
+        return {"name": one.name, "dim": one.dimensions, "normalize": True, "fingerprint": one.fingerprint}
+    fingerprint = max(sorted(read), key=read.__getitem__)
+    row = next(iter(store.vector_rows(fingerprint, 0)), None)
+    return {
+        "name": _model_name(settings, fingerprint),
+        "dim": len(row.vector) // 2 if row else 0,
+        "normalize": True,
+        "fingerprint": fingerprint,
+    }
+
+
+def _model_name(settings: Settings, fingerprint: str) -> str:
+    """What users call the model, if it is the one they have chosen."""
+    from findling.service.model_choice import choose_embedder
+
+    try:
+        chosen = choose_embedder(settings)
+    except (InvalidValueError, MissingExtraError, ModelError):
+        return ""
+    return chosen.name if chosen is not None and chosen.fingerprint == fingerprint else ""
+
+
+def _telling(settings: Settings) -> Record:
+    """The settings that answers depend on, as far as they are not the usual ones."""
+    names = [name for name in settings if name.startswith(_GROUPS) and name not in _LEFT_OUT]
+    return {name: _plain(settings[name]) for name in names if settings[name] != get_setting(name).default}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _now() -> float:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not epoch:
+        return time.time()
+    if not epoch.isdecimal():
+        raise InvalidValueError(f"SOURCE_DATE_EPOCH is {epoch!r}", hint="seconds since 1970, such as 1767225600")
+    return float(epoch)
+
+
+def _differing(bundle: Bundle, settings: Settings) -> dict[str, tuple[Any, Any]]:
+    recorded, here = bundle.meta().get("settings"), _telling(settings)
+    there = recorded if isinstance(recorded, dict) else {}
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in sorted({*there, *here}):
+        try:
+            usual = _plain(get_setting(name).default)
+        except FindlingError:
+            continue  # a setting of another version
+        if there.get(name, usual) != here.get(name, usual):
+            found[name] = (there.get(name, usual), here.get(name, usual))
+    analysis = (bundle.manifest.get("preprocessing") or {}).get("analysis")
+    return found if analysis == FINGERPRINT else {**found, "analysis": (analysis, FINGERPRINT)}

@@ -1,0 +1,209 @@
+"""Making a workspace smaller without changing what it answers, while others search it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import DiskFullError, LockedError, NotIndexedError, ReadOnlyError
+from findling.pipelines.catching_up import catch_up
+from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
+from findling.service.settings import Settings
+from findling.service.sidecars import absorbed_by_all, keyword_folder, matrices, measure_parts, remove_stale
+from findling.service.snapshot_files import sweep_if_idle
+from findling.service.vectors import WorkspaceVectors, instant_embedder
+from findling.service.workspace import STORE_FILE
+from findling.stores.keyword import discard_leg
+from findling.stores.keyword_tidying import adopt_index, count_entries
+from findling.stores.sqlite_compacting import count_pages, fold_log, rewrite_store, trim_store
+
+if TYPE_CHECKING:
+    from findling.pipelines.meaning import Meaning
+
+__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "is_worthwhile"]
+
+_LEAST_BYTES = 4 << 20
+"""Less space than this is not worth a rewrite that nobody asked for."""
+
+_LEAST_ENTRIES = 1_000
+"""The same for entries of a leg."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactReport:
+    """What compacting did: the bytes of every part before and after, and what was dropped, removed or rewritten."""
+
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    vectors_dropped: int = 0
+    log_entries_dropped: int = 0
+    models_dropped: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def freed_bytes(self) -> int:
+        """How much smaller the workspace is."""
+        return sum(self.before.values()) - sum(self.after.values())
+
+
+def compact(
+    files: OpenedWorkspace,
+    vectors: WorkspaceVectors,
+    settings: Settings,
+    *,
+    full: bool = False,
+    drops_models: bool = True,
+    patience_s: float = LOCK_PATIENCE_S,
+) -> CompactReport:
+    """Drop what nobody needs and rewrite the parts of which enough is unused, or with `full` every part.
+
+    `drops_models` lets the vectors of former models go once the chosen one has read everything. Raises LockedError
+    when another process keeps writing, ReadOnlyError, and DiskFullError when a rewrite finds no room; what had been
+    done before then stays done, and nothing is lost.
+    """
+    started = time.monotonic()
+    files.let_go_if_replaced()
+    if not files.exists:
+        raise NotIndexedError(f"{files.folder} holds no index yet", hint="findling index PATH")
+    before = measure_parts(files.folder)
+    sweep_if_idle(files.folder)
+    # Outside the lock, which it takes for each leg that has to catch up.
+    meaning = vectors.meaning()
+    run = _Run(files, vectors, settings, full)
+    with files.writing(patience_s):
+        files.sound_leg()
+        vectors.writable()
+        models = run.drop_models(meaning) if drops_models else ()
+        dropped = files.store.drop_vectors()
+        removed = remove_stale(files.folder, store_id=run.store_id, unit=files.leg.unit, models=run.models(meaning))
+        floor = absorbed_by_all(files.folder, run.store_id)
+        forgotten = trim_store(run.store_file, floor or 0, run.whole_model(meaning))
+        rewritten = tuple(run.rewrite())
+        fold_log(run.store_file)
+    # What is open is the state before; it was right, and is no longer needed.
+    vectors.close()
+    files.close()
+    return CompactReport(
+        before=before,
+        after=measure_parts(files.folder),
+        vectors_dropped=dropped,
+        log_entries_dropped=forgotten,
+        models_dropped=models,
+        removed=tuple(removed),
+        rewritten=rewritten,
+        seconds=time.monotonic() - started,
+    )
+
+
+def is_worthwhile(files: OpenedWorkspace, settings: Settings) -> bool:
+    """Whether a good part of a workspace is unused; a look at three headers, some 2 ms."""
+    if not settings.get("compact.auto", True) or not files.exists:
+        return False
+    share = _share(settings)
+    pages = count_pages(files.folder / STORE_FILE)
+    if pages.free_share >= share and pages.free * pages.size >= _LEAST_BYTES:
+        return True
+    entries = count_entries(keyword_folder(files.folder, settings["keyword.unit"]))
+    if entries.deleted_share >= share and entries.deleted >= _LEAST_ENTRIES:
+        return True
+    return any(one.dead_share >= share and one.header.dead >= _LEAST_ENTRIES for one in matrices(files.folder))
+
+
+def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: WorkspaceVectors | None = None) -> bool:
+    """Compact when that is worthwhile and nobody else is writing; tells whether it was done.
+
+    The vectors of former models stay: some were paid for, and nobody has asked for them to go.
+    """
+    if not is_worthwhile(files, settings):
+        return False
+    try:
+        compact(files, vectors or WorkspaceVectors(files, settings), settings, drops_models=False, patience_s=0.0)
+    except (DiskFullError, LockedError, ReadOnlyError):
+        return False  # it was only an offer
+    return True
+
+
+class _Run:
+    """One compaction. The caller holds the write lock."""
+
+    def __init__(self, files: OpenedWorkspace, vectors: WorkspaceVectors, settings: Settings, full: bool) -> None:
+        self._files = files
+        self._vectors = vectors
+        self._settings = settings
+        self._full = full
+        self._share = _share(settings)
+        self.store_file = files.folder / STORE_FILE
+        self.store_id = files.store.get_meta("store_id") or ""
+
+    def models(self, meaning: Meaning) -> frozenset[str]:
+        """The models whose vectors are searched, or may be."""
+        serving = {space.embedder.fingerprint for space in meaning.spaces}
+        instant = {instant_embedder().fingerprint} if self._settings["semantic.instant"] else set()
+        return frozenset(self._files.store.models().keys() | serving | instant)
+
+    def whole_model(self, meaning: Meaning) -> str:
+        """The chosen model, if it has read everything; else nothing."""
+        account = self._vectors.account()
+        if not account["of"] or account["read"] < account["of"]:
+            return ""
+        serving = (space.embedder for space in meaning.spaces if space.leg.speed == "refined")
+        return next((model.fingerprint for model in serving if model.name == account["model"]), "")
+
+    def drop_models(self, meaning: Meaning) -> tuple[str, ...]:
+        """Forget the vectors of models that no longer serve."""
+        chosen = self.whole_model(meaning)
+        if not chosen:
+            return ()  # an earlier model may be serving until the chosen one has read as much
+        former = sorted(self._files.store.models().keys() - {chosen})
+        for model in former:
+            self._files.store.drop_vectors(model)
+        return tuple(former)
+
+    def rewrite(self) -> Iterator[str]:
+        """Rewrite what is worth it, and name it."""
+        place = keyword_folder(self._files.folder, self._files.leg.unit)
+        entries = count_entries(place)
+        if entries.all and (self._full or entries.deleted_share >= self._share):
+            self._rewrite_leg(place)
+            yield "keyword leg"
+        yield from self._rewrite_matrices()
+        if self._full or count_pages(self.store_file).free_share >= self._share:
+            rewrite_store(self.store_file)
+            yield "truth store"
+
+    def _rewrite_leg(self, place: Path) -> None:
+        self._files.leg.close()
+        with _aside(place) as fresh:
+            leg = self._files.open_leg(fresh, self.store_id)
+            catch_up(self._files.store, leg)
+            leg.close()
+            adopt_index(fresh, place)
+
+    def _rewrite_matrices(self) -> Iterator[str]:
+        for matrix in matrices(self._files.folder):
+            if matrix.header.dead and (self._full or matrix.dead_share >= self._share):
+                from findling.stores.vector_tidying import rewrite_matrix
+
+                rewrite_matrix(matrix.folder, matrix.header, self._settings["semantic.hnsw_from"])
+                yield matrix.folder.name
+
+
+@contextmanager
+def _aside(place: Path) -> Iterator[Path]:
+    """A folder beside another one, which is gone in the end."""
+    fresh = place.with_name(f"{place.name}.fresh")
+    discard_leg(fresh)
+    try:
+        yield fresh
+    finally:
+        discard_leg(fresh)
+
+
+def _share(settings: Settings) -> float:
+    return float(settings.get("compact.free_share", 0.25))

@@ -1,0 +1,93 @@
+"""What a workspace holds besides files, each part with a service of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from findling.domain.results import SearchAnswer
+from findling.service.opened import OpenedWorkspace
+from findling.service.settings import Settings
+
+if TYPE_CHECKING:
+    from findling.domain.sight import Sight
+    from findling.pipelines.legs import Legs
+    from findling.service.chats import WorkspaceChats
+    from findling.service.glossary import WorkspaceGlossary
+    from findling.service.items import WorkspaceItems
+    from findling.service.memories import WorkspaceMemories
+    from findling.service.permissions import WorkspacePermissions
+    from findling.service.snapshots import WorkspaceSnapshots
+    from findling.service.writing import WorkspaceWriter
+
+__all__ = ["WorkspaceParts"]
+
+
+class WorkspaceParts(ABC):
+    """The parts of an engine; each is loaded when it is asked for."""
+
+    _files: OpenedWorkspace
+    _settings: Settings
+
+    @property
+    def writer(self) -> WorkspaceWriter:
+        """What puts resources that are not files into the workspace."""
+        from findling.service.writing import WorkspaceWriter
+
+        return WorkspaceWriter(self._files, self._settings, self._legs)
+
+    @property
+    def items(self) -> WorkspaceItems:
+        """Decisions, knowledge, tasks, directives, and types of your own."""
+        from findling.service.items import WorkspaceItems
+
+        return WorkspaceItems(self.writer, self._settings.types)
+
+    @property
+    def chats(self) -> WorkspaceChats:
+        """Threads of messages."""
+        from findling.service.chats import WorkspaceChats
+
+        return WorkspaceChats(self.writer)
+
+    @property
+    def memories(self) -> WorkspaceMemories:
+        """What was remembered."""
+        from findling.service.memories import WorkspaceMemories
+
+        return WorkspaceMemories(self.writer, partial(self.search, refresh=False))
+
+    @property
+    def glossary(self) -> WorkspaceGlossary:
+        """The words that mean the same here, and what may become one of them."""
+        from findling.service.glossary import WorkspaceGlossary
+
+        return WorkspaceGlossary(self._files, self._settings)
+
+    @property
+    def permissions(self) -> WorkspacePermissions:
+        """Who may see what."""
+        from findling.service.permissions import WorkspacePermissions
+
+        return WorkspacePermissions(self._files, self._sight)
+
+    @property
+    def snapshots(self) -> WorkspaceSnapshots:
+        """States of the workspace that were kept, and can be had back."""
+        from findling.service.snapshots import WorkspaceSnapshots
+
+        return WorkspaceSnapshots(self._files, self._settings)
+
+    @abstractmethod
+    def search(self, request: Any, **options: Any) -> SearchAnswer:
+        """Answer a question."""
+
+    @abstractmethod
+    def _legs(self) -> Legs:
+        """All legs that are written with the truth, in step with it. The lock is held."""
+
+    @abstractmethod
+    def _sight(self, principals: Iterable[str]) -> Sight:
+        """What these principals may see now."""

@@ -1,0 +1,127 @@
+"""Who may see what in one workspace, as people set it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.domain.permissions import DENIED, MEMBER, VIEWER, Relation, check_object, check_principal
+from findling.domain.resources import Resource
+from findling.domain.sight import Sight
+from findling.service.opened import OpenedWorkspace
+
+__all__ = ["Verdict", "WorkspacePermissions"]
+
+
+class Verdict(NamedTuple):
+    """Whether somebody may see a resource, and everybody that this somebody is."""
+
+    may_see: bool
+    principals: tuple[str, ...]
+
+
+class WorkspacePermissions:
+    """The relations of one workspace. A change holds from the next search on, wherever that runs.
+
+    `sight` tells what principals may see. Every change raises InvalidValueError for what is no principal, group or
+    target, and as `OpenedWorkspace.writing` does.
+    """
+
+    def __init__(self, files: OpenedWorkspace, sight: Callable[[Iterable[str]], Sight]) -> None:
+        self._files = files
+        self._sight = sight
+
+    def relations(self) -> list[Relation]:
+        """All relations, in order; none where nothing was ever written."""
+        self._files.let_go_if_replaced()
+        return self._files.store.relations() if self._files.exists else []
+
+    def join(self, principal: str, group: str) -> bool:
+        """Make somebody, or a whole group, a member of a group or role; tells whether that is new.
+
+        Raises InvalidValueError when the group would become a member of itself.
+        """
+        relation = self._relation(principal, MEMBER, group)
+        if principal == group or group in self._members_above(group, principal):
+            raise InvalidValueError(f"{principal} is above {group} already", hint="no group is a member of itself")
+        return self._add(relation)
+
+    def leave(self, principal: str, group: str) -> bool:
+        """End a membership; tells whether there was one."""
+        return self._drop(self._relation(principal, MEMBER, group))
+
+    def share(self, target: str, principal: str) -> bool:
+        """Let somebody see a resource, or all of a folder that has no lists of its own; tells whether that is new."""
+        return self._add(self._relation(principal, VIEWER, target))
+
+    def unshare(self, target: str, principal: str) -> bool:
+        """Take back what `share` gave; tells whether there was such a right."""
+        return self._drop(self._relation(principal, VIEWER, target))
+
+    def deny(self, target: str, principal: str) -> bool:
+        """Keep somebody out, whatever else lets them in; tells whether that is new."""
+        return self._add(self._relation(principal, DENIED, target))
+
+    def undeny(self, target: str, principal: str) -> bool:
+        """Take back what `deny` did; tells whether it was denied."""
+        return self._drop(self._relation(principal, DENIED, target))
+
+    def check(self, principals: Iterable[str], rid: str) -> Verdict:
+        """Whether these principals may see a resource. Raises NotFoundError when there is none with this id."""
+        document = self._files.store.document(rid)
+        if document is None:
+            raise NotFoundError(f"there is no {rid} in the index", hint="findling ls lists what is")
+        rights = self._sight(principals).rights
+        resource = document.resource
+        seen = rights.may_see(resource.rid, resource.path, resource.visibility)
+        return Verdict(seen, tuple(sorted(rights.principals)))
+
+    def target(self, name: str) -> str:
+        """What a name stands for: the id of a resource, or a folder or file below the root as `path:…`.
+
+        Raises NotFoundError when there is nothing of that name in the index.
+        """
+        store = self._files.store
+        if name.startswith("path:") or store.document(name) is not None:
+            return name
+        path = name.removeprefix("./").strip("/")
+        if any(_is_at(resource, path) for resource in store.resources()):
+            return f"path:{path}"
+        raise NotFoundError(f"there is no {name} in the index", hint="findling ls lists what is")
+
+    def _relation(self, principal: str, relation: str, target: str) -> Relation:
+        return Relation(check_principal(principal), relation, check_object(relation, target))
+
+    def _members_above(self, group: str, principal: str) -> set[str]:
+        """Every group that would be above the principal, and is above the group or the group itself."""
+        found: set[str] = set()
+        waiting = [group]
+        groups = [one for one in self.relations() if one.relation == MEMBER]
+        while waiting:
+            one = waiting.pop()
+            above = {relation.object for relation in groups if relation.subject == one}
+            if principal in above:
+                return {group}
+            waiting += above - found
+            found |= above
+        return set()
+
+    def _add(self, relation: Relation) -> bool:
+        with self._files.writing():
+            store = self._files.store
+            is_new = relation not in store.relations()
+            if is_new:
+                store.write_relations([relation])
+        return is_new
+
+    def _drop(self, relation: Relation) -> bool:
+        if relation not in self.relations():
+            return False
+        with self._files.writing():
+            self._files.store.write_relations((), [relation])
+        return True
+
+
+def _is_at(resource: Resource, path: str) -> bool:
+    return bool(path) and (resource.path == path or resource.path.startswith(f"{path}/"))

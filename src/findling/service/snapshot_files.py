@@ -1,0 +1,241 @@
+"""Snapshots on disk: a copy of the store, and a small file beside it that says what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from findling import __version__
+from findling.domain.errors import DiskFullError, FindlingError, InvalidValueError, PathNotFoundError
+from findling.service.whole_files import sync_folder, write_whole
+from findling.stores.lock import WriteLock
+from findling.stores.schema import FORMAT
+from findling.stores.sqlite_backup import copy_store, find_damage, read_facts
+from findling.stores.sqlite_files import StoreErrors
+
+__all__ = [
+    "FOLDER",
+    "LOCK_FILE",
+    "SUFFIX",
+    "Snapshot",
+    "check_name",
+    "check_room",
+    "default_name",
+    "delete_snapshot",
+    "examine",
+    "find_snapshots",
+    "read_snapshot",
+    "sweep",
+    "sweep_if_idle",
+    "write_snapshot",
+]
+
+FOLDER = "snapshots"
+"""The folder of a workspace that holds its snapshots."""
+
+LOCK_FILE = "snapshot.lock"
+"""Beside it: whoever makes, restores or deletes one holds it."""
+
+SUFFIX = ".sqlite"
+
+_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+
+_SPARE_BYTES = 1 << 20
+
+
+class Snapshot(NamedTuple):
+    """One snapshot as its description says; `problem` is why there is none that can be read."""
+
+    name: str
+    path: Path
+    created_at: float
+    size_bytes: int
+    seq: int = 0
+    counts: Mapping[str, int] = {}
+    sha256: str = ""
+    format: int = 0
+    version: str = ""
+    problem: str = ""
+
+
+def check_name(name: str) -> str:
+    """The name, if it is one. Raises InvalidValueError for what is none, or leads out of the folder."""
+    if not _NAME.fullmatch(name) or name.endswith((".", SUFFIX, ".json")):
+        raise InvalidValueError(
+            f"{name!r} is no name for a snapshot", hint="use up to 100 letters, digits, dots, dashes and underscores"
+        )
+    return name
+
+
+def default_name(folder: Path, prefix: str = "") -> str:
+    """A name after the present time that no snapshot has."""
+    stem = prefix + datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    name, number = stem, 1
+    while (folder / f"{name}{SUFFIX}").exists():
+        number += 1
+        name = f"{stem}-{number}"
+    return name
+
+
+def write_snapshot(store: Path, path: Path, *, on_step: Callable[[int, int], None] | None = None) -> Snapshot:
+    """Copy a store to `path` while others read and write it; the file is there as a whole or not at all.
+
+    Raises DiskFullError, ReadOnlyError, PathNotFoundError for the target, CorruptError for a store that cannot be read;
+    nothing is left behind then.
+    """
+    if not path.parent.is_dir():
+        raise PathNotFoundError(f"there is no folder {path.parent}", hint="create it first")
+    check_room(path.parent, _store_bytes(store), f"a snapshot of {store}")
+    part = path.with_name(f".{path.name}.part-{os.getpid()}")
+    description = _description_of(path)
+    try:
+        copy_store(store, part, on_step=on_step)
+        facts = read_facts(part)
+        created = datetime.now(UTC).timestamp()
+        size, digest = part.stat().st_size, _digest(part)
+        made = Snapshot(
+            path.name.removesuffix(SUFFIX),
+            path,
+            created,
+            size,
+            facts.seq,
+            facts.counts,
+            digest,
+            facts.format,
+            __version__,
+        )
+        write_whole(description, _described(made))
+        with StoreErrors(path):
+            part.replace(path)
+            sync_folder(path.parent)
+    except BaseException:
+        if not path.exists():
+            description.unlink(missing_ok=True)
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+    return made
+
+
+def find_snapshots(folder: Path) -> list[Snapshot]:
+    """All snapshots of a folder, the latest first."""
+    found = [read_snapshot(path) for path in folder.glob(f"[!.]*{SUFFIX}")]
+    return sorted(found, key=lambda one: (-one.created_at, one.name))
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """What the description of a snapshot says. Raises FileNotFoundError when there is no snapshot."""
+    name, status = path.name.removesuffix(SUFFIX), path.stat()
+    try:
+        values: dict[str, Any] = json.loads(_description_of(path).read_bytes())
+        return Snapshot(
+            name,
+            path,
+            datetime.fromisoformat(values["createdAt"]).timestamp(),
+            int(values["bytes"]),
+            int(values["seq"]),
+            {str(key): int(count) for key, count in values["counts"].items()},
+            str(values["sha256"]),
+            int(values["format"]),
+            str(values["version"]),
+        )
+    except FileNotFoundError:
+        problem = "its description is missing"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = f"its description cannot be read: {error!r}"
+    return Snapshot(name, path, status.st_mtime, status.st_size, problem=problem)
+
+
+def examine(path: Path) -> list[str]:
+    """What is wrong with a snapshot, one sentence each; empty when it can be restored."""
+    told = read_snapshot(path)
+    if told.problem:
+        return [told.problem]
+    if told.format > FORMAT:
+        return [f"it has format {told.format}, this findling knows formats up to {FORMAT}"]
+    size = path.stat().st_size
+    if size != told.size_bytes:
+        return [f"it has {size:,} bytes, not {told.size_bytes:,}"]
+    if _digest(path) != told.sha256:
+        return ["its checksum is not the one it was made with"]
+    problems = find_damage(path)
+    if problems:
+        return problems
+    try:
+        facts = read_facts(path)
+    except FindlingError as error:
+        return [error.message]
+    if (facts.format, facts.seq, dict(facts.counts)) != (told.format, told.seq, dict(told.counts)):
+        return ["its content is not what its description says"]
+    return []
+
+
+def delete_snapshot(path: Path) -> None:
+    """Delete a snapshot and its description."""
+    with StoreErrors(path):
+        path.unlink(missing_ok=True)
+        _description_of(path).unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Delete what killed processes have left. The caller holds the lock of the snapshots."""
+    for part in folder.glob(".*.part-*"):
+        part.unlink(missing_ok=True)
+    for draft in folder.glob(".*.json.new"):
+        draft.unlink(missing_ok=True)
+    for description in folder.glob(f"*{SUFFIX}.json"):
+        if not description.with_suffix("").exists():
+            description.unlink(missing_ok=True)
+    shutil.rmtree(folder / ".restoring", ignore_errors=True)
+
+
+def sweep_if_idle(workspace: Path) -> None:
+    """The same for a workspace, unless a process is at its snapshots."""
+    folder = workspace / FOLDER
+    lock = WriteLock(workspace / LOCK_FILE)
+    if folder.exists() and lock.acquire(0.0):
+        sweep(folder)
+        lock.release()
+
+
+def check_room(folder: Path, needed: int, what: str) -> None:
+    """Raise DiskFullError when a folder has no room for so many bytes."""
+    free = shutil.disk_usage(folder).free
+    if free < needed + _SPARE_BYTES:
+        raise DiskFullError(
+            f"no space left for {what}: it takes {needed >> 20:,} MB at {folder}, {free >> 20:,} MB are free",
+            hint="free some space, or findling snapshot drop NAME",
+        )
+
+
+def _store_bytes(store: Path) -> int:
+    return sum(file.stat().st_size for file in (store, store.with_name(f"{store.name}-wal")) if file.exists())
+
+
+def _described(made: Snapshot) -> bytes:
+    values = {
+        "createdAt": datetime.fromtimestamp(made.created_at, UTC).isoformat(timespec="microseconds"),
+        "seq": made.seq,
+        "counts": dict(made.counts),
+        "bytes": made.size_bytes,
+        "sha256": made.sha256,
+        "format": made.format,
+        "version": made.version,
+    }
+    return (json.dumps(values, indent=2) + "\n").encode()
+
+
+def _description_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,55 @@
+"""A workspace as one caller may see it: the part of the engine that serves callers with limited rights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from findling.domain.permissions import check_principal
+from findling.domain.queries import SearchRequest
+from findling.domain.resources import Resource
+from findling.domain.results import Explanation, SearchAnswer
+
+if TYPE_CHECKING:
+    from findling.pipelines.suggesting import Completion
+    from findling.service.documents import FetchedDocument
+    from findling.service.engine import Engine
+
+__all__ = ["Viewer"]
+
+
+class Viewer:
+    """Answers as if nothing else were there than what the principals may see. Nothing can be changed through it."""
+
+    def __init__(self, engine: Engine, principals: tuple[str, ...]) -> None:
+        """Raises InvalidValueError for what is no principal."""
+        self._engine = engine
+        self.principals = tuple([check_principal(one) for one in principals])
+
+    def search(self, request: SearchRequest | str, *, refresh: bool = True, **options: Any) -> SearchAnswer:
+        """Answer a question, as `Engine.search` does."""
+        return self._engine.search(request, refresh=refresh, **self._as_caller(options))
+
+    def explain(self, request: SearchRequest | str, name: str, *, refresh: bool = True, **options: Any) -> Explanation:
+        """Why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
+        return self._engine.explain(request, name, refresh=refresh, **self._as_caller(options))
+
+    def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
+        """One document, as `Engine.fetch` gives it."""
+        return self._engine.fetch(name, context=context, principals=self.principals)
+
+    def similar(self, name: str, limit: int = 10) -> SearchAnswer:
+        """What is most like a document, as `Engine.similar` finds it."""
+        return self._engine.similar(name, limit, principals=self.principals)
+
+    def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
+        """How a text may go on, as `Engine.suggest` does."""
+        return self._engine.suggest(text, limit, principals=self.principals)
+
+    def ls(self, prefix: str = "") -> Iterator[Resource]:
+        """The resources in order of their ids, or those at and below a path."""
+        return self._engine.ls(prefix, principals=self.principals)
+
+    def _as_caller(self, options: dict[str, Any]) -> dict[str, Any]:
+        # Whoever calls is not for the caller to say.
+        return {**options, "principals": self.principals}

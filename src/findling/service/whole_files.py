@@ -1,0 +1,40 @@
+"""Small files that are written as a whole or not at all, for their owner's eyes alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from findling.stores.sqlite_files import StoreErrors
+
+__all__ = ["sync_folder", "write_whole"]
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file in the place of another one, durably; whoever is killed meanwhile leaves the old one.
+
+    Two must not write one file at once. Raises ReadOnlyError, DiskFullError or PathNotFoundError when it cannot be
+    written.
+    """
+    # One name for all drafts, so that what a killed process left is written over and never piles up.
+    draft = path.with_name(f".{path.name}.new")
+    with StoreErrors(path):
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder outlive a power cut, where the system can promise that."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

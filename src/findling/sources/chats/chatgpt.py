@@ -1,0 +1,68 @@
+"""ChatGPT exports: conversations as trees of messages, of which the branch that was open last is the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+
+from findling.domain.chats import Message, Thread
+from findling.domain.errors import InvalidValueError
+from findling.sources.chats.conversations import conversations
+from findling.sources.chats.values import first_text, text, time
+
+__all__ = ["read_chatgpt"]
+
+_AUTHORS = frozenset({"user", "assistant"})
+"""System prompts and the output of tools are no part of what the two have said."""
+
+_TEXTS = frozenset({"text", "multimodal_text", "code"})
+"""Types of content that people see; thoughts and profiles are others."""
+
+
+def read_chatgpt(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
+    """One thread for each conversation. Raises InvalidValueError naming the line of what is no JSON."""
+    for line, conversation in conversations(stream, name, "mapping"):
+        id_ = first_text(conversation, ("conversation_id",), ("id",))
+        if not id_:
+            raise InvalidValueError(f"{name}:{line}: a conversation without an id", hint="export it again")
+        yield Thread(source, id_, _messages(conversation), title=text(conversation, "title"))
+
+
+def _messages(conversation: Mapping[str, Any]) -> Iterator[Message]:
+    previous = ""
+    for node in _branch(conversation):
+        message = node.get("message")
+        said = _said(message)
+        if said and isinstance(message, dict):
+            id_ = first_text(message, ("id",)) or first_text(node, ("id",))
+            yield Message(id_, said, text(message, "author", "role"), time(message.get("create_time")), previous)
+            previous = id_
+
+
+def _branch(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The nodes from the root to the current one; to the last one that has no children when none is the current one."""
+    nodes = conversation["mapping"]
+    nodes = {id_: node for id_, node in nodes.items() if isinstance(node, dict)} if isinstance(nodes, dict) else {}
+    leaves = [id_ for id_, node in nodes.items() if not node.get("children")]
+    at = text(conversation, "current_node")
+    at = at if at in nodes else (leaves[-1] if leaves else "")
+    branch: dict[str, Mapping[str, Any]] = {}
+    while at in nodes and at not in branch:  # a damaged tree may lead in a circle
+        branch[at] = nodes[at]
+        at = text(nodes[at], "parent")
+    return list(branch.values())[::-1]
+
+
+def _said(message: object) -> str:
+    """What the message says to people; empty when it says nothing to them."""
+    if not isinstance(message, dict) or text(message, "author", "role") not in _AUTHORS:
+        return ""
+    metadata, content = message.get("metadata"), message.get("content")
+    is_hidden = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
+    if is_hidden or text(content, "content_type") not in _TEXTS or not isinstance(content, dict):
+        return ""
+    parts = content.get("parts")
+    parts = parts if isinstance(parts, list) else [content.get("text")]
+    # A part of a multimodal message is a text, or a picture, or a recording with its transcript.
+    texts = (part if isinstance(part, str) else text(part, "text") for part in parts)
+    return "\n".join(part for part in texts if part.strip())

@@ -1,0 +1,108 @@
+"""Slack exports: a folder or zip archive with lists of channels and users, and a folder of days for each channel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from findling.domain.chats import Message, Thread
+from findling.sources.chats.export_files import ExportFiles
+from findling.sources.chats.json_stream import JsonStream
+from findling.sources.chats.slack_text import Names, readable
+from findling.sources.chats.values import first_text, named_files, objects, text, time
+
+__all__ = ["is_slack", "read_slack"]
+
+_CHANNELS = ("channels.json", "groups.json", "mpims.json", "dms.json")
+_USERS = ("users.json", "org_users.json")
+
+_LEFT_OUT = frozenset(
+    "channel_join channel_leave group_join group_leave mpim_join channel_archive channel_unarchive group_archive"
+    " group_unarchive bot_add bot_remove message_deleted tombstone huddle_thread".split()
+)
+"""What Slack writes by itself about people coming and going; nobody has said it."""
+
+
+def is_slack(names: list[str]) -> bool:
+    """Whether an export with such files is one of Slack."""
+    return any(name in _CHANNELS for name in names)
+
+
+def read_slack(files: ExportFiles, source: str) -> Iterator[Thread]:
+    """One thread for each channel, private channel and direct conversation, by the name of its folder.
+
+    Raises InvalidValueError naming file and line of what is no JSON.
+    """
+    present = files.names()
+    users = {text(user, "id"): _user_name(user) for name in _USERS for user in _entries(files, present, name)}
+    channels = [channel for name in _CHANNELS for channel in _entries(files, present, name)]
+    names = Names(users, {text(channel, "id"): text(channel, "name") for channel in channels})
+    titles = {folder: _title(channel, users) for channel in channels for folder in _folders(channel)}
+    days: dict[str, list[str]] = {}
+    for name in present:
+        folder, slash, _ = name.rpartition("/")
+        if slash and folder in titles:
+            days.setdefault(folder, []).append(name)
+    for folder, own_days in days.items():
+        yield Thread(source, folder, _messages(files, own_days, names), title=titles[folder])
+
+
+def _entries(files: ExportFiles, present: list[str], name: str) -> Iterator[Mapping[str, Any]]:
+    if name in present:
+        with files.opened(name) as stream:
+            yield from objects(list(JsonStream(stream, f"{files.name}/{name}").items()))
+
+
+def _messages(files: ExportFiles, days: list[str], names: Names) -> Iterator[Message]:
+    for day in days:
+        with files.opened(day) as stream:
+            for entry in JsonStream(stream, f"{files.name}/{day}").items():
+                message = _message(entry, names) if isinstance(entry, dict) else None
+                if message is not None:
+                    yield message
+
+
+def _message(entry: Mapping[str, Any], names: Names) -> Message | None:
+    """The message, or `None` for an entry that is none."""
+    id_ = text(entry, "ts")
+    if not id_ or text(entry, "subtype") in _LEFT_OUT or text(entry, "type") not in ("message", ""):
+        return None
+    said = [readable(text(entry, "text"), names)]
+    for attachment in objects(entry.get("attachments")):
+        added = readable(first_text(attachment, ("text",), ("fallback",), ("title",)), names)
+        said += [added] if added and added not in said[0] else []
+    said += named_files(entry.get("files"), "title", "name")
+    parent = text(entry, "thread_ts")
+    return Message(id_, "\n".join(filter(None, said)), _author(entry, names), _at(id_), parent if parent != id_ else "")
+
+
+def _author(entry: Mapping[str, Any], names: Names) -> str:
+    user = text(entry, "user")
+    profile = ("user_profile", "display_name"), ("user_profile", "real_name")
+    named = names.users.get(user) or first_text(entry, *profile, ("username",), ("bot_profile", "name"))
+    return named or user or text(entry, "bot_id")
+
+
+def _at(ts: str) -> float | None:
+    try:
+        return time(float(ts))
+    except ValueError:
+        return None
+
+
+def _user_name(user: Mapping[str, Any]) -> str:
+    return first_text(user, ("profile", "display_name"), ("profile", "real_name"), ("real_name",), ("name",), ("id",))
+
+
+def _folders(channel: Mapping[str, Any]) -> list[str]:
+    """What the folder of a channel may be called: direct conversations have no name."""
+    return [name for name in (text(channel, "name"), text(channel, "id")) if name]
+
+
+def _title(channel: Mapping[str, Any], users: Mapping[str, str]) -> str:
+    name = text(channel, "name")
+    if name and not name.startswith("mpdm-"):
+        return f"#{name}"
+    members = channel.get("members")
+    people = [users.get(member, member) for member in members if isinstance(member, str)] if members else []
+    return ", ".join(people) or name

@@ -1,0 +1,115 @@
+"""Between domain values and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from findling.domain.glossary import GlossaryTerm
+from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
+from findling.stores.jsonl_files import Record
+
+__all__ = [
+    "document_record",
+    "fingerprint_record",
+    "to_document",
+    "to_fingerprint",
+    "to_term",
+]
+
+
+def document_record(document: Document) -> Record:
+    """Everything that a store keeps of a document."""
+    resource = document.resource
+    return {
+        "rid": resource.rid,
+        "type": resource.type,
+        "title": resource.title,
+        "path": resource.path,
+        "author": resource.author,
+        "lang": resource.lang,
+        "tags": list(resource.tags),
+        "visibility": None if resource.visibility is None else list(resource.visibility),
+        "created_at": resource.created_at,
+        "updated_at": resource.updated_at,
+        "fields": dict(sorted(resource.fields.items())),
+        "fingerprint": None if document.fingerprint is None else fingerprint_record(document.fingerprint),
+        "text": document.text,
+        "chunks": [_chunk_record(chunk) for chunk in document.chunks],
+    }
+
+
+def to_document(record: Mapping[str, Any]) -> Document:
+    """The document in a record. Raises KeyError, TypeError or ValueError for what is none."""
+    resource = Resource(
+        rid=record["rid"],
+        type=record["type"],
+        title=record["title"],
+        path=record["path"],
+        author=record["author"],
+        lang=record["lang"],
+        tags=tuple(record["tags"]),
+        visibility=None if record["visibility"] is None else tuple(record["visibility"]),
+        created_at=_time(record["created_at"]),
+        updated_at=_time(record["updated_at"]),
+        fields=dict(record["fields"]),
+    )
+    mark = record["fingerprint"]
+    return Document(
+        resource,
+        record["text"],
+        tuple([_to_chunk(chunk) for chunk in record["chunks"]]),
+        None if mark is None else to_fingerprint(mark),
+    )
+
+
+def fingerprint_record(fingerprint: Fingerprint) -> Record:
+    """A fingerprint with its digest in hexadecimal."""
+    return {"size": fingerprint.size, "mtime_ns": fingerprint.mtime_ns, "digest": fingerprint.digest.hex()}
+
+
+def to_fingerprint(record: Mapping[str, Any]) -> Fingerprint:
+    """The fingerprint in a record. Raises as `to_document` does."""
+    return Fingerprint(int(record["size"]), int(record["mtime_ns"]), bytes.fromhex(record["digest"]))
+
+
+def to_term(record: Mapping[str, Any]) -> GlossaryTerm:
+    """The term of a glossary in a record. Raises as `to_document` does."""
+    words: list[str] = [record[name] for name in GlossaryTerm._fields[:-1]]
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError(f"a term is made of words, not of {words}")
+    return GlossaryTerm._make([*words, _time(record["decided_at"])])
+
+
+def _chunk_record(chunk: Chunk) -> Record:
+    return {
+        "cid": f"{chunk.cid:016x}",
+        "digest": chunk.digest.hex(),
+        "ordinal": chunk.ordinal,
+        "span": [chunk.start, chunk.end],
+        "lines": [chunk.line_start, chunk.line_end],
+        "heading": list(chunk.heading),
+        "places": [[place.start, place.label, place.line] for place in chunk.places],
+    }
+
+
+def _to_chunk(record: Mapping[str, Any]) -> Chunk:
+    start, end = record["span"]
+    line_start, line_end = record["lines"]
+    return Chunk(
+        int(record["cid"], 16),
+        bytes.fromhex(record["digest"]),
+        int(record["ordinal"]),
+        int(start),
+        int(end),
+        int(line_start),
+        int(line_end),
+        tuple(record["heading"]),
+        tuple([Place(int(at), str(label), int(line)) for at, label, line in record["places"]]),
+    )
+
+
+def _time(value: object) -> float | None:
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    raise TypeError(f"{value!r} is no time")

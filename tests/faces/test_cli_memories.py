@@ -1,0 +1,136 @@
+"""`findling remember` and `findling recall`, run in this process."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Findling = Callable[..., tuple[int, str, str]]
+
+CODE = "The door code of the office is in the blue binder."
+
+
+def test_remember_prints_the_id_that_recall_finds(findling: Findling, project: Path) -> None:
+    code, out, err = findling("remember", CODE, "--importance", "0.8", "--tag", "office", "--author", "Ada")
+    rid = out.strip()
+    assert (code, err) == (0, "")
+    assert rid.startswith("memory:")
+    code, out, err = findling("recall", "door", "code")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith(f"{rid}  0.")
+    assert lines[1] == f"  {CODE}"
+    assert lines[2] == "  has the words door, code; importance 0.80, last used today: × 1.12; never accessed so far"
+    assert "accessed once so far" in findling("recall", "door")[1]
+
+
+def test_the_same_again_says_so(findling: Findling, project: Path) -> None:
+    first = findling("remember", CODE)[1]
+    code, out, err = findling("remember", "--importance", "0.9", *CODE.split())
+    assert (code, out) == (0, first)
+    assert err == "findling: remembered already; importance 0.90, accessed once\n"
+    findling("remember", "--id", "wifi", "The password is swordfish.")
+    code, out, err = findling("remember", "--id", "wifi", "The password is herring.")
+    assert (code, out) == (0, "memory:wifi\n")
+    assert err.startswith("findling: its text was changed")
+
+
+def test_a_text_can_come_on_stdin(findling: Findling, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("Grüße\nan alle\n".encode())))
+    assert findling("remember", "-")[0] == 0
+    assert "  Grüße\n  an alle\n" in findling("recall", "alle")[1]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff\xfe")))
+    code, out, err = findling("remember", "-")
+    assert (code, out) == (2, "")
+    assert "not UTF-8" in err
+
+
+def test_recall_without_a_query_lists_the_most_important(findling: Findling, project: Path) -> None:
+    assert findling("recall") == (
+        1,
+        "",
+        'findling: nothing is remembered here\n  try: findling remember "some text"\n',
+    )
+    findling("remember", "The cat is grey.", "--importance", "0.2")
+    findling("remember", CODE, "--importance", "0.8", "--tag", "office")
+    code, out, err = findling("recall")
+    assert (code, err) == (0, "")
+    assert [line for line in out.splitlines() if line.startswith("  The")] == [f"  {CODE}", "  The cat is grey."]
+    assert "  importance 0.80, at first 0.80; never accessed, #office\n" in out
+    code, out, err = findling("recall", "-k", "1", "--min-importance", "0.1")
+    assert "cat" not in out
+    assert "1 of 2 memories" in err
+    assert findling("recall", "--min-importance", "0.9")[0] == 1
+
+
+def test_json(findling: Findling, project: Path) -> None:
+    made = json.loads(findling("remember", CODE, "--json", "--visibility", "user:ada")[1])
+    assert made["schema"] == 3
+    assert made["memory"]["outcome"] == "new"
+    assert made["memory"]["visibility"] == ["user:ada"]
+    code, out, _ = findling("recall", "--json", "door code")
+    answer = json.loads(out)
+    (found,) = answer["memories"]
+    assert (code, answer["query"], answer["strategy"], answer["is_counted"]) == (0, "door code", "keyword", True)
+    assert (found["rid"], found["text"], found["access_count"]) == (made["memory"]["rid"], CODE, 0)
+    assert found["hit"]["receipt"]["steps"][-1]["name"] == "importance"
+    listed = json.loads(findling("recall", "--json")[1])
+    assert (listed["total"], listed["memories"][0]["access_count"]) == (1, 1)
+
+
+def test_callers_see_their_own(findling: Findling, project: Path) -> None:
+    findling("remember", "The safe code of Ada.", "--visibility", "user:ada")
+    findling("remember", "The safe code of Bob.", "--visibility", "user:bob", "--visibility", "group:board")
+    assert "Bob" not in findling("recall", "safe code", "--as", "user:ada")[1]
+    assert "Bob" in findling("recall", "--as", "group:board")[1]
+    nothing = findling("recall", "safe code", "--as", "user:eve")
+    assert nothing[:2] == (1, "")
+    assert nothing == findling("recall", "safe code", "--as", "user:mallory")
+
+
+def test_meaning_is_recalled_where_the_mode_says_so(findling: Findling, project: Path) -> None:
+    findling("remember", "The feline dozed off upon the rug.")
+    assert findling("recall", "cat sleeping on carpet")[0] == 1, "the settings of these tests say words"
+    code, out, _ = findling("recall", "--mode", "hybrid", "cat sleeping on carpet")
+    assert code == 0
+    assert "near in meaning" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("remember",), "TEXT"),
+        (("remember", ""), "nothing to remember"),
+        (("remember", "a", "--importance", "2"), "0<=x<=1"),
+        (("remember", "a", "--id", "two words"), "'two words' is no id"),
+        (("remember", "a", "--visibility", "ada"), "'ada' is no principal"),
+        (("recall", "a", "-k", "0"), "x>=1"),
+        (("recall", "a", "--mode", "guess"), "guess"),
+        (("recall", "a", "--importance", "1"), "--importance"),
+        (("recall", "a", "--as", "ada"), "'ada' is no principal"),
+    ],
+)
+def test_bad_input_is_an_error_and_changes_nothing(
+    findling: Findling, project: Path, args: tuple[str, ...], message: str
+) -> None:
+    findling("remember", CODE)
+    code, out, err = findling(*args)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert json.loads(findling("recall", "--json")[1])["total"] == 1
+
+
+def test_control_characters_do_not_reach_the_terminal(findling: Findling, project: Path) -> None:
+    findling("remember", "red \x1b[31m alert", "--tag", "\x1b[2J")
+    assert "\x1b" not in findling("recall", "alert")[1]
+    assert "\x1b" not in findling("recall")[1]
+
+
+def test_a_workspace_by_name(findling: Findling, project: Path) -> None:
+    findling("remember", CODE, "--workspace", "desk")
+    assert findling("recall", "door")[0] == 1
+    assert findling("recall", "door", "--workspace", "desk")[0] == 0

@@ -1,0 +1,85 @@
+"""Similar: what is most like a document, by words here; never itself, never its own thread."""
+
+from __future__ import annotations
+
+import pytest
+
+from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.domain.resources import Resource
+from findling.pipelines.documents import text_documents
+from findling.pipelines.searching import Legs
+from findling.pipelines.similar import similar, telling_words
+from findling.stores.memory import MemoryStore
+from findling.stores.memory_keyword import MemoryLeg
+from findling.text.chunk_plan import ChunkPlan
+
+THREAD = {"thread": "slack/birds"}
+ITEMS = [
+    (
+        Resource(rid="file:falcon.md", path="falcon.md", lang="markdown"),
+        "# Falcon\n\nA falcon is a raptor with talons.",
+    ),
+    (Resource(rid="file:eagle.md", path="eagle.md", lang="markdown"), "# Eagle\n\nAn eagle is a raptor with talons."),
+    (Resource(rid="file:sparrow.md", path="sparrow.md", lang="markdown"), "# Sparrow\n\nA sparrow fears every raptor."),
+    (Resource(rid="file:bread.md", path="bread.md", lang="markdown"), "# Bread\n\nFlour and water in an oven."),
+    (
+        Resource(rid="chat:slack/birds/0", type="chat", fields=THREAD),
+        "which raptor has the longest and sharpest talons of them all, and why",
+    ),
+    (Resource(rid="chat:slack/birds/1", type="chat", fields=THREAD), "the raptor with talons of course"),
+    (Resource(rid="note:empty", type="note"), ""),
+]
+
+
+@pytest.fixture
+def legs() -> Legs:
+    store, leg = MemoryStore(), MemoryLeg()
+    for batch in text_documents(ITEMS, ChunkPlan()):
+        leg.apply(store.write(batch))
+    leg.commit(store.seq())
+    return Legs(store, leg)
+
+
+def test_what_shares_the_telling_words_is_most_like_it(legs: Legs) -> None:
+    answer = similar(legs, "falcon.md")
+    assert {hit.rid for hit in answer.hits[:2]} == {"file:eagle.md", "chat:slack/birds/1"}
+    assert "file:bread.md" not in {hit.rid for hit in answer}
+    assert "file:falcon.md" not in {hit.rid for hit in answer}
+    assert [hit.score for hit in answer] == sorted((hit.score for hit in answer), reverse=True)
+    assert (answer.strategy, answer.understood_as) == ("keyword", "like falcon.md")
+    assert answer.notes[0].startswith("compared by its most telling words: talons")
+    assert answer.total == len(answer.hits) == 3
+    eagle = next(hit for hit in answer if hit.path == "eagle.md")
+    assert eagle.lines and {match.term for match in eagle.receipt.matches} >= {"raptor", "talons"}
+
+
+def test_a_thread_is_one_hit_and_never_like_itself(legs: Legs) -> None:
+    chats = [hit for hit in similar(legs, "falcon.md") if hit.type == "chat"]
+    assert len(chats) == 1 and [one.rid for one in chats[0].passages] == ["chat:slack/birds/0"]
+    assert {hit.type for hit in similar(legs, "chat:slack/birds/0")} == {"file"}
+
+
+def test_a_limit_is_kept(legs: Legs) -> None:
+    assert len(similar(legs, "falcon.md", 1).hits) == 1
+    assert similar(legs, "falcon.md", 0).hits == ()
+    with pytest.raises(InvalidValueError, match="limit -1"):
+        similar(legs, "falcon.md", -1)
+
+
+def test_what_has_no_telling_word_is_like_nothing(legs: Legs) -> None:
+    for name in ("note:empty", "bread.md"):
+        answer = similar(legs, name)
+        assert (answer.hits, answer.notes) == ((), ("it has no telling word",))
+
+
+def test_words_that_only_the_document_has_tell_nothing(legs: Legs) -> None:
+    document = legs.store.document("file:falcon.md")
+    assert document is not None
+    words = telling_words(legs.keyword, document, document.chunks)
+    assert "falcon" not in words and "is" not in words
+    assert set(words) == {"raptor", "talons"}
+
+
+def test_what_is_not_there_is_told(legs: Legs) -> None:
+    with pytest.raises(NotFoundError, match=r"there is no nothing\.md in the index"):
+        similar(legs, "nothing.md")

@@ -1,0 +1,102 @@
+"""An export that is killed leaves no bundle, an import that is killed is completed by the next one."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from findling.domain.errors import FindlingError
+from findling.stores.bundle import Bundle
+from findling.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from tests.robustness.conftest import Playground
+
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
+
+FILES = 160
+KILLS = 4
+
+
+@pytest.mark.parametrize("name", ["bundle", "bundle.zip"])
+def test_an_export_that_is_killed_leaves_the_bundle_that_was_there(playground: Playground, name: str) -> None:
+    chance = random.Random(3)
+    playground.plant(FILES)
+    assert playground.run("index").code == 0
+    target = playground.folder / name
+    draft = playground.folder / f".{name}.partial"
+    kills = 0
+    for turn in range(KILLS):
+        run = playground.start("export", str(target), "--force")
+        while run.poll() is None and not draft.exists():
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0, 0.02 * turn))
+        kills += kill(run)
+        if target.exists():  # it was too late, or this is the bundle of an earlier turn
+            verified(target)
+    assert kills >= KILLS // 2
+    assert playground.run("export", str(target), "--force").code == 0
+    assert verified(target) == FILES
+    assert [path.name for path in playground.folder.glob(".*")] == []
+
+
+def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playground) -> None:
+    chance = random.Random(4)
+    playground.plant(FILES)
+    assert playground.run("index").code == 0
+    # A long run commits more than once, and what that leaves behind counts in the scores until the leg is tidied up.
+    assert playground.run("repair").code == 0
+    target = str(playground.folder / "bundle.zip")
+    assert playground.run("export", target).code == 0
+    kills = 0
+    for turn in range(KILLS):
+        run = playground.start("import", target, "--workspace", "copy")
+        watch(playground.home / "copy" / "index.sqlite", run, round(FILES * (turn + chance.random()) / KILLS))
+        kills += kill(run)
+    assert kills >= KILLS // 2
+    code, out, err = playground.run("import", target, "--workspace", "copy")
+    assert (code, err) == (0, ""), out
+    # Two workspaces of one tree must tell the same.
+    for word in (*map(playground.mark, (3, 77, 150)), "bako", "meta nosi"):
+        copy = playground.search(word, "--workspace", "copy")[0]
+        original = playground.search(word)[0]
+        assert [(hit["id"], hit["score"]) for hit in copy["hits"]] == [
+            (hit["id"], hit["score"]) for hit in original["hits"]
+        ]
+        assert copy["hits"] and not copy["degraded"]
+    assert playground.run("doctor", "--workspace", "copy").code == 0
+    again = playground.run("import", target, "--workspace", "copy")
+    assert again.code == 2 and f"holds {FILES} resources" in again.err
+
+
+def watch(store_file: Path, run: subprocess.Popen[str], enough: int) -> None:
+    """Follow an import as a reader until it has stored enough resources."""
+    while run.poll() is None:
+        try:
+            with SqliteStore.open(store_file, readonly=True) as store:
+                if store.counts()["resources"] >= enough:
+                    return
+        except (FindlingError, OSError, ValueError):
+            pass  # there is no workspace yet
+        time.sleep(0.002)
+
+
+def verified(target: Path) -> int:
+    """How many resources a bundle holds that must be sound."""
+    with Bundle.open(target) as bundle:
+        bundle.verify()
+        return bundle.counts["resources"]
+
+
+def kill(run: subprocess.Popen[str]) -> bool:
+    """Kill a run; False when it was over already."""
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    return run.returncode == -signal.SIGKILL

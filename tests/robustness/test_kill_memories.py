@@ -1,0 +1,172 @@
+"""Memories while others write, recall and are killed: a recall waits for nobody, and no access is lost or invented."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from findling.service.access_log import AccessLog
+from findling.service.memories import WorkspaceMemories
+from findling.stores.lock import WriteLock
+from findling.stores.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from tests.robustness.conftest import Playground
+
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
+
+HOLDER = """
+import sys, time
+from findling.stores.lock import WriteLock
+with WriteLock(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+RECALLER = """
+import sys, findling
+from functools import partial
+from findling.service.memories import WorkspaceMemories
+with findling.open(".") as engine:
+    memories = WorkspaceMemories(engine.writer, partial(engine.search, refresh=False))
+    print("ready", flush=True)
+    for _ in range(int(sys.argv[1])):
+        assert len(memories.recall("shared", mode="keyword")) == 2
+"""
+APPENDER = """
+import sys
+from pathlib import Path
+from findling.service.access_log import AccessLog
+log, rids = AccessLog(Path(sys.argv[1])), ["memory:one", "memory:two"]
+while True:
+    assert log.append(rids)
+    print(".", end="", flush=True)
+"""
+FOLDER = """
+import sys
+from pathlib import Path
+from findling.service.access_log import AccessLog
+from findling.stores.lock import WriteLock
+from findling.stores.sqlite import SqliteStore
+folder = Path(sys.argv[1])
+log = AccessLog(folder)
+print("ready", flush=True)
+while True:
+    with WriteLock(folder / "write.lock"), SqliteStore.open(folder / "index.sqlite") as store:
+        log.fold(store, bool)
+"""
+REMEMBERER = """
+import itertools, findling
+from functools import partial
+from findling.service.memories import WorkspaceMemories
+with findling.open(".") as engine:
+    memories = WorkspaceMemories(engine.writer, partial(engine.search, refresh=False))
+    for number in itertools.count():
+        print(memories.remember(f"fact {number}").rid, flush=True)
+"""
+
+
+def count(playground: Playground, rid: str) -> int:
+    with playground.open() as engine:
+        memories = WorkspaceMemories(engine.writer, partial(engine.search, refresh=False))
+        return memories.get(rid).access_count
+
+
+def test_a_recall_does_not_wait_for_a_writer(playground: Playground) -> None:
+    rid = playground.run("remember", "A shared thing.").out.strip()
+    lock = playground.workspace / "write.lock"
+    holder = playground.start_code(HOLDER, str(lock))
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    for _ in range(2):
+        done = playground.run("recall", "shared")
+        assert (done.code, done.err) == (0, "")
+    # Had a recall needed the lock, it would still be waiting: nobody else has let it go.
+    assert holder.poll() is None
+    assert not WriteLock(lock).acquire(0.0)
+    assert count(playground, rid) == 2
+    holder.kill()
+    holder.communicate()
+    assert playground.run("remember", "Another thing.").code == 0
+    assert count(playground, rid) == 2
+    with SqliteStore.open(playground.store_file, readonly=True) as store:
+        assert store.accesses([rid])[rid].count == 2
+
+
+def test_many_recall_at_once_while_others_count_in(playground: Playground) -> None:
+    rids = [playground.run("remember", f"A shared thing, {name}.").out.strip() for name in ("one", "two")]
+    each, processes = 25, 3
+    recalling = [playground.start_code(RECALLER, str(each)) for _ in range(processes)]
+    for process in recalling:
+        assert process.stdout is not None
+        process.stdout.readline()
+    while any(process.poll() is None for process in recalling):
+        with playground.open() as engine:
+            WorkspaceMemories(engine.writer, partial(engine.search, refresh=False)).fold()
+    for process in recalling:
+        assert playground.finish(process).code == 0
+    assert [count(playground, rid) for rid in rids] == [each * processes] * 2
+
+
+def test_a_recall_that_is_killed_loses_at_most_its_own_line(tmp_path: Path, playground: Playground) -> None:
+    chance = random.Random(3)
+    with SqliteStore.open(tmp_path / "index.sqlite") as store:
+        said = 0
+        for _ in range(8):
+            process = playground.start_code(APPENDER, str(tmp_path))
+            assert process.stdout is not None
+            said += len(process.stdout.read(1))
+            time.sleep(chance.uniform(0, 0.02))
+            process.send_signal(signal.SIGKILL)
+            said += len(process.communicate()[0])
+        counts = AccessLog(tmp_path).counts(store, ["memory:one", "memory:two"])
+    assert said <= counts["memory:one"].count <= said + 8
+    assert said <= counts["memory:two"].count <= said + 8
+
+
+def test_counting_in_that_is_killed_counts_every_line_once(tmp_path: Path, playground: Playground) -> None:
+    chance = random.Random(4)
+    SqliteStore.open(tmp_path / "index.sqlite").close()
+    log, written = AccessLog(tmp_path), 0
+    for _ in range(8):
+        process = playground.start_code(FOLDER, str(tmp_path))
+        assert process.stdout is not None
+        process.stdout.readline()
+        until = time.monotonic() + chance.uniform(0.005, 0.05)
+        while time.monotonic() < until:
+            assert log.append(["memory:one"])
+            written += 1
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        with SqliteStore.open(tmp_path / "index.sqlite") as store:
+            assert log.counts(store, ["memory:one"])["memory:one"].count == written
+    with SqliteStore.open(tmp_path / "index.sqlite") as store:
+        log.fold(store, bool)
+        assert store.accesses(["memory:one"])["memory:one"].count == written
+
+
+def test_what_remember_has_printed_is_there_after_a_kill(playground: Playground) -> None:
+    chance = random.Random(5)
+    printed: set[str] = set()
+    for turn in range(4):
+        process = playground.start_code(REMEMBERER)
+        assert process.stdout is not None
+        for _ in range(2 + 2 * turn):  # later turns remember again what is there before they come to something new
+            printed.add(process.stdout.readline().strip())
+        time.sleep(chance.uniform(0, 0.1))
+        process.send_signal(signal.SIGKILL)
+        printed.update(process.communicate()[0].split())
+        with playground.open() as engine:
+            memories = WorkspaceMemories(engine.writer, partial(engine.search, refresh=False))
+            kept = {memory.rid: memory.text for memory in memories.list()}
+            assert printed <= set(kept)
+            found = {one.rid for one in memories.recall("fact", limit=1000, mode="keyword")}
+            assert found == set(kept)
+    assert len(set(kept.values())) == len(kept)
+    playground.assert_sound()

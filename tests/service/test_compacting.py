@@ -1,0 +1,279 @@
+"""Compacting: smaller, and every answer as before."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import findling
+from findling.domain.errors import DiskFullError, NotIndexedError
+from findling.service.compacting import CompactReport, compact, compact_if_worthwhile, is_worthwhile
+from findling.service.sidecars import absorbed_by_all, matrices
+from findling.service.vectors import WorkspaceVectors
+from findling.stores.keyword_tidying import count_entries
+from findling.stores.sqlite_compacting import count_pages, rewrite_store
+from findling.stores.vector_files import read_header
+
+WORDS = ["harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compass", "velvet", "saddle", "parchment"]
+QUERIES = ("harbour lantern", "meadow", "granite -velvet", "orchard compass saddle")
+LONG_AGO = time.time() - 40 * 86_400
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> findling.Settings:
+    # No model reads during a search: what it gets done depends on the time it takes.
+    values = {"store.home": str(tmp_path / "home"), "semantic.refine": "never", "semantic.query_budget_ms": 0}
+    return findling.Settings().override(values, "test")
+
+
+@pytest.fixture
+def engine(tmp_path: Path, settings: findling.Settings) -> Iterator[findling.Engine]:
+    root = tmp_path / "tree"
+    root.mkdir()
+    for number in range(40):
+        (root / f"note{number}.md").write_text(prose(number))
+    with findling.open(root, settings=settings) as opened:
+        opened.index()
+        yield opened
+
+
+def prose(number: int, turn: int = 0) -> str:
+    words = [WORDS[(number * 7 + turn * 3 + place * place) % len(WORDS)] for place in range(60)]
+    return f"# Note {number}\n\n{' '.join(words)} mark{'abcdefghij'[number % 10]}\n"
+
+
+def churn(engine: findling.Engine, turns: int = 3) -> None:
+    """Change half of the files again and again, and delete some."""
+    for turn in range(1, turns + 1):
+        for number in range(0, 40, 2):
+            (engine.root / f"note{number}.md").write_text(prose(number, turn))
+        engine.index()
+    for number in range(30, 40):
+        (engine.root / f"note{number}.md").unlink()
+    engine.index()
+
+
+def run(engine: findling.Engine, settings: findling.Settings, *, full: bool = False) -> CompactReport:
+    files = engine.writer.files
+    return compact(files, WorkspaceVectors(files, settings), settings, full=full)
+
+
+def answers(engine: findling.Engine) -> dict[str, list[tuple[str, float]]]:
+    found = {}
+    for query in QUERIES:
+        hits = engine.search(query, refresh=False, limit=100)
+        found[query] = [(hit.id, hit.score) for hit in hits]
+    return found
+
+
+def rows(engine: findling.Engine, table: str) -> int:
+    connection = sqlite3.connect(engine.home / "index.sqlite")
+    (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+    connection.close()
+    return int(count)
+
+
+def test_what_is_dead_goes_and_answers_stay(engine: findling.Engine, settings: findling.Settings) -> None:
+    churn(engine)
+    before = answers(engine)
+    assert all(before.values())
+    assert count_entries(engine.home / "keyword").deleted > 0
+    assert rows(engine, "dropped") > 0
+    assert rows(engine, "deleted") > 0
+    report = run(engine, settings)
+    assert count_entries(engine.home / "keyword").deleted == 0
+    assert [matrix.header.dead for matrix in matrices(engine.home)] == [0] * len(list(matrices(engine.home)))
+    assert rows(engine, "dropped") == rows(engine, "deleted") == 0
+    assert engine.writer.store.log_floor() == engine.writer.store.seq()
+    assert "keyword leg" in report.rewritten
+    assert report.log_entries_dropped > 0
+    assert 0 < report.freed_bytes == sum(report.before.values()) - sum(report.after.values())
+    after = answers(engine)
+    for query, hits in before.items():
+        # Not their scores: what was deleted counted in the statistics until now.
+        assert {hit for hit, _ in after[query]} == {hit for hit, _ in hits}
+    assert all(check.ok for check in engine.check() if check.name != "disk space")
+
+
+def test_compacting_again_changes_nothing(engine: findling.Engine, settings: findling.Settings) -> None:
+    churn(engine)
+    run(engine, settings, full=True)
+    before = answers(engine)
+    report = run(engine, settings)
+    assert (report.rewritten, report.removed, report.log_entries_dropped, report.vectors_dropped) == ((), (), 0, 0)
+    assert answers(engine) == before
+    assert set(run(engine, settings, full=True).rewritten) == {"keyword leg", "truth store"}
+    assert answers(engine) == before
+
+
+def test_a_compacted_index_answers_as_a_new_one(
+    engine: findling.Engine, settings: findling.Settings, tmp_path: Path
+) -> None:
+    churn(engine)
+    run(engine, settings, full=True)
+    compacted = answers(engine)
+    elsewhere = settings.override({"store.home": str(tmp_path / "other")}, "test")
+    with findling.open(engine.root, settings=elsewhere) as fresh:
+        fresh.index()
+        assert {query: dict(hits) for query, hits in answers(fresh).items()} == {
+            query: dict(hits) for query, hits in compacted.items()
+        }
+
+
+def test_the_next_changes_are_found(engine: findling.Engine, settings: findling.Settings) -> None:
+    churn(engine)
+    run(engine, settings)
+    (engine.root / "late.md").write_text("# Late\n\nzanzibar harbour\n")
+    (engine.root / "note1.md").unlink()
+    assert [hit.path for hit in engine.search("zanzibar")] == ["late.md"]
+    assert all(check.ok for check in engine.check() if check.name != "disk space")
+
+
+def test_the_log_is_kept_for_a_leg_that_is_behind(engine: findling.Engine, settings: findling.Settings) -> None:
+    pages = settings.override({"keyword.unit": "page"}, "test")
+    with findling.open(engine.root, settings=pages) as other:
+        assert other.search("harbour", refresh=False).hits
+    reached = engine.writer.store.seq()
+    churn(engine, turns=1)
+    assert absorbed_by_all(engine.home, engine.writer.store.get_meta("store_id") or "") == reached
+    run(engine, settings)
+    assert engine.writer.store.log_floor() == reached < engine.writer.store.seq()
+    with findling.open(engine.root, settings=pages) as other:
+        found = other.search("harbour", refresh=False, limit=100)
+        assert not any("rebuilt" in str(note) for note in found.degraded)
+        assert {hit.path for hit in found} == {
+            file.name for file in engine.root.iterdir() if "harbour" in file.read_text()
+        }
+
+
+def test_vectors_that_nothing_needs_go(engine: findling.Engine, settings: findling.Settings) -> None:
+    store = engine.writer.store
+    digest = next(iter(chunk.chunk.digest for chunk in store.unembedded("former", 1)))
+    store.put_vectors("former", {digest: b"\0" * 64, b"nothing-has-this": b"\0" * 64})
+    report = run(engine, settings)
+    assert report.vectors_dropped == 1
+    assert report.models_dropped == ()
+    assert engine.writer.store.models() == {"former": 1}, "the chosen model has read nothing, so the other may serve"
+
+
+def test_former_models_go_once_the_chosen_one_has_read_everything(tmp_path: Path, settings: findling.Settings) -> None:
+    root = tmp_path / "small"
+    root.mkdir()
+    (root / "one.md").write_text(prose(1))
+    with findling.open(root, settings=settings) as engine:
+        engine.index()
+        store = engine.writer.store
+        digests = [chunk.chunk.digest for chunk in store.unembedded("former", 10)]
+        store.put_vectors("former", dict.fromkeys(digests, b"\0" * 64))
+        engine.refine()
+        (chosen,) = store.models().keys() - {"former"}
+        before = [(hit.id, hit.score) for hit in engine.search("a place for ships", refresh=False)]
+        files = engine.writer.files
+        quiet = compact(files, WorkspaceVectors(files, settings), settings, drops_models=False)
+        assert quiet.models_dropped == ()
+        assert run(engine, settings).models_dropped == ("former",)
+        assert engine.writer.store.models().keys() == {chosen}
+        assert [(hit.id, hit.score) for hit in engine.search("a place for ships", refresh=False)] == before
+
+
+def test_wishes_for_what_is_gone_or_read_are_dropped(engine: findling.Engine, settings: findling.Settings) -> None:
+    store = engine.writer.store
+    store.want([chunk.chunk.cid for chunk in store.unembedded("any", 3)])
+    connection = sqlite3.connect(engine.home / "index.sqlite")
+    connection.execute("INSERT INTO wanted (cid) VALUES (7)")
+    connection.commit()
+    connection.close()
+    assert rows(engine, "wanted") == 4
+    run(engine, settings)
+    assert rows(engine, "wanted") == 3
+
+
+def test_stale_sidecars_go_and_others_stay(engine: findling.Engine, settings: findling.Settings) -> None:
+    home = engine.home
+    doomed = [home / "views" / "old", home / "keyword-page", home / "keyword.fresh", home.parent / ".deleted-77"]
+    kept = [home / "views" / "new", home.parent / ".deleted-photos", home.parent / ".deleted-78"]
+    for folder in (*doomed, *kept):
+        folder.mkdir(parents=True)
+    (doomed[3] / "write.lock").touch()
+    (kept[2] / "holiday.jpg").touch()
+    foreign = home / "vectors-000000000000"
+    shutil.copytree(next(matrices(home)).folder, foreign)
+    header = foreign / "header.json"
+    header.write_text(header.read_text().replace('"made_for": "', '"made_for": "another'))
+    for folder in doomed[:2]:
+        os.utime(folder, (LONG_AGO, LONG_AGO))
+    report = run(engine, settings)
+    assert {"views/old", "keyword-page", "keyword.fresh", ".deleted-77", foreign.name} == set(report.removed)
+    assert not any(folder.exists() for folder in (*doomed, foreign))
+    assert all(folder.exists() for folder in kept)
+    assert (home / "keyword" / "meta.json").exists()
+
+
+def test_it_is_not_offered_for_a_little(engine: findling.Engine, settings: findling.Settings) -> None:
+    churn(engine, turns=1)
+    assert not is_worthwhile(engine.writer.files, settings)
+    assert not compact_if_worthwhile(engine.writer.files, settings)
+    assert count_entries(engine.home / "keyword").deleted > 0
+
+
+def test_it_is_offered_for_free_pages(engine: findling.Engine, settings: findling.Settings) -> None:
+    store = engine.writer.store
+    store.put_vectors("m", {number.to_bytes(16, "big"): b"\0" * 60_000 for number in range(100)})
+    assert not is_worthwhile(engine.writer.files, settings)
+    store.drop_vectors("m")
+    before = answers(engine)
+    assert is_worthwhile(engine.writer.files, settings)
+    files = engine.writer.files
+    with files.writing():
+        with findling.open(engine.root, settings=settings) as other:
+            assert not compact_if_worthwhile(other.writer.files, settings), "somebody is writing"
+        assert count_pages(engine.home / "index.sqlite").free_share > 0.25
+    assert compact_if_worthwhile(files, settings)
+    assert count_pages(engine.home / "index.sqlite").free == 0
+    assert not compact_if_worthwhile(files, settings)
+    assert answers(engine) == before
+
+
+def test_a_large_matrix_keeps_its_graph(engine: findling.Engine, settings: findling.Settings) -> None:
+    pytest.importorskip("usearch")
+    graphed = settings.override({"semantic.hnsw_from": 10}, "test")
+    with findling.open(engine.root, settings=graphed) as other:
+        churn(other)
+        run(other, graphed)
+        (matrix,) = [one for one in matrices(engine.home) if one.header.rows]
+        header = read_header(matrix.folder)
+        assert header is not None
+        assert (header.dead, header.graph_rows) == (0, header.rows)
+
+
+def test_there_must_be_an_index(tmp_path: Path, settings: findling.Settings) -> None:
+    (tmp_path / "empty").mkdir()
+    with findling.open(tmp_path / "empty", settings=settings) as engine, pytest.raises(NotIndexedError):
+        run(engine, settings)
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_rewrite_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("a file system cannot be mounted here")
+    monkeypatch.setenv("SQLITE_TMPDIR", str(disk))
+    try:
+        connection = sqlite3.connect(disk / "index.sqlite")
+        connection.execute("CREATE TABLE held (text)")
+        connection.executemany("INSERT INTO held VALUES (?)", [("x" * 4000,)] * 250)
+        connection.commit()
+        connection.close()
+        with pytest.raises(DiskFullError, match="rewriting"):
+            rewrite_store(disk / "index.sqlite")
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

@@ -1,0 +1,261 @@
+"""Every way to be let in or kept out, through everything that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import findling
+from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.domain.resources import Resource
+from findling.service.settings import load_settings
+from findling.service.viewer import Viewer
+
+ANN = "user:ann"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[findling.Engine]:
+    (tmp_path / "tree").mkdir()
+    own = {"store.home": str(tmp_path / "home")}
+    with findling.open(tmp_path / "tree", settings=load_settings(tmp_path / "tree").override(own, "test")) as engine:
+        engine.permissions.join(ANN, "group:eng")
+        engine.permissions.join("group:eng", "group:staff")
+        engine.permissions.join("group:staff", "role:reader")
+        _add(engine, "note:mine", (ANN,), "A cat sleeps upon the carpet.")
+        yield engine
+
+
+def _add(engine: findling.Engine, rid: str, visibility: tuple[str, ...] | None, text: str, path: str = "") -> None:
+    engine.add([(Resource(rid=rid, type="note", title="Quokka", path=path, visibility=visibility), text)])
+
+
+Change = Callable[[findling.Engine], object]
+
+
+def _nothing(engine: findling.Engine) -> None:
+    """Leave it as it is."""
+
+
+def _revoked(engine: findling.Engine) -> None:
+    engine.permissions.share("note:x", "group:eng")
+    assert engine.as_caller(ANN).search("quokka", refresh=False).total, "a search while it may be seen"
+    engine.permissions.unshare("note:x", "group:eng")
+
+
+def _left(engine: findling.Engine) -> None:
+    assert engine.as_caller(ANN).search("quokka", refresh=False).total
+    engine.permissions.leave("group:eng", "group:staff")
+
+
+def _denied_for_a_while(engine: findling.Engine) -> None:
+    engine.permissions.deny("note:x", ANN)
+    engine.permissions.undeny("note:x", ANN)
+
+
+def _nearer_for_others(engine: findling.Engine) -> None:
+    engine.permissions.share("path:docs", ANN)
+    engine.permissions.share("path:docs/plans", "user:bob")
+
+
+ROWS: list[tuple[str, tuple[str, ...] | None, Change, bool]] = [
+    ("allowed by name", (ANN,), _nothing, True),
+    ("allowed by group", ("group:eng",), _nothing, True),
+    ("allowed by a group of a group", ("group:staff",), _nothing, True),
+    ("allowed by a role of a group of a group", ("role:reader",), _nothing, True),
+    ("allowed to everyone", ("everyone",), _nothing, True),
+    ("allowed to others", ("user:bob", "group:ops"), _nothing, False),
+    ("a name that only begins so", ("user:an", "user:anna", "group:en"), _nothing, False),
+    ("another case", ("user:Ann", "USER:ann"), _nothing, False),
+    ("what is no principal", ("ann", "", "user:ann ", "*"), _nothing, False),
+    ("denied beats allowed", (ANN, "!user:ann"), _nothing, False),
+    ("denied by a group of a group", (ANN, "!group:staff"), _nothing, False),
+    ("denied to everyone", ("everyone", "!everyone"), _nothing, False),
+    ("denied to others", ("group:eng", "!user:bob"), _nothing, True),
+    ("only denials let nobody in", ("!user:bob",), _nothing, False),
+    ("an empty list is nobody", (), _nothing, False),
+    ("unset is the owner's", None, _nothing, False),
+    ("shared by name", (), lambda e: e.permissions.share("note:x", ANN), True),
+    ("shared with a group", None, lambda e: e.permissions.share("note:x", "group:staff"), True),
+    ("shared with others", None, lambda e: e.permissions.share("note:x", "group:ops"), False),
+    ("shared and denied", (ANN,), lambda e: e.permissions.deny("note:x", "group:eng"), False),
+    (
+        "denied and taken back",
+        (ANN,),
+        lambda e: (e.permissions.deny("note:x", ANN), e.permissions.undeny("note:x", ANN)),
+        True,
+    ),
+    ("shared and revoked", (), _revoked, False),
+    ("left the group", ("group:staff",), _left, False),
+    ("the folder is shared", None, lambda e: e.permissions.share("path:docs", "group:eng"), True),
+    ("the folder above is shared", None, lambda e: e.permissions.share("path:docs/plans", "group:eng"), True),
+    (
+        "a folder that is named alike is shared",
+        None,
+        lambda e: e.permissions.share("path:docs/plan", "group:eng"),
+        False,
+    ),
+    (
+        "the nearest folder decides",
+        None,
+        lambda e: (e.permissions.share("path:docs", ANN), e.permissions.share("path:docs/plans", "user:bob")),
+        False,
+    ),
+    (
+        "an own list counts more than the folder's",
+        ("user:bob",),
+        lambda e: e.permissions.share("path:docs", ANN),
+        False,
+    ),
+    ("the folder is denied", (ANN,), lambda e: e.permissions.deny("path:docs", "group:staff"), False),
+    ("the file itself is shared", None, lambda e: e.permissions.share("path:docs/plans/x.md", ANN), True),
+]
+
+
+def _search(mode: str) -> Callable[[Viewer], bool]:
+    return lambda viewer: (
+        "note:x" in [hit.rid for hit in viewer.search("quokka zebra", refresh=False, plan=findling.Plan(mode=mode))]
+    )
+
+
+def _fetched(viewer: Viewer) -> bool:
+    try:
+        return viewer.fetch("note:x").rid == "note:x"
+    except NotFoundError:
+        return False
+
+
+def _explained(viewer: Viewer) -> bool:
+    try:
+        return viewer.explain("zebra", "note:x", refresh=False).found
+    except NotFoundError:
+        return False
+
+
+ENDPOINTS: dict[str, Callable[[Viewer], bool]] = {
+    "keyword": _search("keyword"),
+    "hybrid": _search("hybrid"),
+    "semantic": _search("semantic"),
+    "browse": lambda viewer: "note:x" in [hit.rid for hit in viewer.search("type:note", refresh=False)],
+    "count": lambda viewer: viewer.search("zebra", refresh=False).total == 1,
+    "facets": lambda viewer: viewer.search("zebra", refresh=False, facets=("type",)).facets["type"] == {"note": 1},
+    "fetch": _fetched,
+    "explain": _explained,
+    "similar": lambda viewer: "note:x" in [hit.rid for hit in viewer.similar("note:mine")],
+    "suggest": lambda viewer: any("zebra" in one.text for one in viewer.suggest("zeb")),
+    "did you mean": lambda viewer: bool(
+        viewer.search("zebrra", refresh=False, plan=findling.Plan(mode="keyword")).did_you_mean
+    ),
+    "ls": lambda viewer: "note:x" in [resource.rid for resource in viewer.ls()],
+}
+
+
+@pytest.mark.parametrize(("visibility", "change", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_every_right_through_everything_that_answers(
+    engine: findling.Engine, visibility: tuple[str, ...] | None, change: Change, expected: bool
+) -> None:
+    _add(engine, "note:x", visibility, "A cat sleeps upon the carpet beside a zebra.", "docs/plans/x.md")
+    change(engine)
+    told = {name: ask(engine.as_caller(ANN)) for name, ask in ENDPOINTS.items()}
+    assert told == dict.fromkeys(ENDPOINTS, expected)
+    assert engine.permissions.check([ANN], "note:x").may_see is expected
+    assert engine.search("zebra", refresh=False).total == 1, "the owner sees everything"
+
+
+def test_the_policy_may_show_what_is_unset(engine: findling.Engine) -> None:
+    _add(engine, "note:x", None, "zebra", "docs/x.md")
+    opened = findling.open(engine.root, settings=engine._settings.override({"permissions.unset": "public"}, "test"))
+    with opened as public:
+        assert public.as_caller("user:stranger").search("zebra", refresh=False).total == 1
+        assert public.as_caller().search("zebra", refresh=False).total == 0, "nobody sees nothing at all"
+        public.permissions.deny("note:x", "user:stranger")
+        assert public.as_caller("user:stranger").search("zebra", refresh=False).total == 0
+
+
+def test_nobody_finds_nothing(engine: findling.Engine) -> None:
+    _add(engine, "note:x", ("everyone",), "zebra")
+    nobody = engine.as_caller()
+    assert nobody.search("zebra", refresh=False).total == 0
+    assert list(nobody.ls()) == []
+    assert engine.as_caller("role:unheard-of").search("zebra", refresh=False).total == 1, "anybody is everyone"
+
+
+@pytest.mark.parametrize(
+    "name", ["ann", "user:", "user: ann", "user:a\nb", "group", "admin:x", "", "user:e\u0301", "everyone "]
+)
+def test_what_is_no_principal_is_an_error(engine: findling.Engine, name: str) -> None:
+    with pytest.raises(InvalidValueError, match="is no principal"):
+        engine.as_caller(name)
+    with pytest.raises(InvalidValueError, match="is no principal"):
+        engine.search("zebra", refresh=False, principals=(name,))
+    with pytest.raises(InvalidValueError, match="is no principal"):
+        engine.permissions.share("note:mine", name)
+
+
+def test_a_group_is_no_member_of_itself(engine: findling.Engine) -> None:
+    for member, group in (("group:eng", "group:eng"), ("role:reader", "group:eng"), ("group:staff", "group:eng")):
+        with pytest.raises(InvalidValueError):
+            engine.permissions.join(member, group)
+    with pytest.raises(InvalidValueError, match="nobody can be a member of user:bob"):
+        engine.permissions.join(ANN, "user:bob")
+
+
+def test_a_circle_that_is_there_all_the_same_ends(engine: findling.Engine) -> None:
+    from findling.domain.permissions import Relation
+
+    with engine._files.writing():
+        engine._files.store.write_relations([Relation("role:reader", "member", "group:eng")])
+    _add(engine, "note:x", ("group:staff",), "zebra")
+    assert engine.as_caller("role:reader").search("zebra", refresh=False).total == 1
+
+
+def test_a_change_by_another_process_counts_from_the_next_search_on(engine: findling.Engine) -> None:
+    _add(engine, "note:x", (), "zebra")
+    viewer = engine.as_caller(ANN)
+    with findling.open(engine.root, settings=engine._settings) as other:
+        for _ in range(3):
+            other.permissions.share("note:x", "group:staff")
+            assert viewer.search("zebra", refresh=False).total == 1
+            other.permissions.unshare("note:x", "group:staff")
+            assert viewer.search("zebra", refresh=False).total == 0
+
+
+def test_what_is_hidden_and_what_is_not_there_give_one_error(engine: findling.Engine) -> None:
+    _add(engine, "note:hidden", ("user:bob",), "zebra", "docs/hidden.md")
+    viewer = engine.as_caller(ANN)
+    for hidden, absent in (("note:hidden", "note:absent"), ("docs/hidden.md", "docs/absent.md")):
+        for ask in (viewer.fetch, viewer.similar, lambda name: viewer.explain("zebra", name, refresh=False)):
+            told = []
+            for name in (hidden, absent):
+                with pytest.raises(NotFoundError) as caught:
+                    ask(name)
+                told.append((caught.value.message.replace(name, "NAME"), caught.value.hint))
+            assert told[0] == told[1]
+
+
+def test_a_view_that_is_damaged_is_made_anew(engine: findling.Engine) -> None:
+    _add(engine, "note:x", (ANN,), "zebra")
+    assert engine.as_caller(ANN).search("zebra", refresh=False).total == 1
+    engine.close()
+    for file in (engine.home / "views").rglob("*"):
+        if file.is_file():
+            file.write_bytes(b"")
+    assert engine.as_caller(ANN).search("zebra", refresh=False).total == 1
+
+
+def test_a_workspace_that_cannot_be_written_answers(engine: findling.Engine) -> None:
+    _add(engine, "note:x", (ANN,), "zebra")
+    (engine.home / "views").write_text("in the way")
+    assert engine.as_caller(ANN).search("zebra", refresh=False).total == 1
+
+
+def test_names_of_files_and_folders_as_people_type_them(engine: findling.Engine) -> None:
+    _add(engine, "note:x", None, "zebra", "docs/plans/x.md")
+    permissions = engine.permissions
+    assert permissions.target("docs/plans/") == "path:docs/plans"
+    assert permissions.target("./docs") == "path:docs"
+    assert permissions.target("note:x") == "note:x"
+    with pytest.raises(NotFoundError, match="there is no docs/plan in the index"):
+        permissions.target("docs/plan")

@@ -1,0 +1,113 @@
+"""What a workspace may hold, and that one without files stays without, through the engine and the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from findling.domain.errors import QuotaError, UsageError
+from findling.domain.resources import Resource
+from findling.service.engine import Engine, open_engine
+from findling.service.manifest import read_manifest
+from findling.service.quotas import Quota
+from findling.service.settings import Settings
+from findling.service.workspace import PROJECT_FOLDER
+from findling.service.workspaces import change_workspace, create_workspace
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    own = {"store.home": str(tmp_path / "home"), "search.mode": "keyword", "semantic.instant": False}
+    return Settings().override(own, "test")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path.resolve() / "project"
+    made.mkdir()
+    for number in range(5):
+        (made / f"{number}.md").write_text(f"A token, number {number}.\n")
+    return made
+
+
+def skipped(engine: Engine) -> dict[str, str]:
+    return {entry.path: entry.reason for entry in engine.skipped()}
+
+
+def test_a_workspace_without_files_never_takes_any_in(
+    home: Path, root: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_workspace("team", home=home)
+    monkeypatch.chdir(root)
+    with open_engine(workspace="team", settings=settings) as engine:
+        answer = engine.search("token")
+        assert (answer.total, answer.degraded) == (0, ())
+        engine.add([(Resource(rid="decision:1", type="decision"), "Rotate every token.")])
+        assert [hit.rid for hit in engine.search("token")] == ["decision:1"]
+        assert engine.preview() == ([], [])
+        with pytest.raises(UsageError, match="has no files"):
+            engine.index()
+    manifest = read_manifest(home / "team")
+    assert manifest is not None
+    assert (manifest.root, manifest.name) == (None, "team")
+    assert manifest.preprocessing is not None
+
+
+def test_an_index_brings_its_manifest_up_to_date(home: Path, root: Path, settings: Settings) -> None:
+    with open_engine(root, settings=settings) as engine:
+        engine.index()
+        manifest = read_manifest(engine.home)
+        assert manifest is not None
+        assert manifest.root == str(root)
+        (engine.home / "manifest.json").unlink()
+        engine.search("token")
+        engine.index()
+        assert read_manifest(engine.home) is not None
+
+
+def test_the_setting_puts_a_new_index_into_the_project(home: Path, root: Path, settings: Settings) -> None:
+    project = settings.override({"store.place": "project"}, "test")
+    with open_engine(root, settings=project) as engine:
+        assert engine.search("token").total == 5
+        assert engine.home == root / PROJECT_FOLDER
+    with open_engine(root, settings=settings) as engine:
+        assert engine.home == root / PROJECT_FOLDER
+        assert engine.search("token").total == 5
+
+
+def test_items_beyond_the_quota_are_refused_and_nothing_is_lost(home: Path, settings: Settings) -> None:
+    create_workspace("team", home=home, quota=Quota(resources=2))
+    items = [(Resource(rid=f"decision:{n}", type="decision"), f"Token {n}.") for n in range(3)]
+    with open_engine(workspace="team", settings=settings) as engine:
+        engine.add(items[:2])
+        with pytest.raises(QuotaError, match="quota resources allows 2"):
+            engine.add(items)
+        assert engine.search("token").total == 2
+
+
+def test_files_beyond_the_quota_are_left_out_until_there_is_room(home: Path, root: Path, settings: Settings) -> None:
+    create_workspace("docs", home=home, root=root, quota=Quota(resources=3))
+    with open_engine(root, workspace="docs", settings=settings) as engine:
+        assert engine.index().skipped["quota"] == 2
+        assert skipped(engine) == {"3.md": "quota", "4.md": "quota"}
+        assert engine.search("token").total == 3
+        assert engine.index().added == 0
+        (root / "0.md").unlink()
+        assert engine.search("token").total == 3
+        assert skipped(engine) == {"4.md": "quota"}
+        change_workspace("docs", home=home, quota=Quota(resources=10))
+        assert engine.search("token").total == 4
+        assert skipped(engine) == {}
+
+
+def test_the_settings_limit_a_workspace_that_has_no_quota(home: Path, root: Path, settings: Settings) -> None:
+    with open_engine(root, settings=settings.override({"quota.text": 45}, "test")) as engine:
+        assert engine.index().skipped["quota"] == 3
+    with open_engine(root, settings=settings) as engine:
+        assert engine.search("token").total == 5

@@ -15,6 +15,7 @@ from typing import Any
 from markdown_tables import code, codes, table
 
 import findling
+from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath
 from findling.domain.progress import IndexProgress
 from findling.domain.reports import Check, IndexReport, Status
@@ -26,6 +27,7 @@ from findling.domain.results import (
     Hit,
     LegVerdict,
     Line,
+    Passage,
     Receipt,
     ScorePart,
     SearchAnswer,
@@ -34,7 +36,17 @@ from findling.domain.results import (
     TermMatch,
 )
 from findling.faces.cli.documents import answer_document, answer_stream
+from findling.pipelines.memories import Memory, RecallAnswer, Recalled
 from findling.pipelines.refining import RefineProgress, RefineReport
+from findling.pipelines.suggesting import Completion
+from findling.service.chats import ChatReport, WorkspaceChats
+from findling.service.compacting import CompactReport
+from findling.service.documents import FetchedDocument, LinkedResource
+from findling.service.glossary import WorkspaceGlossary
+from findling.service.items import ItemReport, WorkspaceItems
+from findling.service.memories import WorkspaceMemories
+from findling.service.permissions import WorkspacePermissions
+from findling.service.snapshots import RestoreReport, Snapshot, WorkspaceSnapshots
 
 __all__ = ["json_page", "library_page", "modules_page"]
 
@@ -51,6 +63,13 @@ with findling.open("notes") as engine:
 
 LAYERS = ("faces", "service", "pipelines", "stores", "models", "sources", "ranking", "text", "domain")
 """The packages from the top down, in the order of the arrows."""
+
+PARTS = (
+    *(WorkspaceItems, WorkspaceChats, WorkspaceMemories, WorkspaceGlossary, WorkspacePermissions, WorkspaceSnapshots),
+    *(ItemReport, ChatReport, Memory, Recalled, RecallAnswer, Relation, Snapshot, RestoreReport, CompactReport),
+    *(FetchedDocument, LinkedResource, Completion),
+)
+"""What the parts of an engine are and give back."""
 
 SHOWN_ROOT = Path("/home/me/project")
 
@@ -73,7 +92,7 @@ def library_page() -> Iterator[str]:
             yield from (f"## {name}", "", f"`findling.{_signature(thing, name)}`", "", *_doc(thing))
     yield "## What the engine also hands out"
     yield ""
-    for kind in (Status, Check, SkippedPath, IndexProgress, RefineProgress, RefineReport):
+    for kind in (*PARTS, Status, Check, SkippedPath, IndexProgress, RefineProgress, RefineReport):
         yield from _class(kind, 3)
 
 
@@ -103,7 +122,7 @@ def json_page() -> Iterator[str]:
     for piece in answer_stream(SAMPLE, SHOWN_ROOT):
         yield f"- `{piece['kind']}`: {codes(piece)}"
     yield ""
-    kinds = (SearchAnswer, Hit, Receipt, ScorePart, Step, TermMatch, AliasMatch, Line, Degradation, Suggestion)
+    kinds = (SearchAnswer, Hit, Passage, Receipt, ScorePart, Step, TermMatch, AliasMatch, Line, Degradation, Suggestion)
     for kind in (*kinds, Explanation, LegVerdict):
         yield from (f"## {kind.__name__}", "", *_doc(kind), *_fields(kind, JSON_TYPES.__getitem__))
     yield "## Other commands"
@@ -119,6 +138,9 @@ def json_page() -> Iterator[str]:
         "findling status --skipped --json": f"the same, and `skipped_paths`: a list of {left_out}",
         "findling ls --json": f"`root`, `resources`: a list of {codes(_names(Resource))}",
         "findling explain QUERY ID --json": "an Explanation, see above",
+        "findling fetch ID --json": codes(_names(FetchedDocument)),
+        "findling similar ID --json": "an answer, see above",
+        "findling suggest TEXT --json": f"`text`, `suggestions`: a list of {codes(_names(Completion))}",
         "findling glossary list --json": "`groups`, `protected`",
         "findling glossary pending --json": "`pending`: a list of terms",
         "findling models list --json": "`models`: a list, `settings`: the two settings that name a model → value",
@@ -174,16 +196,19 @@ SAMPLE = SearchAnswer(
 JSON_TYPES = {
     "Mapping[str, Any]": "object",
     "Mapping[str, Any] | None": "object or null",
+    "Mapping[str, Mapping[str, int]]": "object of objects of integers",
     "Mapping[str, float]": "object of numbers",
     "Receipt": "Receipt",
     "Hit | None": "Hit or null",
     "bool": "true or false",
     "float": "number",
+    "float | None": "number or null",
     "int": "integer",
     "str": "string",
     "tuple[AliasMatch, ...]": "list of AliasMatch",
     "tuple[Degradation, ...]": "list of Degradation",
     "tuple[Hit, ...]": "list of Hit",
+    "tuple[Passage, ...]": "list of Passage",
     "tuple[LegVerdict, ...]": "list of LegVerdict",
     "tuple[Line, ...]": "list of Line",
     "tuple[ScorePart, ...]": "list of ScorePart",

@@ -14,48 +14,67 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from findling.domain.chats import Message, Thread
     from findling.domain.errors import FindlingError
     from findling.domain.plans import Plan
     from findling.domain.progress import IndexProgress
     from findling.domain.queries import Filters, SearchRequest
     from findling.domain.reports import IndexReport
+    from findling.domain.resource_types import FieldRule, ResourceType
     from findling.domain.resources import Resource
     from findling.domain.results import Hit, SearchAnswer
+    from findling.pipelines.resource_types import register as register_type
     from findling.service.engine import Engine
     from findling.service.engine import open_engine as open  # noqa: A004 - findling.open reads as it should
     from findling.service.settings import Settings
+    from findling.service.viewer import Viewer
 
 __all__ = [
     "Engine",
+    "FieldRule",
     "Filters",
     "FindlingError",
     "Hit",
     "IndexProgress",
     "IndexReport",
+    "Message",
     "Plan",
     "Resource",
+    "ResourceType",
     "SearchAnswer",
     "SearchRequest",
     "Settings",
+    "Thread",
+    "Viewer",
     "open",
+    "register_type",
 ]
 
-__version__ = "0.4.0"
+__version__ = "0.5.0"
 
 _HOMES = {
     "Engine": "findling.service.engine",
+    "FieldRule": "findling.domain.resource_types",
     "Filters": "findling.domain.queries",
     "FindlingError": "findling.domain.errors",
     "Hit": "findling.domain.results",
     "IndexProgress": "findling.domain.progress",
     "IndexReport": "findling.domain.reports",
+    "Message": "findling.domain.chats",
     "Plan": "findling.domain.plans",
     "Resource": "findling.domain.resources",
+    "ResourceType": "findling.domain.resource_types",
     "SearchAnswer": "findling.domain.results",
     "SearchRequest": "findling.domain.queries",
     "Settings": "findling.service.settings",
+    "Thread": "findling.domain.chats",
+    "Viewer": "findling.service.viewer",
     "open": "findling.service.engine",
+    "register_type": "findling.pipelines.resource_types",
 }
+
+_ELSEWHERE = {"open": "open_engine", "register_type": "register"}
+"""Public names that are longer, or shorter, at home."""
 
 
 def __getattr__(name: str) -> Any:
@@ -65,4 +84,4 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module = import_module(_HOMES[name])
-    return getattr(module, "open_engine" if name == "open" else name)
+    return getattr(module, _ELSEWHERE.get(name, name))

@@ -18,6 +18,7 @@ from findling.domain.errors import FindlingError
 from findling.faces.cli.main import cli, route
 from findling.service.profiles import read_profiles
 from findling.service.settings import ENVIRONMENT, SETTINGS, Settings
+from findling.service.type_plugins import read_types
 from findling.sources.discovery import REASONS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -236,6 +237,8 @@ def test_toml_in_the_docs_holds_settings(page: Path) -> None:
         tables = tomllib.loads(block)
         if profiles := tables.pop("profiles", None):
             read_profiles(profiles, Settings(), named(page))
+        if types := tables.pop("types", None):
+            read_types(types, named(page))
         values = {f"{section}.{key}": value for section, table in tables.items() for key, value in table.items()}
         Settings().override(values, named(page))
 

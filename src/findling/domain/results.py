@@ -141,8 +141,9 @@ class Hit:
 
     `line` is the line that matches best, `place` its page, sheet or slide in files that have those instead of lines;
     in such files all numbers of lines are 0. In an answer that is grouped, it is the best chunk of its group, and
-    `passages` are the others. `around` are the messages before and after the one that was found in a chat; their numbers
-    count from it, below 0 before it. `author` and `at`, in seconds since the epoch, are those of that message, or of the resource.
+    `passages` are the others. `around` are the messages before and after the one that was found in a chat, with numbers
+    that count from it, below 0 before it. `author` and `at`, in seconds since the epoch, are those of that message, or
+    of the resource.
     """
 
     id: str

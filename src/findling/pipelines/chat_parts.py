@@ -54,6 +54,11 @@ class PartName(NamedTuple):
     def __str__(self) -> str:
         return f"{self.second}-{self.number}" if self.number else self.second
 
+    @property
+    def seconds(self) -> float:
+        """The time it stands for."""
+        return datetime.strptime(f"{self.second} +0000", "%Y%m%d-%H%M%S %z").timestamp()
+
     @classmethod
     def read(cls, name: str) -> PartName:
         """The name from its text."""
@@ -90,7 +95,7 @@ class ChatPart:
         self._keys: list[float] = []
         self._characters = 0
         for entry in entries:
-            self.insert(entry, self._keys[-1] if entry.at is None and self._keys else entry.at or 0.0)
+            self.insert(entry, self._key_after(self._keys[-1:]) if entry.at is None else entry.at)
 
     def is_behind(self, key: float) -> bool:
         """Whether a message of this time would be the last of the part."""
@@ -126,13 +131,25 @@ class ChatPart:
         self._characters -= len(self.entries[index].shown)
         del self.entries[index], self._keys[index]
 
-    def split(self) -> tuple[float, list[Entry]]:
-        """Take the second half out: its messages, and the time of the first of them."""
+    def split(self, end: str) -> tuple[float, list[Entry]] | None:
+        """Take the second half out: the time of its first message, and its messages.
+
+        That message comes before the second `end`, in which the next part begins, or there would be no name for the
+        new part between the two; `None` when there is no such place.
+        """
         middle = len(self.entries) // 2
+        while middle and stamp(self._keys[middle]) >= end:
+            middle -= 1
+        if not middle:
+            return None
         key, moved = self._keys[middle], self.entries[middle:]
         for index in range(len(self.entries) - 1, middle - 1, -1):
             self.remove(index)
         return key, moved
+
+    def _key_after(self, previous: list[float]) -> float:
+        """The time that a message without one is filed under: that of the one before it, or of the part."""
+        return previous[0] if previous else self.name.seconds
 
 
 def chat_rid(thread: str, name: PartName) -> str:

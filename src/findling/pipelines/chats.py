@@ -152,19 +152,21 @@ class Merge:
         """Put a message into the part it belongs to, and make room there first if need be."""
         _, key, second, entry = arrival
         name = state.home(second)
-        if name is not None:
-            part = self._part(state, name)
-            if part.has_room(key):
-                part.insert(entry, key)
-                self._mark(state, name)
+        if name is None:
+            self._new_part(state, key, [entry])
+            return
+        part = self._part(state, name)
+        if not part.has_room(key):
+            if part.is_behind(key):
+                self._new_part(state, key, [entry])
                 return
-            if not part.is_behind(key) and len(part.entries) > 1:
-                middle, moved = part.split()
+            if (cut := part.split(state.end_of(name))) is not None:
                 self._mark(state, name)
-                self._new_part(state, middle, moved)
+                self._new_part(state, *cut)
                 self._file(state, arrival)
                 return
-        self._new_part(state, key, [entry])
+        part.insert(entry, key)
+        self._mark(state, name)
 
     def _new_part(self, state: _ThreadState, key: float, entries: list[Entry]) -> None:
         name = state.free_name(stamp(key))
@@ -264,6 +266,11 @@ class _ThreadState:
         """A name for a new part that begins in this second."""
         last = self.home(second)
         return PartName(second, last.number + 1 if last is not None and last.second == second else 0)
+
+    def end_of(self, name: PartName) -> str:
+        """The second in which the next part begins; later than any other when there is none."""
+        _, after = self.neighbours(name)
+        return "~" if after is None else after.second
 
     def neighbours(self, name: PartName) -> tuple[PartName | None, PartName | None]:
         """The parts before and after one."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatReport", "ThreadSummary", "WorkspaceChats"]
 
-_BATCH_MESSAGES = 10_000
-_BATCH_CHARACTERS = 10_000_000
+_BATCH_MESSAGES = 2_000
+_BATCH_CHARACTERS = 4_000_000
 """As much as is held in memory, and taken in under the lock at once."""
 
 _WINDOW = 160

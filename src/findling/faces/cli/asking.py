@@ -9,6 +9,7 @@ import click
 
 from findling.faces.cli.options import (
     apply_changes,
+    as_option,
     changes_option,
     no_context_option,
     resolve,
@@ -43,6 +44,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     setting_option("alpha", metavar="A"),
     setting_option("fusion"),
     changes_option,
+    as_option,
     no_context_option,
     click.option("--no-index", is_flag=True, help="Search the index as it is, without looking for changed files."),
     workspace_option,

@@ -16,6 +16,7 @@ _NEAR_THE_END = 16
 """Characters from the end within which what looks wrong may only be cut off: `tru`, `\\ud83`, `-`."""
 
 _SPACES = " \t\r\n"
+_AFTER_NUMBERS = frozenset(" \t\r\n,]}")
 _DECODER = json.JSONDecoder()
 
 
@@ -57,8 +58,9 @@ class JsonStream:
                 raise self._damage(error.msg, error.pos) from error
             except RecursionError as error:
                 raise self._damage("nested too deep", self._at) from error
-            # A number at the end of what was read so far may have more digits.
-            if end == len(self._buffer) and self._fill():
+            # Only what follows a number tells that it has no more digits.
+            is_open = isinstance(value, (int, float)) and self._buffer[end : end + 1] not in _AFTER_NUMBERS
+            if is_open and self._fill():
                 continue
             self._at = end
             return value
@@ -113,10 +115,12 @@ class JsonStream:
         except UnicodeDecodeError as error:
             line = self._line_of(len(self._buffer)) + block[: max(error.start, 0)].count(b"\n")
             raise InvalidValueError(f"{self.name}:{line}: not UTF-8", hint="save the export as UTF-8") from error
-        self._ended = not block
+        if not block:
+            self._ended = True
+            return False
         self._lines_before += self._buffer.count("\n", 0, self._at)
         self._buffer, self._at = self._buffer[self._at :] + text, 0
-        return bool(block)
+        return True
 
     def _line_of(self, position: int) -> int:
         return self._lines_before + self._buffer.count("\n", 0, position) + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -56,7 +55,7 @@ def _list(as_json: bool, **place: Any) -> int:
     with _opened(**place) as engine:
         relations = engine.permissions.relations()
     if as_json:
-        write(json.dumps([relation._asdict() for relation in relations], ensure_ascii=False, indent=2) + "\n")
+        _write_json({"relations": [relation._asdict() for relation in relations]})
     else:
         for subject, relation, target in relations:
             write(f"{subject} {_VERBS[relation]} {target}\n")
@@ -158,10 +157,16 @@ def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
     with _opened(**place) as engine:
         verdict = engine.permissions.check([principal], engine.resource_id(rid))
     if as_json:
-        write(json.dumps(verdict._asdict(), ensure_ascii=False, indent=2) + "\n")
+        _write_json(verdict._asdict())
     else:
         write(f"{'yes' if verdict.may_see else 'no'}: {', '.join(verdict.principals)}\n")
     return 0 if verdict.may_see else 1
+
+
+def _write_json(document: dict[str, Any]) -> None:
+    from findling.faces.cli.documents import dump, report_document
+
+    write(dump(report_document(document), indent=2))
 
 
 def _opened(path: str, workspace: str | None) -> AbstractContextManager[Engine]:

@@ -38,10 +38,10 @@ __all__ = [
 
 _PREFIX = "chat:"
 
-MOST_MESSAGES = 100
-MOST_CHARACTERS = 20_000
-ENOUGH_MESSAGES = 50
-SILENCE_S = 3600.0
+_MOST_MESSAGES = 100
+_MOST_CHARACTERS = 20_000
+_ENOUGH_MESSAGES = 50
+_SILENCE_S = 3600.0
 """A part of so many messages ends where nobody says anything for an hour, which is where passages end, too."""
 
 
@@ -95,7 +95,7 @@ class ChatPart:
         self._keys: list[float] = []
         self._characters = 0
         for entry in entries:
-            self.insert(entry, self._key_after(self._keys[-1:]) if entry.at is None else entry.at)
+            self.insert(entry, self._latest() if entry.at is None else entry.at)
 
     def is_behind(self, key: float) -> bool:
         """Whether a message of this time would be the last of the part."""
@@ -104,9 +104,9 @@ class ChatPart:
     def has_room(self, key: float) -> bool:
         """Whether it can take another message, at this time; a part of some size ends with a long silence."""
         count = len(self.entries)
-        if count >= ENOUGH_MESSAGES and key - self._keys[-1] > SILENCE_S:
+        if count >= _ENOUGH_MESSAGES and key - self._keys[-1] > _SILENCE_S:
             return False
-        return count < MOST_MESSAGES and self._characters < MOST_CHARACTERS
+        return count < _MOST_MESSAGES and self._characters < _MOST_CHARACTERS
 
     def insert(self, entry: Entry, key: float) -> None:
         """Put a message behind all those that are not later."""
@@ -147,9 +147,9 @@ class ChatPart:
             self.remove(index)
         return key, moved
 
-    def _key_after(self, previous: list[float]) -> float:
-        """The time that a message without one is filed under: that of the one before it, or of the part."""
-        return previous[0] if previous else self.name.seconds
+    def _latest(self) -> float:
+        """The time of the last message, or that of the part: what a message without a time is filed under."""
+        return self._keys[-1] if self._keys else self.name.seconds
 
 
 def chat_rid(thread: str, name: PartName) -> str:

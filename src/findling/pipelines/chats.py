@@ -29,6 +29,7 @@ from findling.pipelines.chat_parts import (
     stamp,
     thread_of,
 )
+from findling.sources.chats.values import YEAR_10000
 from findling.text.chunk_plan import ChunkPlan
 
 __all__ = ["Arrival", "ChatReport", "Merge", "arrivals", "parts_by_thread"]
@@ -37,7 +38,6 @@ _MOST_CHANGED = 400
 """Parts that wait to be written at most: fewer than one transaction takes, so that no half of a split is lost."""
 
 _LONGEST_ID = 1000
-_YEAR_10000 = 253_402_300_800.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class Merge:
         self._plan = plan
         self._threads: dict[str, _ThreadState] = {}
         self._changed: dict[tuple[str, PartName], None] = {}
-        self._deleted: list[str] = []
+        self._deleted: dict[str, None] = {}
         self.added = self.changed = self.known = 0
 
     def add(self, batch: Iterable[Arrival]) -> None:
@@ -176,6 +176,7 @@ class Merge:
             part.insert(entry, key)
         insort(state.names, name)
         state.parts[name] = part
+        self._deleted.pop(chat_rid(state.facts.thread, name), None)
         self._mark(state, name)
         self._mark_neighbours(state, name)
 
@@ -185,7 +186,7 @@ class Merge:
             state.names.remove(part.name)
             state.parts.pop(part.name, None)
             self._changed.pop((state.facts.thread, part.name), None)
-            self._deleted.append(chat_rid(state.facts.thread, part.name))
+            self._deleted[chat_rid(state.facts.thread, part.name)] = None
 
     def _mark_neighbours(self, state: _ThreadState, name: PartName) -> None:
         """Have those written anew that name this part as the one before or after them."""
@@ -207,8 +208,9 @@ class Merge:
                 state.facts = self._read(state, names[-1])
         facts = _overlaid(state.facts, given)
         if facts != state.facts:
-            state.facts = facts
             # The last part comes last: as long as it is the old one, a run that was interrupted does this again.
+            self._write()
+            state.facts = facts
             for name in list(state.names):
                 self._part(state, name)
                 self._mark(state, name)
@@ -237,7 +239,7 @@ class Merge:
             documents.append(document_of_part(state.parts[name], state.facts, self._plan, before, after))
         if documents or self._deleted:
             self._put(documents, self._deleted)
-        self._changed, self._deleted = {}, []
+        self._changed, self._deleted = {}, {}
         # A thread may have more parts than memory should hold; what is needed again is read again.
         for state in self._threads.values():
             state.parts.clear()
@@ -306,7 +308,7 @@ def _is_name(text: str) -> bool:
 def _checked(message: Message, thread: str) -> Message:
     if not clean(message.id):
         raise InvalidValueError(f"a message of {thread} has no id", hint="give every message its own")
-    if message.at is not None and not 0 <= message.at < _YEAR_10000:
+    if message.at is not None and not 0 <= message.at < YEAR_10000:
         raise InvalidValueError(
             f"message {message.id} of {thread}: {message.at} is no time",
             hint="seconds since 1970, below the year 10000",

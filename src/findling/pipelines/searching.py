@@ -208,9 +208,11 @@ def _standing(legs: Legs, meaning: Meaning, asked: Question, exclude: re.Pattern
     if pages.start:
         # Reading on would change the ranking between one page and the next.
         question = question._replace(plan=replace(plan, budget_ms=0.0))
+    found: Found | None = None
     while True:
         trouble: list[Degradation] = []
-        found = find_candidates(legs.store, legs.keyword, meaning, question, limit)
+        if found is None or (len(found.candidates) < limit and not found.is_all):
+            found = find_candidates(legs.store, legs.keyword, meaning, question, limit)
         candidates = found.candidates[:limit]
         ranked = _true(legs, candidates, question, found, exclude)
         if shuffles:
@@ -228,7 +230,8 @@ def _standing(legs: Legs, meaning: Meaning, asked: Question, exclude: re.Pattern
         if rest is not None and (is_last or (is_settled and len(rest) >= pages.enough)):
             page = rest[: request.limit]
             return Ranking(asked, ranked[: pages.wanted], found, meaning, trouble, page, pages.cursor_behind(rest))
-        limit = max(limit * 4, _LEAST_WINDOW)
+        # A few that have sunk make room for a few others; what is missing may be far down.
+        limit = max(limit * 4, _LEAST_WINDOW) if is_settled else limit * 2
 
 
 def _without_the_old_on_top(

@@ -6,14 +6,15 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from findling.domain.glossary import GlossaryTerm
-from findling.domain.memories import Access
-from findling.domain.permissions import Relation, Right
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from findling.domain.memories import Access
+    from findling.domain.permissions import Relation, Right
 
     Vectors = NDArray[np.float32]
     """One row a text, each of length 1."""

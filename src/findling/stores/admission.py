@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.glossary import GlossaryTerm
-from findling.domain.memories import Access
-from findling.domain.permissions import Relation, check_object, check_principal
 from findling.domain.resources import Document, Resource
+
+if TYPE_CHECKING:
+    from findling.domain.memories import Access
+    from findling.domain.permissions import Relation
 
 __all__ = [
     "CID_LIMIT",
@@ -98,6 +101,8 @@ def check_glossary(terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, s
 
 def check_relations(relations: Iterable[Relation]) -> None:
     """Raise InvalidValueError for a relation that cannot be, or that no store could hand back."""
+    from findling.domain.permissions import check_object, check_principal
+
     for subject, relation, target in relations:
         check_principal(subject)
         check_object(relation, target)

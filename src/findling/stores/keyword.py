@@ -52,6 +52,7 @@ class TantivyLeg:
         self._scoring = scoring
         self.unit = unit
         self._counts = counts
+        self._is_dirty = False
         self._writer: tantivy.IndexWriter | None = None
         self._query: KeywordQuery | None = None
 
@@ -105,6 +106,7 @@ class TantivyLeg:
                 entry.add_text("mark", f"for:{self._made_for}")
                 self._add(entry)
             writer.commit()
+            self._is_dirty = False
         self._reload()
 
     def search(
@@ -171,9 +173,12 @@ class TantivyLeg:
         """Release files; what was not committed is forgotten."""
         if self._writer is not None:
             writer, self._writer = self._writer, None
-            # A writer that has failed, or whose folder was deleted, has nothing to roll back to.
-            with suppress(ValueError):
-                writer.rollback()
+            # Not when nothing is to be forgotten: it would also throw away the merge that a commit has started, and
+            # an index of many small writes would be one of many small segments.
+            if self._is_dirty:
+                # A writer that has failed, or whose folder was deleted, has nothing to roll back to.
+                with suppress(ValueError):
+                    writer.rollback()
             writer.wait_merging_threads()
 
     def _find(self, query: tantivy.Query, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
@@ -231,6 +236,7 @@ class TantivyLeg:
     def _writing(self) -> Iterator[tantivy.IndexWriter]:
         """The writer; when it fails, which may be long after the cause, the error says what that was."""
         writer = self._writer or self._start_writing()
+        self._is_dirty = True
         try:
             yield writer
         except ValueError as error:

@@ -7,10 +7,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.permissions import Right
 from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
@@ -28,6 +27,9 @@ from findling.stores.sqlite_reads import (
 from findling.stores.sqlite_records import SqliteRecords
 from findling.stores.sqlite_rows import RESOURCE_COLUMNS, decode_words, skipped_row, to_resource
 from findling.stores.sqlite_vectors import Frontier
+
+if TYPE_CHECKING:
+    from findling.domain.permissions import Right
 
 __all__ = ["SqliteStore"]
 
@@ -166,6 +168,8 @@ class SqliteStore(SqliteRecords):
 
     def rights(self) -> list[Right]:
         """What decides who may see each resource, in order of their numbers."""
+        from findling.domain.permissions import Right
+
         decoded = cache(lambda text: None if text is None else tuple(decode_words(text)))
         with self._connections.reading() as connection:
             rows = connection.execute("SELECT id, seq, rid, path, visibility FROM resources ORDER BY id").fetchall()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from findling.domain.glossary import GlossaryTerm
-from findling.domain.memories import Access
-from findling.domain.permissions import Relation
 from findling.stores import schema
 from findling.stores.admission import check_accesses, check_glossary, check_relations
 from findling.stores.sqlite_connections import Connections
 from findling.stores.sqlite_files import StoreErrors
+
+if TYPE_CHECKING:
+    from findling.domain.memories import Access
+    from findling.domain.permissions import Relation
 
 __all__ = ["SqliteRecords"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 from findling.domain.permissions import DENIED, DENY, EVERYONE, MEMBER, VIEWER, Relation, Right, check_principal
@@ -40,22 +41,39 @@ class Rights:
         """Raises InvalidValueError for what is no principal."""
         known = list(relations)
         self.principals = _with_groups([check_principal(one) for one in principals], known)
-        self._unset = (EVERYONE,) if unset_is_public else ()
+        self._sees_unset = unset_is_public and bool(self.principals)
         self._viewers = _subjects(known, VIEWER)
-        self._denied = _subjects(known, DENIED)
+        self._denied = {place for place, subjects in _subjects(known, DENIED).items() if self._is_any_of(subjects)}
+        # Most resources share their list and their folder with others: each is decided once.
+        self._by_list = cache(self._decided_by_list)
+        self._by_folder = cache(self._decided_by_folder)
 
     def may_see(self, rid: str, path: str, visibility: tuple[str, ...] | None) -> bool:
         """Whether the caller may see a resource."""
-        places = [rid, *_folders(path)] if self._viewers or self._denied else [rid]
-        entries = self._inherited(places[1:]) if visibility is None else visibility
-        allowed = {entry for entry in entries if not entry.startswith(DENY)}
-        denied = {entry[len(DENY) :] for entry in entries if entry.startswith(DENY)}
-        allowed.update(self._viewers.get(rid, ()))
-        denied.update(*(self._denied.get(place, ()) for place in places))
-        return not self.principals.isdisjoint(allowed) and self.principals.isdisjoint(denied)
+        if rid in self._denied or (path and self._denied and not self._denied.isdisjoint(_folders(path))):
+            return False
+        if visibility is None:
+            own = self._viewers.get(_FOLDER + path) if path else None
+            is_seen = self._by_folder(path.rpartition("/")[0]) if own is None else self._is_any_of(own)
+        else:
+            is_seen, is_denied = self._by_list(visibility)
+            if is_denied:
+                return False
+        return is_seen or (rid in self._viewers and self._is_any_of(self._viewers[rid]))
 
-    def _inherited(self, folders: Iterable[str]) -> Iterable[str]:
-        return next((self._viewers[folder] for folder in folders if folder in self._viewers), self._unset)
+    def _decided_by_list(self, entries: tuple[str, ...]) -> tuple[bool, bool]:
+        """Whether a list names the caller, and whether it denies the caller."""
+        named = {entry for entry in entries if not entry.startswith(DENY)}
+        return self._is_any_of(named), self._is_any_of({entry[len(DENY) :] for entry in {*entries} - named})
+
+    def _decided_by_folder(self, folder: str) -> bool:
+        """Whether the nearest folder with viewers has the caller among them; if there is none, what the policy says."""
+        viewers = (self._viewers[place] for place in _folders(folder) if place in self._viewers)
+        nearest = next(viewers, None)
+        return self._sees_unset if nearest is None else self._is_any_of(nearest)
+
+    def _is_any_of(self, principals: Collection[str]) -> bool:
+        return not self.principals.isdisjoint(principals)
 
 
 def _with_groups(principals: Iterable[str], relations: Iterable[Relation]) -> frozenset[str]:

@@ -20,6 +20,9 @@ __all__ = ["Candidate", "Found", "allowed_resources", "find_candidates", "relati
 _LEAST_DEPTH = 100
 """Candidates a leg is asked for at least: what is far down in one leg may be first in the other."""
 
+_REORDERED = 1_000
+"""Matches that meaning puts in order where it finds none by itself: the same ones for a page and for the next."""
+
 _READ_AHEAD = 20
 """How many of the best candidates a model may read during a search."""
 
@@ -67,6 +70,8 @@ def find_candidates(
     loose, conditions = loose_words(question)
     finds = loose is not None and plan.meaning_finds
     with_words = plan.mode == "hybrid" or not finds
+    if not finds:
+        depth = max(depth, _REORDERED)
     found, feedback = _by_words(store, keyword, question, depth if with_words else 1)
     words = dict(found.hits) if with_words else {}
     near, judges = find_by_meaning(

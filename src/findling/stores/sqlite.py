@@ -20,6 +20,7 @@ from findling.stores.sqlite_reads import (
     batched,
     load_changes,
     load_chunks,
+    load_counts,
     load_documents,
     load_resources,
     load_skipped,
@@ -38,9 +39,6 @@ _DOCUMENTS_PER_BATCH = 16
 
 _VECTORS_PER_BATCH = 1024
 """How many vectors `vector_rows` holds at a time: at 768 bytes each, less than 1 MB."""
-
-_FREE_SHARE = 4
-"""Compacting rewrites the file when more than one page in so many is free."""
 
 
 class SqliteStore(SqliteRecords):
@@ -310,26 +308,17 @@ class SqliteStore(SqliteRecords):
     def counts(self) -> dict[str, int]:
         """`resources`, `chunks`, `characters`, `skipped`."""
         with self._connections.reading() as connection:
-            row = connection.execute(
-                "SELECT count(*), (SELECT count(*) FROM chunks), coalesce(sum(characters), 0),"
-                " (SELECT count(*) FROM skipped) FROM resources"
-            ).fetchone()
-        return dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
+            return load_counts(connection)
 
     def compact(self, absorbed: int) -> None:
-        """Forget the part of the change log that every leg has absorbed, and give unused space back."""
-        with self._connections.writing() as connection, self._errors:
-            (seq,) = connection.execute("SELECT seq FROM header").fetchone()
-            floor = min(absorbed, seq)
-            connection.execute("DELETE FROM dropped WHERE seq <= ?", (floor,))
-            connection.execute("DELETE FROM deleted WHERE seq <= ?", (floor,))
-            connection.execute("UPDATE header SET log_floor = max(log_floor, ?)", (floor,))
-        with self._connections.exclusive() as connection, self._errors:
-            (pages,) = connection.execute("PRAGMA page_count").fetchone()
-            (free,) = connection.execute("PRAGMA freelist_count").fetchone()
-            if free * _FREE_SHARE > pages:
-                connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        """Forget the part of the change log that every leg has absorbed, and give unused space back.
+
+        Raises DiskFullError when there is no room for that; the log is forgotten all the same.
+        """
+        from findling.stores.sqlite_compacting import compact_store
+
+        with self._connections.exclusive():
+            compact_store(self._path, absorbed)
 
     def integrity(self) -> list[str]:
         """What is wrong with the store, one sentence each; empty when it is healthy."""

@@ -13,6 +13,7 @@ from findling.domain.errors import FindlingError, WorkspaceError
 from findling.stores import schema
 from findling.stores.sqlite_checks import find_problems
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private, transaction
+from findling.stores.sqlite_reads import load_counts
 
 __all__ = ["CopyFacts", "Lineage", "copy_store", "find_damage", "put_back", "read_facts", "read_lineage", "stamp"]
 
@@ -62,12 +63,7 @@ def read_facts(path: Path) -> CopyFacts:
     """What a copy holds. Raises CorruptError for a file that is no copy of a store."""
     with StoreErrors(path), closing(_open_copy(path)) as connection:
         header = schema.read_header(connection)
-        row = connection.execute(
-            "SELECT count(*), (SELECT count(*) FROM chunks), coalesce(sum(characters), 0),"
-            " (SELECT count(*) FROM skipped) FROM resources"
-        ).fetchone()
-    counts = dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
-    return CopyFacts(header.format, header.seq, counts)
+        return CopyFacts(header.format, header.seq, load_counts(connection))
 
 
 def find_damage(path: Path) -> list[str]:
@@ -94,10 +90,11 @@ def read_lineage(path: Path) -> Lineage:
         return _lineage(connection)
 
 
-def stamp(path: Path, store_id: str, after: Lineage | None) -> None:
+def stamp(path: Path, meta: Mapping[str, str | None], after: Lineage | None) -> None:
     """Make a copy a store of its own that comes `after` another one: no leg of any other state fits it.
 
-    The copy must have our format.
+    `meta` are the small values that are not those of the copy; None is one that it must not have, and a new `store_id`
+    is one of them. The copy must have our format.
     """
     with StoreErrors(path), closing(connect(path)) as connection:
         own = _lineage(connection)
@@ -107,9 +104,11 @@ def stamp(path: Path, store_id: str, after: Lineage | None) -> None:
         versions = {name: 1 + max(own.versions.get(name, 0), earlier.versions.get(name, 0)) for name in names}
         with transaction(connection, "BEGIN IMMEDIATE"):
             connection.execute("UPDATE header SET seq = ?", (seq,))
+            values = {**meta, **{name: str(version) for name, version in versions.items()}}
+            connection.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in values])
             connection.executemany(
-                "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
-                [("store_id", store_id), *((name, str(version)) for name, version in versions.items())],
+                "INSERT INTO meta (key, value) VALUES (?, ?)",
+                [(key, value) for key, value in values.items() if value is not None],
             )
 
 

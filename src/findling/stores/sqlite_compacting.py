@@ -1,23 +1,22 @@
-"""Giving back what a store no longer needs: its change log, fulfilled wishes, free pages and the write-ahead log."""
+"""Giving back what a store no longer needs: its change log, idle rows, free pages and the write-ahead log."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.errors import DiskFullError
+from findling.stores.room import check_room
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, transaction
 
-__all__ = ["Pages", "count_pages", "fold_log", "rewrite_store", "trim_store"]
+__all__ = ["FREE_SHARE", "Pages", "compact_store", "count_pages", "fold_log", "rewrite_store", "trim_store"]
+
+FREE_SHARE = 0.25
+"""The share of free pages from which on a store is rewritten, unless somebody says otherwise."""
 
 _FOLDING_PATIENCE_MS = 2_000
 """How long to wait for readers of the write-ahead log: what cannot be cut off now is cut off the next time."""
-
-_SPARE_BYTES = 1 << 20
 
 
 class Pages(NamedTuple):
@@ -38,6 +37,14 @@ class Pages(NamedTuple):
         return (self.all - self.free) * self.size
 
 
+def compact_store(path: Path, absorbed: int) -> None:
+    """Forget the changes up to `absorbed` and give space back. Raises DiskFullError when a rewrite finds no room."""
+    trim_store(path, absorbed, "")
+    if count_pages(path).free_share > FREE_SHARE:
+        rewrite_store(path)
+    fold_log(path)
+
+
 def count_pages(path: Path) -> Pages:
     """The pages of a store, without reading them."""
     with StoreErrors(path), closing(connect_readonly(path)) as connection:
@@ -46,9 +53,9 @@ def count_pages(path: Path) -> Pages:
 
 
 def trim_store(path: Path, absorbed: int, model: str) -> int:
-    """Forget the changes up to `absorbed`, and wishes that `model` has fulfilled; tells how many entries went.
+    """Forget the changes up to `absorbed`, wishes that `model` has fulfilled, and accesses to what is gone.
 
-    A leg that has absorbed less starts from nothing the next time. The caller holds the write lock.
+    Tells how many entries of the log and wishes went. A leg that has absorbed less starts from nothing the next time. The caller holds the write lock.
     """
     with StoreErrors(path), closing(connect(path)) as connection, transaction(connection, "BEGIN IMMEDIATE"):
         (seq,) = connection.execute("SELECT seq FROM header").fetchone()
@@ -62,6 +69,8 @@ def trim_store(path: Path, absorbed: int, model: str) -> int:
             " WHERE c.cid = wanted.cid AND m.fingerprint = ?)",
             (model,),
         ).rowcount
+        # What starts with `log:` counts the lines of a log, and is no resource.
+        connection.execute("DELETE FROM accesses WHERE rid NOT LIKE 'log:%' AND rid NOT IN (SELECT rid FROM resources)")
     return gone
 
 
@@ -89,17 +98,15 @@ def _check_room(path: Path, needed: int) -> None:
     if path.parent.stat().st_dev == scratch.stat().st_dev:
         places = {path.parent: 2 * needed}
     for folder, size in places.items():
-        free = shutil.disk_usage(folder).free
-        if free < size + _SPARE_BYTES:
-            raise DiskFullError(
-                f"rewriting {path} takes {size >> 20:,} MB at {folder}, where {free >> 20:,} MB are free",
-                hint="free some space and run the command again; nothing is lost",
-            )
+        hint = "free some space and run the command again; nothing is lost"
+        check_room(folder, size, f"rewriting {path}", hint=hint)
 
 
 def _scratch_folder() -> Path:
     """Where SQLite puts temporary files."""
     if os.name == "nt":
+        import tempfile
+
         return Path(tempfile.gettempdir())
     named = [os.environ[name] for name in ("SQLITE_TMPDIR", "TMPDIR") if os.environ.get(name)]
     for folder in map(Path, [*named, "/var/tmp", "/usr/tmp", "/tmp"]):

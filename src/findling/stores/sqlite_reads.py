@@ -148,6 +148,15 @@ def placeholders(values: Sequence[Any]) -> str:
     return ",".join("?" * len(values))
 
 
+def load_counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """`resources`, `chunks`, `characters`, `skipped`."""
+    row = connection.execute(
+        "SELECT count(*), (SELECT count(*) FROM chunks), coalesce(sum(characters), 0),"
+        " (SELECT count(*) FROM skipped) FROM resources"
+    ).fetchone()
+    return dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
+
+
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
     """The values in lists of at most `size`."""
     iterator = iter(values)

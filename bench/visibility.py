@@ -90,10 +90,11 @@ def _report(engine: findling.Engine, share: float, queries: list[str], owner: fl
     started = time.process_time()
     viewer.search(queries[0], refresh=False)
     first = time.process_time() - started
-    legs = engine._searched(viewer.principals)
+    sights = engine._sights
+    legs = sights._limited(sights._look(viewer.principals))
     assert legs.meaning is not None
     (space,) = legs.meaning().spaces
-    allowed = engine._sights.sight(viewer.principals).changes.keys()
+    allowed = sights.sight(viewer.principals).changes.keys()
     recalls = []
     for query in queries:
         vector = space.embedder.embed([query], "query")[0]

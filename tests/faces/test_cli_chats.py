@@ -98,6 +98,25 @@ def test_nothing_to_list_and_nothing_to_import(findling: Findling, project: Path
     assert "there are no messages in" in err
 
 
+@pytest.mark.parametrize("text", ["", "[]"])
+def test_an_empty_export_is_no_error(findling: Findling, project: Path, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "conversations.json"
+    file.write_text(text)
+    code, out, err = findling("chats", "import", str(file))
+    assert (code, out) == (1, "")
+    assert err == f"findling: there are no messages in {file}\n"
+
+
+def test_an_author_is_found_among_others(findling: Findling, export: Path) -> None:
+    findling("chats", "import", str(export))
+    code, out, _ = findling("search", "--json", "--facet", "author", "author:bob deploy")
+    answer = json.loads(out)
+    assert code == 0
+    assert [(hit["author"], hit["place"]) for hit in answer["hits"]] == [("Ann", "Ann, 2026-04-08 08:38")]
+    assert answer["facets"] == {"author": {"Ann": 1, "Bob": 1}}
+    assert findling("search", "author:cy deploy")[0] == 1
+
+
 def test_an_error_names_the_line_and_what_stands_before_it_is_there(findling: Findling, export: Path) -> None:
     with export.open("a") as file:
         file.write('{"thread": "standup", "author": "Ann", "at": 7, "text": "x", "mood": "good"}\n')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -138,9 +139,8 @@ def test_retention_and_dropping(indexed: Path, findling: Findling) -> None:
     assert [line.split()[0] for line in findling("snapshot", "list")[1].splitlines()] == ["c"]
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
+def test_what_cannot_be_done_is_an_error(indexed: Path, findling: Findling) -> None:
+    for args in (
         ("restore", "../../etc", "--yes"),
         ("drop", "nothing"),
         ("verify",),
@@ -148,10 +148,35 @@ def test_retention_and_dropping(indexed: Path, findling: Findling) -> None:
         ("create", "--name", "a/b"),
         ("create", "--keep", "-1"),
         ("create", "--nonsense"),
-    ],
-)
-def test_what_cannot_be_done_is_an_error(indexed: Path, findling: Findling, args: tuple[str, ...]) -> None:
-    code, out, err = findling("snapshot", *args)
+    ):
+        code, out, err = findling("snapshot", *args)
+        assert (code, out) == (2, ""), args
+        assert err.startswith("findling: ")
+        assert "Traceback" not in err
+
+
+def test_a_mistyped_workspace_is_an_error_and_not_made(indexed: Path, findling: Findling, tmp_path: Path) -> None:
+    for args in (("restore", "nope", "--yes"), ("drop", "nope"), ("verify", "nope")):
+        code, out, err = findling("snapshot", *args, "--workspace", "typo")
+        assert (code, out) == (2, "")
+        assert "no workspace at" in err
+    assert not (tmp_path / "workspaces" / "typo").exists()
+
+
+def test_a_damaged_index_leads_back_to_a_snapshot(indexed: Path, findling: Findling, workspace: Path) -> None:
+    findling("snapshot", "create", "--name", "one")
+    connection = sqlite3.connect(workspace / "index.sqlite")
+    connection.execute("DELETE FROM bodies")
+    connection.commit()
+    connection.close()
+    code, out, err = findling("snapshot", "create", "--keep", "1")
     assert (code, out) == (2, "")
-    assert err.startswith("findling: ")
-    assert "Traceback" not in err
+    assert "try: findling snapshot restore one" in err
+    code, out, _ = findling("doctor")
+    assert code == 1
+    assert "try: findling snapshot restore one" in out
+    code, _, err = findling("snapshot", "restore", "one", "--yes")
+    assert code == 0
+    assert "damaged-before-restore-" in err
+    assert "store was damaged" in findling("snapshot", "list")[1]
+    assert findling("doctor")[0] == 0

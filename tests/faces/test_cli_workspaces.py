@@ -177,3 +177,54 @@ def test_nothing_found_is_1_and_a_damaged_workspace_degrades(findling: Findling,
     assert "docs/guide.md" in out
     assert "team: " in err
     assert "damaged" in err
+
+
+def test_an_index_that_was_not_made_here_is_adopted_only_when_asked_for(
+    findling: Findling, project: Path, store: Path
+) -> None:
+    findling("index")
+    findling("workspaces", "move", str(project), "--to", "project")
+    shutil.rmtree(store)
+    code, _, err = findling("workspaces", "move", str(project), "--to", "project")
+    assert code == 2
+    assert "would use the index in" in err
+    assert "--yes" in err
+    code, _, err = findling("workspaces", "move", str(project), "--to", "project", "--yes")
+    assert code == 0
+    assert "is used now" in err
+    assert "in the project" in findling("workspaces", "list")[1]
+
+
+def test_a_warning_of_a_synced_folder_names_the_workspace(findling: Findling, project: Path, home: Path) -> None:
+    root = home / "Dropbox" / "notes"
+    shutil.copytree(project, root)
+    code, _, err = findling("workspaces", "create", "notes", "--root", str(root), "--place", "project")
+    assert code == 0
+    assert "findling workspaces move notes --to home" in err
+
+
+def test_indexing_into_a_synced_folder_warns_too(
+    findling: Findling, project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = home / "Dropbox" / "notes"
+    shutil.copytree(project, root)
+    monkeypatch.setenv("FINDLING_STORE_PLACE", "project")
+    code, _, err = findling("index", str(root))
+    assert code == 0
+    assert "Dropbox keeps in step" in err
+    assert f"findling workspaces move {root} --to home" in err
+    assert "Dropbox" not in findling("index", str(root))[2]
+
+
+def test_one_limit_is_set_without_the_others(findling: Findling) -> None:
+    findling("workspaces", "create", "team", "--quota-text", "50MB")
+    err = findling("workspaces", "set", "team", "--quota-resources", "10")[2]
+    assert "resources 10, text 50,000,000" in err or "resources 10, text 52,428,800" in err
+
+
+def test_what_a_quota_keeps_out_is_not_said_to_be_unreadable(findling: Findling, project: Path) -> None:
+    findling("workspaces", "create", "docs", "--root", str(project), "--quota-resources", "1")
+    out = findling("index", str(project), "--workspace", "docs")[1]
+    assert "could not be read" not in out
+    assert "left out: " in out
+    assert "quota" in out

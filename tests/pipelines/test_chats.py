@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -84,7 +85,7 @@ def test_a_part_as_a_document() -> None:
     (document,) = shelf.documents.values()
     resource = document.resource
     assert (resource.rid, resource.type, resource.lang) == ("chat:slack/team/general/20260408-083800", "chat", "chat")
-    assert (resource.title, resource.author, resource.tags) == ("#general", "", ("work",))
+    assert (resource.title, resource.author, resource.tags) == ("#general", "Ann, Bob: the <2nd>", ("work",))
     assert resource.visibility == ("user:ann",)
     assert (resource.created_at, resource.updated_at) == (START, START + 61)
     assert resource.fields["thread"] == "slack/team/general"
@@ -104,10 +105,26 @@ def test_a_part_as_a_document() -> None:
     ]
 
 
-def test_the_only_author_is_that_of_the_part() -> None:
+def test_the_authors_of_a_part_are_all_who_have_said_something_in_it() -> None:
     shelf = Shelf()
     shelf.say(*run(0, 3))
     assert shelf.parts()[0].resource.author == "Ann"
+    others = enumerate(("Lima, Ana", "", "Bob", "Ann", "Bob"))
+    shelf.say(*(Message(f"x{number}", "hi", author, START + number) for number, author in others))
+    assert shelf.parts()[0].resource.author == "Ann, Bob, Lima Ana"
+
+
+def test_parts_that_name_no_author_are_taken_up_as_they_are() -> None:
+    """As parts were written before they named all authors."""
+    shelf = Shelf()
+    said = [Message(str(number), "hi", "Ann" if number % 2 else "Bob", START + number) for number in range(4)]
+    shelf.say(*said)
+    (rid, document), *_ = shelf.documents.items()
+    shelf.documents[rid] = document._replace(resource=replace(document.resource, author=""))
+    assert shelf.say(*said) == (0, 0, 4)
+    assert shelf.documents[rid].resource.author == ""
+    assert shelf.say(message(9)) == (1, 0, 0)
+    assert shelf.documents[rid].resource.author == "Ann, Bob"
 
 
 def test_what_is_known_is_not_written_again() -> None:
@@ -232,6 +249,55 @@ def test_a_thread_without_times() -> None:
     assert shelf.parts()[0].resource.updated_at is None
 
 
+def untimed(id_: str, text: str = "hm") -> Message:
+    return Message(id_, text, "Bob")
+
+
+def test_a_message_without_a_time_that_comes_later_goes_to_the_end_of_its_thread() -> None:
+    shelf = Shelf()
+    shelf.say(*run(0, 250))
+    assert shelf.say(untimed("u")) == (1, 0, 0)
+    assert [id_ for id_, *_ in shelf.messages()][-2:] == ["249", "u"]
+    assert not any("/1970" in part.resource.rid for part in shelf.parts())
+    assert shelf.say(message(250), untimed("v")) == (2, 0, 0)
+    assert [id_ for id_, *_ in shelf.messages()][-3:] == ["u", "250", "v"]
+
+
+@pytest.mark.parametrize("place", [0, 20, 150, 249, 250])
+def test_a_message_without_a_time_is_known_wherever_it_stands(place: int) -> None:
+    """The thread is longer than a part, and what it follows in the next import is another message, or none."""
+    shelf = Shelf()
+    said = run(0, 250)
+    said.insert(place, untimed("u"))
+    shelf.say(*said)
+    order = [id_ for id_, *_ in shelf.messages()]
+    for others in ([], run(0, 1), run(249, 250), run(120, 122)):
+        assert shelf.say(*others, untimed("u")) == (0, 0, len(others) + 1)
+    assert shelf.say(untimed("u", "edited"), message(3)) == (0, 1, 1)
+    assert [id_ for id_, *_ in shelf.messages()] == order
+    assert [shown for id_, _, shown in shelf.messages() if id_ == "u"] == ["Bob: edited"]
+
+
+def test_the_same_message_without_a_time_twice_in_one_import() -> None:
+    shelf = Shelf()
+    shelf.say(*run(0, 120))
+    assert shelf.say(untimed("u"), *run(120, 250), untimed("u"), untimed("v")) == (132, 0, 1)
+
+
+def test_messages_with_times_do_not_have_the_whole_thread_read() -> None:
+    shelf = Shelf()
+    shelf.say(untimed("u"), *run(0, 1500))
+    loaded: list[str] = []
+
+    def load(rid: str) -> Document | None:
+        loaded.append(rid)
+        return shelf.documents.get(rid)
+
+    merge = Merge(sorted(shelf.documents), load, shelf.put, PLAN)
+    merge.add(list(arrivals([Thread("test", "talk", run(1495, 1501))])))
+    assert (merge.added, merge.known, len(loaded)) == (1, 5, 2)
+
+
 def test_a_title_that_is_said_anew_is_that_of_all_parts_and_none_is_no_news() -> None:
     shelf = Shelf()
     shelf.say(*run(0, 250))
@@ -280,6 +346,13 @@ def test_a_pasted_chat_is_one_message(at: float | None) -> None:
         starts = {row["start"] for row in json.loads(part.resource.fields["messages"])}
         assert {chunk.start for chunk in part.chunks} <= starts
         assert all(chunk.end == len(text) or chunk.end + 1 in starts for chunk in part.chunks)
+
+
+def test_a_message_of_many_lines_that_look_like_messages() -> None:
+    """Its text is built once, not once for every such line."""
+    lines = [f"[2024-01-02 10:00] Bob: line {number}" for number in range(40_000)]
+    shown = make_entry(Message("1", "\n".join(lines), "Ann", START)).shown
+    assert shown == "[2026-04-08 08:38] Ann: " + "\n ".join(lines)
 
 
 def test_what_is_no_text_is_taken_out() -> None:

@@ -95,6 +95,12 @@ def test_a_count_of_some_matches_says_so(legs: Legs, monkeypatch: pytest.MonkeyP
     assert answer.notes == ("facets count the first 2 matches",)
 
 
+def test_every_author_of_a_chat_is_counted() -> None:
+    chats = [Resource(rid=f"chat:{n}", type="chat", author=author) for n, author in enumerate(("Ann, Bob", "Bob", ""))]
+    book = Resource(rid="file:book", author="Lima, Ana")
+    assert count_facets([*chats, book], ["author"]).counts == {"author": {"Bob": 2, "Ann": 1, "Lima, Ana": 1}}
+
+
 def test_of_many_values_the_frequent_ones_are_told() -> None:
     many = [Resource(rid=f"n:{n}", tags=(f"tag {n // 2:04}",)) for n in range(2 * MOST_VALUES + 1)]
     counts, notes = count_facets(many, ["tag"])

@@ -70,11 +70,14 @@ def test_a_body_in_another_language_stays_as_it_is() -> None:
     assert (resource.lang, resource.title, text) == ("python", "rotate", "print(1)")
 
 
-def test_an_id_that_is_missing_follows_from_the_content_alone() -> None:
+def test_an_id_that_is_missing_follows_from_the_content_and_its_readers_alone() -> None:
     item = {"title": "Ship on Fridays", "tags": ["release"]}
     rid = compose(DECISION, item)[0].rid
     assert len(rid) == len("decision:") + 32
-    assert rid == compose(DECISION, {**item, "type": "decision", "visibility": [], "updated_at": 5})[0].rid
+    assert rid == compose(DECISION, {**item, "type": "decision", "visibility": None, "updated_at": 5})[0].rid
+    for_ann = compose(DECISION, {**item, "visibility": ["user:ann", "user:bob"]})[0].rid
+    assert for_ann == compose(DECISION, {**item, "visibility": ["user:bob", "user:ann"]})[0].rid
+    assert len({rid, for_ann, compose(DECISION, {**item, "visibility": []})[0].rid}) == 3
     assert rid != compose(DECISION, {**item, "tags": ["releases"]})[0].rid
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +112,7 @@ def test_who_may_see_it_is_part_of_what_it_is() -> None:
     ("wish", "message"),
     [
         (Wish("  \n"), "nothing to remember"),
+        (Wish("\x00\x1b \u200b\x7f"), "nothing to remember"),
         (Wish("a", importance=1.2), "importance 1.2"),
         (Wish("a", importance=float("nan")), "importance nan"),
         (Wish("a", id="two words"), "no id"),
@@ -122,6 +125,27 @@ def test_who_may_see_it_is_part_of_what_it_is() -> None:
 def test_what_cannot_be_remembered(wish: Wish, message: str) -> None:
     with pytest.raises(InvalidValueError, match=message):
         checked_wish(wish)
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"text": None}, "text None is no text"),
+        ({"text": b"bytes"}, "is no text"),
+        ({"author": 7}, "author 7 is no text"),
+        ({"id": 7}, "id 7 is no text"),
+        ({"tags": "food"}, "tags 'food' is no list of texts"),
+        ({"tags": None}, "tags None is no list of texts"),
+        ({"tags": ["food", 7]}, "is no list of texts"),
+        ({"visibility": "user:ada"}, "visibility 'user:ada' is no list of texts"),
+        ({"visibility": [None]}, "is no list of texts"),
+        ({"importance": "0.5"}, "importance '0.5' is no number"),
+        ({"importance": True}, "importance True is no number"),
+    ],
+)
+def test_what_has_the_wrong_type_is_refused(given_: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        checked_wish(Wish(**{"text": "a", **given_}))
 
 
 def test_a_wish_is_tidied() -> None:

@@ -125,7 +125,7 @@ def test_plans_and_settings_have_the_same_bounds() -> None:
     elsewhere = {"rerank_depth": "rerank.depth", "budget_ms": "semantic.query_budget_ms"}
     assert list(PLAN_RULES) == [field.name for field in fields(Plan)]
     for name, rule in PLAN_RULES.items():
-        if name in ("profile", "weights", "affinities"):
+        if name in ("profile", "weights", "affinities", "half_lives"):
             continue
         setting = get_setting(elsewhere.get(name, f"search.{name}"))
         if name == "alpha":

@@ -26,10 +26,10 @@ pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), py
 
 Hits = dict[str, list[list[object]]]
 
-FILES = 24
-POINTS = 14
+FILES = 12
+POINTS = 5
 """Places at which one run is killed, spread over all that it does to files."""
-MOMENTS = 3
+MOMENTS = 1
 """Kills at any time besides, most of which fall into what SQLite and the index do by themselves."""
 
 # Asks the same questions until it is stopped, as one that stays open and as one that comes anew, and prints every

@@ -59,7 +59,7 @@ for line in sys.stdin:
     if child == 0:
         state["left"] = int(line)
         if operation == "set":
-            change_workspace(*arguments, home=HOME, shared=True, quota=Quota(text=1000))
+            change_workspace(*arguments, home=HOME, shared=True, limits={"text": 1000})
         else:
             globals()[operation](*arguments, home=HOME)
         os._exit(0)

@@ -8,14 +8,17 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import findling
 from findling.domain.errors import DiskFullError, NotIndexedError
-from findling.service.compacting import CompactReport, compact, compact_if_worthwhile, is_worthwhile
+from findling.domain.memories import Access
+from findling.service.compacting import CompactReport, compact, compact_if_worthwhile
 from findling.service.sidecars import absorbed_by_all, matrices
+from findling.service.unused_space import is_worthwhile
 from findling.service.vectors import WorkspaceVectors
 from findling.stores.keyword_tidying import count_entries
 from findling.stores.sqlite_compacting import count_pages, rewrite_store
@@ -37,7 +40,7 @@ def settings(tmp_path: Path) -> findling.Settings:
 def engine(tmp_path: Path, settings: findling.Settings) -> Iterator[findling.Engine]:
     root = tmp_path / "tree"
     root.mkdir()
-    for number in range(40):
+    for number in range(20):
         (root / f"note{number}.md").write_text(prose(number))
     with findling.open(root, settings=settings) as opened:
         opened.index()
@@ -52,10 +55,10 @@ def prose(number: int, turn: int = 0) -> str:
 def churn(engine: findling.Engine, turns: int = 3) -> None:
     """Change half of the files again and again, and delete some."""
     for turn in range(1, turns + 1):
-        for number in range(0, 40, 2):
+        for number in range(0, 20, 2):
             (engine.root / f"note{number}.md").write_text(prose(number, turn))
         engine.index()
-    for number in range(30, 40):
+    for number in range(15, 20):
         (engine.root / f"note{number}.md").unlink()
     engine.index()
 
@@ -218,7 +221,7 @@ def test_stale_sidecars_go_and_others_stay(engine: findling.Engine, settings: fi
 
 def test_it_is_not_offered_for_a_little(engine: findling.Engine, settings: findling.Settings) -> None:
     churn(engine, turns=1)
-    assert not is_worthwhile(engine.writer.files, settings)
+    assert not is_worthwhile(engine.home, settings)
     assert not compact_if_worthwhile(engine.writer.files, settings)
     assert count_entries(engine.home / "keyword").deleted > 0
 
@@ -226,10 +229,10 @@ def test_it_is_not_offered_for_a_little(engine: findling.Engine, settings: findl
 def test_it_is_offered_for_free_pages(engine: findling.Engine, settings: findling.Settings) -> None:
     store = engine.writer.store
     store.put_vectors("m", {number.to_bytes(16, "big"): b"\0" * 60_000 for number in range(100)})
-    assert not is_worthwhile(engine.writer.files, settings)
+    assert not is_worthwhile(engine.home, settings)
     store.drop_vectors("m")
     before = answers(engine)
-    assert is_worthwhile(engine.writer.files, settings)
+    assert is_worthwhile(engine.home, settings)
     files = engine.writer.files
     with files.writing():
         with findling.open(engine.root, settings=settings) as other:
@@ -241,8 +244,9 @@ def test_it_is_offered_for_free_pages(engine: findling.Engine, settings: findlin
     assert answers(engine) == before
 
 
+# Not `importorskip`, which loads it: onnxruntime cannot be loaded after it.
+@pytest.mark.skipif(find_spec("usearch") is None, reason="needs the extra hnsw")
 def test_a_large_matrix_keeps_its_graph(engine: findling.Engine, settings: findling.Settings) -> None:
-    pytest.importorskip("usearch")
     graphed = settings.override({"semantic.hnsw_from": 10}, "test")
     with findling.open(engine.root, settings=graphed) as other:
         churn(other)
@@ -277,3 +281,29 @@ def test_a_rewrite_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.M
             rewrite_store(disk / "index.sqlite")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_accesses_are_counted_in_and_those_to_what_is_gone_are_dropped(
+    engine: findling.Engine, settings: findling.Settings
+) -> None:
+    kept, gone = engine.memories.remember("The harbour closes at nine.").rid, "memory:gone"
+    engine.writer.store.add_accesses({gone: Access(3, 1.0)})
+    assert engine.memories.recall("harbour closes", mode="keyword", limit=1).is_counted
+    engine.memories.fold()
+    engine.memories.recall("harbour closes", mode="keyword", limit=1)
+    assert engine.writer.store.accesses([kept, gone])[kept].count == 1
+    run(engine, settings)
+    counted = engine.writer.store.accesses([kept, gone])
+    assert {rid: access.count for rid, access in counted.items()} == {kept: 2}
+    assert engine.memories.get(kept).access_count == 2, "no line of the log is counted twice"
+
+
+def test_a_store_compacts_as_the_workspace_does(engine: findling.Engine) -> None:
+    store = engine.writer.store
+    store.put_vectors("m", {number.to_bytes(16, "big"): b"\0" * 60_000 for number in range(100)})
+    store.drop_vectors("m")
+    store.compact(store.seq())
+    assert count_pages(engine.home / "index.sqlite").free == 0
+    assert store.log_floor() == store.seq()
+    assert not (engine.home / "index.sqlite-wal").stat().st_size
+    assert store.integrity() == []

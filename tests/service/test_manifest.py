@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from findling.domain.errors import CorruptError, FormatError, ReadOnlyError
+from findling.domain.errors import ManifestError, FormatError, ReadOnlyError
 from findling.service.manifest import (
     MANIFEST_FILE,
     Manifest,
@@ -126,7 +126,7 @@ def test_an_unknown_major_version_is_named(folder: Path) -> None:
 )
 def test_a_damaged_manifest_says_so(folder: Path, text: str) -> None:
     (folder / MANIFEST_FILE).write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(CorruptError, match=r"manifest\.json is damaged"):
+    with pytest.raises(ManifestError, match=r"manifest\.json is damaged"):
         read_manifest(folder)
 
 

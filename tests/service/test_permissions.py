@@ -41,12 +41,12 @@ def _nothing(engine: findling.Engine) -> None:
 
 def _revoked(engine: findling.Engine) -> None:
     engine.permissions.share("note:x", "group:eng")
-    assert engine.as_caller(ANN).search("quokka", refresh=False).total, "a search while it may be seen"
+    assert engine.as_caller(ANN).search("quokka").total, "a search while it may be seen"
     engine.permissions.unshare("note:x", "group:eng")
 
 
 def _left(engine: findling.Engine) -> None:
-    assert engine.as_caller(ANN).search("quokka", refresh=False).total
+    assert engine.as_caller(ANN).search("quokka").total
     engine.permissions.leave("group:eng", "group:staff")
 
 
@@ -116,7 +116,7 @@ ROWS: list[tuple[str, tuple[str, ...] | None, Change, bool]] = [
 
 def _search(mode: str) -> Callable[[Viewer], bool]:
     return lambda viewer: (
-        "note:x" in [hit.rid for hit in viewer.search("quokka zebra", refresh=False, plan=findling.Plan(mode=mode))]
+        "note:x" in [hit.rid for hit in viewer.search("quokka zebra", plan=findling.Plan(mode=mode))]
     )
 
 
@@ -129,7 +129,7 @@ def _fetched(viewer: Viewer) -> bool:
 
 def _explained(viewer: Viewer) -> bool:
     try:
-        return viewer.explain("zebra", "note:x", refresh=False).found
+        return viewer.explain("zebra", "note:x").found
     except NotFoundError:
         return False
 
@@ -138,15 +138,15 @@ ENDPOINTS: dict[str, Callable[[Viewer], bool]] = {
     "keyword": _search("keyword"),
     "hybrid": _search("hybrid"),
     "semantic": _search("semantic"),
-    "browse": lambda viewer: "note:x" in [hit.rid for hit in viewer.search("type:note", refresh=False)],
-    "count": lambda viewer: viewer.search("zebra", refresh=False).total == 1,
-    "facets": lambda viewer: viewer.search("zebra", refresh=False, facets=("type",)).facets["type"] == {"note": 1},
+    "browse": lambda viewer: "note:x" in [hit.rid for hit in viewer.search("type:note")],
+    "count": lambda viewer: viewer.search("zebra").total == 1,
+    "facets": lambda viewer: viewer.search("zebra", facets=("type",)).facets["type"] == {"note": 1},
     "fetch": _fetched,
     "explain": _explained,
     "similar": lambda viewer: "note:x" in [hit.rid for hit in viewer.similar("note:mine")],
     "suggest": lambda viewer: any("zebra" in one.text for one in viewer.suggest("zeb")),
     "did you mean": lambda viewer: bool(
-        viewer.search("zebrra", refresh=False, plan=findling.Plan(mode="keyword")).did_you_mean
+        viewer.search("zebrra", plan=findling.Plan(mode="keyword")).did_you_mean
     ),
     "ls": lambda viewer: "note:x" in [resource.rid for resource in viewer.ls()],
 }
@@ -168,18 +168,18 @@ def test_the_policy_may_show_what_is_unset(engine: findling.Engine) -> None:
     _add(engine, "note:x", None, "zebra", "docs/x.md")
     opened = findling.open(engine.root, settings=engine._settings.override({"permissions.unset": "public"}, "test"))
     with opened as public:
-        assert public.as_caller("user:stranger").search("zebra", refresh=False).total == 1
-        assert public.as_caller().search("zebra", refresh=False).total == 0, "nobody sees nothing at all"
+        assert public.as_caller("user:stranger").search("zebra").total == 1
+        assert public.as_caller().search("zebra").total == 0, "nobody sees nothing at all"
         public.permissions.deny("note:x", "user:stranger")
-        assert public.as_caller("user:stranger").search("zebra", refresh=False).total == 0
+        assert public.as_caller("user:stranger").search("zebra").total == 0
 
 
 def test_nobody_finds_nothing(engine: findling.Engine) -> None:
     _add(engine, "note:x", ("everyone",), "zebra")
     nobody = engine.as_caller()
-    assert nobody.search("zebra", refresh=False).total == 0
+    assert nobody.search("zebra").total == 0
     assert list(nobody.ls()) == []
-    assert engine.as_caller("role:unheard-of").search("zebra", refresh=False).total == 1, "anybody is everyone"
+    assert engine.as_caller("role:unheard-of").search("zebra").total == 1, "anybody is everyone"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_circle_that_is_there_all_the_same_ends(engine: findling.Engine) -> No
     with engine._files.writing():
         engine._files.store.write_relations([Relation("role:reader", "member", "group:eng")])
     _add(engine, "note:x", ("group:staff",), "zebra")
-    assert engine.as_caller("role:reader").search("zebra", refresh=False).total == 1
+    assert engine.as_caller("role:reader").search("zebra").total == 1
 
 
 def test_a_change_by_another_process_counts_from_the_next_search_on(engine: findling.Engine) -> None:
@@ -217,16 +217,16 @@ def test_a_change_by_another_process_counts_from_the_next_search_on(engine: find
     with findling.open(engine.root, settings=engine._settings) as other:
         for _ in range(3):
             other.permissions.share("note:x", "group:staff")
-            assert viewer.search("zebra", refresh=False).total == 1
+            assert viewer.search("zebra").total == 1
             other.permissions.unshare("note:x", "group:staff")
-            assert viewer.search("zebra", refresh=False).total == 0
+            assert viewer.search("zebra").total == 0
 
 
 def test_what_is_hidden_and_what_is_not_there_give_one_error(engine: findling.Engine) -> None:
     _add(engine, "note:hidden", ("user:bob",), "zebra", "docs/hidden.md")
     viewer = engine.as_caller(ANN)
     for hidden, absent in (("note:hidden", "note:absent"), ("docs/hidden.md", "docs/absent.md")):
-        for ask in (viewer.fetch, viewer.similar, lambda name: viewer.explain("zebra", name, refresh=False)):
+        for ask in (viewer.fetch, viewer.similar, lambda name: viewer.explain("zebra", name)):
             told = []
             for name in (hidden, absent):
                 with pytest.raises(NotFoundError) as caught:
@@ -237,18 +237,18 @@ def test_what_is_hidden_and_what_is_not_there_give_one_error(engine: findling.En
 
 def test_a_view_that_is_damaged_is_made_anew(engine: findling.Engine) -> None:
     _add(engine, "note:x", (ANN,), "zebra")
-    assert engine.as_caller(ANN).search("zebra", refresh=False).total == 1
+    assert engine.as_caller(ANN).search("zebra").total == 1
     engine.close()
     for file in (engine.home / "views").rglob("*"):
         if file.is_file():
             file.write_bytes(b"")
-    assert engine.as_caller(ANN).search("zebra", refresh=False).total == 1
+    assert engine.as_caller(ANN).search("zebra").total == 1
 
 
 def test_a_workspace_that_cannot_be_written_answers(engine: findling.Engine) -> None:
     _add(engine, "note:x", (ANN,), "zebra")
     (engine.home / "views").write_text("in the way")
-    assert engine.as_caller(ANN).search("zebra", refresh=False).total == 1
+    assert engine.as_caller(ANN).search("zebra").total == 1
 
 
 def test_names_of_files_and_folders_as_people_type_them(engine: findling.Engine) -> None:
@@ -257,5 +257,41 @@ def test_names_of_files_and_folders_as_people_type_them(engine: findling.Engine)
     assert permissions.target("docs/plans/") == "path:docs/plans"
     assert permissions.target("./docs") == "path:docs"
     assert permissions.target("note:x") == "note:x"
-    with pytest.raises(NotFoundError, match="there is no docs/plan in the index"):
-        permissions.target("docs/plan")
+    assert permissions.target("docs/plans/../plans/x.md") == "path:docs/plans/x.md"
+    assert permissions.target(".") == "path:."
+    for name in ("docs/plan", "../elsewhere"):
+        with pytest.raises(NotFoundError, match=f"there is no {name} here"):
+            permissions.target(name)
+
+
+def test_a_folder_can_be_shared_before_it_is_indexed(engine: findling.Engine) -> None:
+    (engine.root / "later").mkdir()
+    assert engine.permissions.target("later") == "path:later"
+
+
+def test_the_whole_workspace_is_a_folder(engine: findling.Engine) -> None:
+    _add(engine, "note:x", None, "zebra", "docs/x.md")
+    _add(engine, "note:y", None, "zebra")
+    engine.permissions.share("path:.", ANN)
+    assert [hit.rid for hit in engine.as_caller(ANN).search("zebra")] == ["note:x"]
+    engine.permissions.share("path:docs", "user:bob")
+    assert engine.permissions.overridden("path:docs") == ("path:.", ANN)
+    assert engine.as_caller(ANN).search("zebra").total == 0
+
+
+def test_a_verdict_says_what_it_goes_by(engine: findling.Engine) -> None:
+    def why(principal: str) -> str:
+        return engine.permissions.check([principal], "note:x").reason
+
+    _add(engine, "note:x", None, "zebra", "docs/x.md")
+    assert why(ANN) == "nobody was given a right to it"
+    engine.permissions.share("path:docs", "group:staff")
+    assert why(ANN) == "path:docs is shared with group:staff"
+    assert why("user:bob") == "path:docs is shared with group:staff"
+    engine.permissions.share("note:x", "user:bob")
+    assert why("user:bob") == "it was shared with user:bob"
+    engine.permissions.deny("path:.", "group:eng")
+    assert why(ANN) == "denied by a right to path:."
+    _add(engine, "note:x", ("user:zoe", "!user:bob"), "zebra", "docs/x.md")
+    assert why("user:bob") == "denied by its own list: user:zoe, !user:bob"
+    assert why("user:zoe") == "its own list names user:zoe"

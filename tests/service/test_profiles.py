@@ -98,7 +98,7 @@ def test_every_field_of_a_plan_comes_from_a_setting() -> None:
     }
     plan, usual = search_plan(Settings().override(changed, "test")), Plan()
     same = {name for name in vars(usual) if getattr(plan, name) == getattr(usual, name)}
-    assert same == {"profile", "weights"}
+    assert same == {"profile", "weights", "half_lives"}, "half_lives come from the types of the settings"
 
 
 def test_weights_of_all_fields_reach_the_keyword_leg() -> None:

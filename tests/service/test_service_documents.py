@@ -72,7 +72,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def legs_of(engine: Engine, principals: tuple[str, ...] | None = None) -> Legs:
-    return engine._searched(principals)
+    return engine._ask(principals, [], lambda legs: legs)
 
 
 def fetched(engine: Engine, name: str, context: int = 0, principals: tuple[str, ...] | None = None) -> FetchedDocument:

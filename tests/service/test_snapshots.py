@@ -42,7 +42,7 @@ def settings(tmp_path: Path) -> findling.Settings:
 def engine(tmp_path: Path, settings: findling.Settings) -> Iterator[findling.Engine]:
     root = tmp_path / "tree"
     root.mkdir()
-    for number in range(20):
+    for number in range(12):
         words = [WORDS[(number * 7 + place * place) % len(WORDS)] for place in range(50)]
         (root / f"note{number}.md").write_text(f"# Note {number}\n\n{' '.join(words)}\n")
     with findling.open(root, settings=settings) as opened:
@@ -62,7 +62,7 @@ def memory(name: str, text: str) -> tuple[findling.Resource, str]:
 
 def rearrange(engine: findling.Engine) -> None:
     """Change, delete and add files, and what is no file."""
-    for number in range(0, 20, 2):
+    for number in range(0, 12, 2):
         (engine.root / f"note{number}.md").write_text("# Other\n\nmeadow granite zanzibar\n")
     for number in range(1, 8, 2):
         (engine.root / f"note{number}.md").unlink()
@@ -113,7 +113,7 @@ def test_files_that_differ_are_taken_in_again(engine: findling.Engine, snapshots
     rearrange(engine)
     snapshots.restore("good")
     assert not engine.search("zanzibar", refresh=False).hits
-    assert len(engine.search("zanzibar", limit=100).hits) == 10
+    assert len(engine.search("zanzibar", limit=100).hits) == 6
     assert "green" in str(engine.search("remembered colour").hits[0].lines)
 
 
@@ -206,15 +206,15 @@ def test_the_latest_are_kept(engine: findling.Engine, snapshots: WorkspaceSnapsh
         snapshots.create(keep=-1)
 
 
-@pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "", "x.", "a b", "x.sqlite", "x" * 101, "a\0b", "ü", "x\n"])
-def test_names_that_are_none(snapshots: WorkspaceSnapshots, name: str) -> None:
-    with pytest.raises(InvalidValueError):
-        snapshots.drop(name)
-    with pytest.raises(InvalidValueError):
-        snapshots.restore(name)
-    if name:
+def test_names_that_are_none(snapshots: WorkspaceSnapshots) -> None:
+    for name in ("../x", "a/b", ".hidden", "", "x.", "a b", "x.sqlite", "x" * 101, "a\0b", "ü", "x\n"):
         with pytest.raises(InvalidValueError):
-            snapshots.create(name)
+            snapshots.drop(name)
+        with pytest.raises(InvalidValueError):
+            snapshots.restore(name)
+        if name:
+            with pytest.raises(InvalidValueError):
+                snapshots.create(name)
     assert snapshots.list() == []
 
 

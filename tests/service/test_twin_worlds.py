@@ -129,14 +129,14 @@ def _fill(engine: findling.Engine, entries: Sequence[Entry]) -> Viewer:
         shared = [entry.resource.rid for entry in part if entry.was_seen]
         for rid in shared:
             permissions.share(rid, "group:eng")
-        viewer.search("pool budget", refresh=False)
+        viewer.search("pool budget")
         for rid in shared:
             permissions.unshare(rid, "group:eng")
     return viewer
 
 
 def _search(request: SearchRequest, viewer: Viewer) -> Any:
-    return viewer.search(request, refresh=False)
+    return viewer.search(request)
 
 
 def _about(ask: Callable[[Viewer, str], Any], name: str, viewer: Viewer) -> Any:
@@ -144,7 +144,7 @@ def _about(ask: Callable[[Viewer, str], Any], name: str, viewer: Viewer) -> Any:
 
 
 def _explain(viewer: Viewer, name: str) -> Any:
-    return viewer.explain("pool budget", name, refresh=False)
+    return viewer.explain("pool budget", name)
 
 
 def _same(worlds: Worlds, ask: Callable[[Viewer], Any]) -> Any:
@@ -234,7 +234,7 @@ def _pages(viewer: Viewer) -> list[Any]:
     pages: list[Any] = []
     cursor = ""
     while True:
-        answer = viewer.search("pool budget token cat", refresh=False, limit=2, cursor=cursor)
+        answer = viewer.search("pool budget token cat", limit=2, cursor=cursor)
         pages.append(([hit.id for hit in answer], answer.next_cursor))
         cursor = answer.next_cursor
         if not cursor:
@@ -261,4 +261,4 @@ def test_the_worlds_do_differ_for_their_owner() -> None:
     with _worlds(3) as worlds:
         one, other = (viewer._engine for viewer in worlds)
         assert one.search("pool budget", refresh=False).total < other.search("pool budget", refresh=False).total
-        assert worlds.without.search("pool budget", refresh=False).total > 0
+        assert worlds.without.search("pool budget").total > 0

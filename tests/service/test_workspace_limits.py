@@ -101,7 +101,7 @@ def test_files_beyond_the_quota_are_left_out_until_there_is_room(home: Path, roo
         (root / "0.md").unlink()
         assert engine.search("token").total == 3
         assert skipped(engine) == {"4.md": "quota"}
-        change_workspace("docs", home=home, quota=Quota(resources=10))
+        change_workspace("docs", home=home, limits={"resources": 10})
         assert engine.search("token").total == 4
         assert skipped(engine) == {}
 

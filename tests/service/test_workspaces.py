@@ -146,8 +146,9 @@ def test_looking_for_a_workspace_takes_one_more_look_per_folder_at_most(
     monkeypatch.setattr(Path, "read_bytes", counted_read)
     assert locate(deep, home=home).root == root
     own = [look for look in looks if str(home) in look or PROJECT_FOLDER in look]
-    # Whether there are notes at all; docs: a note and a store; project: a note, what it leads to, and a store.
-    assert len(own) <= 1 + 2 + 3
+    # Whether there are notes at all; docs: a note and a store; project: a note, what it leads to, whether that is a
+    # link, and a store.
+    assert len(own) <= 1 + 2 + 4
 
 
 @pytest.mark.parametrize(
@@ -371,9 +372,9 @@ def test_a_name_that_is_taken_or_missing_is_not_given(home: Path, root: Path) ->
 def test_sharing_and_quota_change_apart_from_each_other(home: Path, root: Path) -> None:
     indexed(root, home)
     assert change_workspace(str(root), home=home, shared=True)[1].shared
-    _, manifest = change_workspace(str(root), home=home, quota=Quota(resources=5))
+    _, manifest = change_workspace(str(root), home=home, limits={"resources": 5})
     assert (manifest.shared, manifest.quota, manifest.root) == (True, Quota(resources=5), str(root))
-    _, manifest = change_workspace(str(root), home=home, shared=False, quota=Quota())
+    _, manifest = change_workspace(str(root), home=home, shared=False, limits={"resources": 0})
     assert (manifest.shared, manifest.quota) == (False, None)
 
 

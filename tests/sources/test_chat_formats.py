@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -246,6 +247,31 @@ def test_a_damaged_archive(tmp_path: Path) -> None:
         read(archive)
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2, zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+def test_damage_within_an_archive_is_told_however_it_was_packed(tmp_path: Path, method: int, place: float) -> None:
+    chance = random.Random(method)
+    rows = [{"thread": "a", "author": "x", "at": n, "text": str(chance.random())} for n in range(3000)]
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("talk.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    data = bytearray(file.read_bytes())
+    start = int(len(data) * place)
+    data[start : start + 20] = bytes(byte ^ 0x15 for byte in data[start : start + 20])
+    file.write_bytes(data)
+    with pytest.raises(InvalidValueError, match=r"a\.zip"):
+        read(file)
+
+
+def test_lists_of_slack_without_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = slack_export(tmp_path / "export")
+    monkeypatch.setattr("findling.sources.chats.slack._MOST_ENTRIES", 3)
+    assert read(folder) == SLACK
+    write_json(folder / "users.json", [{"id": f"U{number}"} for number in range(4)])
+    with pytest.raises(InvalidValueError, match=r"users\.json lists more than 3"):
+        read(folder)
+
+
 def test_slack_needs_its_list_of_channels(tmp_path: Path) -> None:
     write_json(tmp_path / "2026-04-08.json", [])
     with pytest.raises(InvalidValueError, match=r"no channels\.json"):
@@ -443,12 +469,30 @@ def test_what_comes_through_a_pipe_is_told_as_well(tmp_path: Path, export: Any) 
     assert unfolded(read_chats_stream(io.BytesIO(data), "stdin", Wishes())) == expected
 
 
-@pytest.mark.parametrize("text", ["", "hello", "[]", "{}", '{"name": "package", "version": 1}', "[[1]]", "\x00\x01"])
+@pytest.mark.parametrize("text", ["hello", "{}", '{"name": "package", "version": 1}', "[[1]]", "\x00\x01"])
 def test_what_is_no_chat_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "a.json"
     file.write_text(text)
     with pytest.raises(InvalidValueError, match="no chat export"):
         read(file)
+
+
+@pytest.mark.parametrize("text", ["", "\ufeff\n", "[]", " [\n] "])
+def test_an_export_without_anything_in_it(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(text, encoding="utf-8")
+    assert read(file) == []
+    assert read(tmp_path) == []
+    assert unfolded(read_chats_stream(io.BytesIO(text.encode()), "stdin", Wishes())) == []
+    write_json(tmp_path / "b.json", claude_export())
+    assert read(tmp_path) == read(tmp_path / "b.json")
+
+
+@pytest.mark.parametrize("format_", ["jsonl", "discord", "chatgpt", "claude"])
+def test_an_empty_file_of_any_format(tmp_path: Path, format_: str) -> None:
+    file = tmp_path / "a.json"
+    file.touch()
+    assert read(file, format=format_) == []
 
 
 def test_nothing_of_a_folder_is_read_when_a_file_is_something_else(tmp_path: Path) -> None:

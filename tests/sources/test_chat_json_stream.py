@@ -50,6 +50,19 @@ def test_an_entry_larger_than_a_block() -> None:
     assert list(stream(json.dumps([large, {"a": large}, 1])).items()) == [large, {"a": large}, 1]
 
 
+def test_a_value_without_an_end_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("findling.sources.chats.json_stream._LARGEST_VALUE", 1 << 18)
+    large = "x" * 200_000
+    assert list(stream(json.dumps([large, large, large])).items()) == [large] * 3
+    source = io.BytesIO(b'["ok",\n"' + b"x" * 4_000_000 + b'"]')
+    entries = JsonStream(source, "a.json").items()
+    assert next(entries) == "ok"
+    with pytest.raises(InvalidValueError, match=r"a\.json:2: a single value of more than") as raised:
+        next(entries)
+    assert raised.value.hint
+    assert source.tell() < 1 << 20
+
+
 def test_a_byte_order_mark_is_no_value() -> None:
     assert list(stream(b"\xef\xbb\xbf[1]").items()) == [1]
 

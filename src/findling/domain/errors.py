@@ -14,6 +14,7 @@
     │   ├── DiskFullError          no space left; what was committed is kept
     │   ├── QuotaError             the workspace holds as much as it may; what was committed is kept
     │   ├── CorruptError           a file of the workspace is damaged
+    │   ├── ManifestError          what says what the workspace is cannot be read; its content is safe
     │   └── FormatError            the workspace was written by a newer findling
     ├── WorkerError                no process can be started to read documents in
     ├── ModelError                 a model cannot be used
@@ -34,6 +35,7 @@ __all__ = [
     "FormatError",
     "InvalidValueError",
     "LockedError",
+    "ManifestError",
     "MissingExtraError",
     "ModelDamagedError",
     "ModelError",
@@ -139,6 +141,12 @@ class CorruptError(WorkspaceError):
     """A file of the workspace is damaged."""
 
     code = "corrupt"
+
+
+class ManifestError(WorkspaceError):
+    """What says what the workspace is cannot be read; its content is safe."""
+
+    code = "manifest"
 
 
 class FormatError(WorkspaceError):

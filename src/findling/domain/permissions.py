@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -14,6 +15,7 @@ __all__ = [
     "DENY",
     "EVERYONE",
     "MEMBER",
+    "PATH",
     "RELATIONS",
     "VIEWER",
     "Relation",
@@ -21,6 +23,7 @@ __all__ = [
     "check_object",
     "check_principal",
     "check_visibility",
+    "is_principal",
 ]
 
 EVERYONE = "everyone"
@@ -31,6 +34,10 @@ MEMBER, VIEWER, DENIED = RELATIONS = ("member", "viewer", "denied")
 
 DENY = "!"
 """What stands before a principal in a visibility list that must not see the resource, whatever else it is."""
+
+
+PATH = "path:"
+"""What stands before a folder or file that somebody has a right to."""
 
 
 class Relation(NamedTuple):
@@ -53,10 +60,15 @@ class Right(NamedTuple):
 
 def check_principal(text: str) -> str:
     """The principal: `user:…`, `group:…`, `role:…` or `everyone`, letter by letter. Raises InvalidValueError."""
-    is_plain = text.isprintable() and unicodedata.is_normalized("NFC", text)
-    if text == EVERYONE or (is_plain and _PRINCIPAL.fullmatch(text)):
+    if is_principal(text):
         return text
     raise InvalidValueError(f"{text!r} is no principal", hint="user:NAME, group:NAME, role:NAME or everyone")
+
+
+def is_principal(text: str) -> bool:
+    """Whether a text is a principal."""
+    is_plain = text.isprintable() and unicodedata.is_normalized("NFC", text)
+    return text == EVERYONE or (is_plain and _PRINCIPAL.fullmatch(text) is not None)
 
 
 def check_visibility(entries: Iterable[str]) -> tuple[str, ...]:
@@ -73,8 +85,12 @@ def check_object(relation: str, text: str) -> str:
         raise InvalidValueError(f"{relation!r} is no relation", hint=f"one of {', '.join(RELATIONS)}")
     if relation == MEMBER and not check_principal(text).startswith(("group:", "role:")):
         raise InvalidValueError(f"nobody can be a member of {text}", hint="group:NAME or role:NAME")
-    if not text or text == "path:":
+    if not text:
         raise InvalidValueError("a right must be to something", hint="the id of a resource, or path:FOLDER")
+    path = text.removeprefix(PATH)
+    # A right that is written in another way would be kept, and never hold.
+    if text.startswith(PATH) and (path != posixpath.normpath(path) or path.startswith(("/", ".."))):
+        raise InvalidValueError(f"{text} is no folder below the root", hint="path:docs/plans, or path:. for all of it")
     return text
 
 

@@ -31,7 +31,8 @@ class Plan:
     spread, 1 leaves the ranking alone. `budget_ms` is the time for reading passages that the model has not read yet.
     `group` makes one hit of all passages of a resource, or of a thread of messages, with the others in it; `around` is
     how many messages are shown before and after one that was found. `affinities` say how close authors are to the one
-    who asks, 0 to 1, by their names in lower case; `boosts` make use of it.
+    who asks, 0 to 1, by their names in lower case; `half_lives` say after how many days the recency of types that are
+    not always there counts half, 0 never; `boosts` make use of both.
     `exact_boost`, `prefix_boost` and `phrase_boost` are the factors for a title or name that is the query, that begins
     with it, and for a text that has it word for word; 1 leaves the ranking alone.
     """
@@ -63,5 +64,6 @@ class Plan:
     group: str = "none"
     around: int = 1
     affinities: Mapping[str, float] = field(default_factory=dict)
+    half_lives: Mapping[str, float] = field(default_factory=dict)
     rerank_depth: int = 50
     budget_ms: float = 300.0

@@ -142,6 +142,9 @@ class TruthStore(ReadStore, Protocol):
     def rights(self) -> list[Right]:
         """What decides who may see each resource, in order of their numbers, at the least cost."""
 
+    def right_to(self, rid: str) -> Right | None:
+        """The same for one resource, without a look at its text."""
+
     def relations(self) -> list[Relation]:
         """All relations, in order."""
 

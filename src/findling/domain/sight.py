@@ -6,11 +6,23 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from findling.domain.permissions import DENIED, DENY, EVERYONE, MEMBER, VIEWER, Relation, Right, check_principal
+from findling.domain.permissions import (
+    DENIED,
+    DENY,
+    EVERYONE,
+    MEMBER,
+    PATH,
+    VIEWER,
+    Relation,
+    Right,
+    check_principal,
+    is_principal,
+)
 
-__all__ = ["Rights", "Sight"]
+__all__ = ["ROOT", "Rights", "Sight"]
 
-_FOLDER = "path:"
+ROOT = f"{PATH}."
+"""The folder that all files lie below, as relations name it."""
 
 
 class Sight(NamedTuple):
@@ -53,18 +65,44 @@ class Rights:
         if rid in self._denied or (path and self._denied and not self._denied.isdisjoint(_folders(path))):
             return False
         if visibility is None:
-            own = self._viewers.get(_FOLDER + path) if path else None
+            own = self._viewers.get(PATH + path) if path else ()
+            # What has no path lies in no folder.
             is_seen = self._by_folder(path.rpartition("/")[0]) if own is None else self._is_any_of(own)
+            is_seen = is_seen or (not path and self._sees_unset)
         else:
             is_seen, is_denied = self._by_list(visibility)
             if is_denied:
                 return False
         return is_seen or (rid in self._viewers and self._is_any_of(self._viewers[rid]))
 
+    def reason(self, rid: str, path: str, visibility: tuple[str, ...] | None) -> str:
+        """What `may_see` goes by, in words."""
+        places = [rid, *_folders(path)] if path else [rid]
+        for place in places:
+            if place in self._denied:
+                return f"denied by a right to {place}"
+        if visibility is not None and self._by_list(visibility)[1]:
+            return f"denied by its own list: {', '.join(visibility)}"
+        if rid in self._viewers and self._is_any_of(self._viewers[rid]):
+            return f"it was shared with {self._among(self._viewers[rid])}"
+        if visibility is not None:
+            told = ", ".join(visibility) or "nobody"
+            return f"its own list names {self._among(visibility) if self._by_list(visibility)[0] else told}"
+        nearest = next((place for place in places[1:] if place in self._viewers), "")
+        if nearest:
+            viewers = self._viewers[nearest]
+            return f"{nearest} is shared with {self._among(viewers) or ', '.join(sorted(viewers))}"
+        return "nobody was given a right to it" + (", and permissions.unset is public" if self._sees_unset else "")
+
+    def _among(self, principals: Collection[str]) -> str:
+        return ", ".join(sorted(self.principals.intersection(principals)))
+
     def _decided_by_list(self, entries: tuple[str, ...]) -> tuple[bool, bool]:
         """Whether a list names the caller, and whether it denies the caller."""
         named = {entry for entry in entries if not entry.startswith(DENY)}
-        return self._is_any_of(named), self._is_any_of({entry[len(DENY) :] for entry in {*entries} - named})
+        denied = {entry[len(DENY) :] for entry in entries if entry not in named}
+        # A denial that cannot be understood is one of everybody.
+        return self._is_any_of(named), self._is_any_of(denied) or not all(map(is_principal, denied))
 
     def _decided_by_folder(self, folder: str) -> bool:
         """Whether the nearest folder with viewers has the caller among them; if there is none, what the policy says."""
@@ -103,7 +141,8 @@ def _subjects(relations: Iterable[Relation], wanted: str) -> dict[str, set[str]]
 
 
 def _folders(path: str) -> Iterator[str]:
-    """The path and the folders above it, nearest first, as relations name them."""
+    """The path and the folders above it, nearest first and the root last, as relations name them."""
     while path:
-        yield _FOLDER + path
+        yield PATH + path
         path = path.rpartition("/")[0]
+    yield ROOT

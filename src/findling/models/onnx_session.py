@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import MissingExtraError, ModelError
+from findling.domain.telemetry import silence_telemetry
 from findling.models.int8_graph import to_int8_arithmetic
 
 __all__ = ["OnnxSession", "Row", "batch_rows", "open_session"]
@@ -68,6 +69,7 @@ def open_session(model: Path, outputs: Sequence[str], pad_id: int, prepared: Pat
     A model with stored 8-bit weights is opened in the form that calculates with them, which is kept as the file
     `prepared`. Raises MissingExtraError without onnxruntime, ModelError for a file that is no model.
     """
+    silence_telemetry()
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError as error:

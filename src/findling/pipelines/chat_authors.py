@@ -1,4 +1,4 @@
-"""Authors of chats: which message of a passage has what was asked for, who wrote it and when."""
+"""Authors of chats: all those of a part, and who wrote the message of a passage that has what was asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from findling.domain.resources import StoredChunk
 from findling.text.analysis import terms
 
-__all__ = ["Speaker", "best_message"]
+__all__ = ["Speaker", "best_message", "joined_authors", "split_authors"]
 
 
 class Speaker(NamedTuple):
@@ -23,6 +23,7 @@ def best_message(stored: StoredChunk, asked: Iterable[str]) -> Speaker:
     """Author and time of the message that has most of the query's terms, of several the first.
 
     When no message has any, or the passage has none, it is the one author of the whole passage if there is only one.
+    Several authors of a part are nobody's name.
     """
     messages = list(_messages(stored))
     wanted = set(asked)
@@ -33,9 +34,22 @@ def best_message(stored: StoredChunk, asked: Iterable[str]) -> Speaker:
             best, most = speaker, found
     if most:
         return best
-    authors = {speaker.author for speaker, _ in messages} or {stored.resource.author}
+    authors = {speaker.author for speaker, _ in messages} or set(split_authors(stored.resource.author))
     times = [speaker.at for speaker, _ in messages if speaker.at is not None]
     return Speaker(authors.pop() if len(authors) == 1 else "", max(times, default=None))
+
+
+def joined_authors(authors: Iterable[str]) -> str:
+    """Several authors as the one author of a resource: by name, each once, and a comma only between them."""
+    return _BETWEEN.join(sorted({" ".join(author.replace(",", " ").split()) for author in authors} - {""}))
+
+
+def split_authors(author: str) -> list[str]:
+    """The authors that were joined."""
+    return author.split(_BETWEEN) if author else []
+
+
+_BETWEEN = ", "
 
 
 def _messages(stored: StoredChunk) -> Iterator[tuple[Speaker, str]]:

@@ -11,10 +11,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import NamedTuple
 
 from findling.domain.chats import Message
 from findling.domain.resources import Document, Place, Resource
+from findling.pipelines.chat_authors import joined_authors
 from findling.pipelines.documents import make_document
 from findling.sources.extraction.charsets import paired_surrogates
 from findling.sources.extraction.extracted import Extracted
@@ -95,7 +97,7 @@ class ChatPart:
         self._keys: list[float] = []
         self._characters = 0
         for entry in entries:
-            self.insert(entry, self._latest() if entry.at is None else entry.at)
+            self.insert(entry, self.latest() if entry.at is None else entry.at)
 
     def is_behind(self, key: float) -> bool:
         """Whether a message of this time would be the last of the part."""
@@ -147,9 +149,13 @@ class ChatPart:
             self.remove(index)
         return key, moved
 
-    def _latest(self) -> float:
+    def latest(self) -> float:
         """The time of the last message, or that of the part: what a message without a time is filed under."""
         return self._keys[-1] if self._keys else self.name.seconds
+
+    def untimed_ids(self) -> set[str]:
+        """The ids of its messages that have no time."""
+        return {entry.id for entry in self.entries if entry.at is None}
 
 
 def chat_rid(thread: str, name: PartName) -> str:
@@ -184,8 +190,7 @@ def make_entry(message: Message) -> Entry:
     if message.at is not None:
         shown = f"[{_minute(message.at)}] {shown}"
     while "\n" in shown and (others := [found.start for found in read_messages(shown) if found.start]):
-        for start in reversed(others):
-            shown = f"{shown[:start]} {shown[start:]}"
+        shown = " ".join([shown[start:end] for start, end in pairwise([0, *others, len(shown)])])
     return Entry(clean(message.id, one_line=True), message.at, author, clean(message.reply_to, one_line=True), shown)
 
 
@@ -199,14 +204,13 @@ def document_of_part(
         row = {"id": entry.id, "start": start, "author": entry.author, "at": entry.at, "reply_to": entry.reply_to}
         rows.append({key: value for key, value in row.items() if value not in ("", None)})
         start += len(entry.shown) + 1
-    authors = {entry.author for entry in part.entries}
     times = [entry.at for entry in part.entries if entry.at is not None]
     neighbours = {"previous": before, "next": after}
     resource = Resource(
         rid=chat_rid(facts.thread, part.name),
         type="chat",
         title=facts.title,
-        author=authors.pop() if len(authors) == 1 else "",
+        author=joined_authors(entry.author for entry in part.entries),
         lang="chat",
         tags=facts.tags,
         visibility=facts.visibility,

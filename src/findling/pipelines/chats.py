@@ -53,12 +53,11 @@ class ChatReport:
 class Arrival(NamedTuple):
     """A message with its thread. `key` is the time it is filed under, that of the one before it if it has none.
 
-    The `second` of that time is the name of a part that begins with it.
+    It is `None` as long as no message of the thread had a time: then only what is stored tells where it belongs.
     """
 
     facts: ThreadFacts
-    key: float
-    second: str
+    key: float | None
     entry: Entry
 
 
@@ -67,16 +66,16 @@ def arrivals(threads: Iterable[Thread]) -> Iterator[Arrival]:
 
     Raises InvalidValueError for a thread or a message that cannot be filed.
     """
-    latest: dict[str, float] = {}
+    latest: dict[str, float | None] = {}
     for thread in threads:
         facts = _facts(thread)
         for message in thread.messages:
             if not message.text.strip():
                 continue
             entry = make_entry(_checked(message, facts.thread))
-            key = latest.get(facts.thread, 0.0) if entry.at is None else entry.at
+            key = latest.get(facts.thread) if entry.at is None else entry.at
             latest[facts.thread] = key
-            yield Arrival(facts, key, stamp(key), entry)
+            yield Arrival(facts, key, entry)
 
 
 def parts_by_thread(rids: Iterable[str]) -> dict[str, list[str]]:
@@ -117,41 +116,66 @@ class Merge:
         for arrival in batch:
             by_thread.setdefault(arrival.facts.thread, []).append(arrival)
         for messages in by_thread.values():
-            for arrival in sorted(messages, key=lambda one: one.key):
+            for arrival in sorted(messages, key=lambda one: one.key or 0.0):
                 self._take(arrival)
                 if len(self._changed) >= _MOST_CHANGED:
                     self._write()
         self._write()
 
     def _take(self, arrival: Arrival) -> None:
-        state = self._state_of(arrival.facts)
-        entry = arrival.entry
-        for name in state.candidates(arrival.second):
-            part = self._part(state, name)
-            if entry.id not in part.ids:
-                continue
-            index = part.find(entry.id)
-            before = part.entries[index]
-            if before == entry:
-                self.known += 1
-                return
-            self.changed += 1
-            if before.at == entry.at:
-                part.replace(index, entry)
-                self._mark(state, name)
-            else:
-                part.remove(index)
-                self._mark(state, name)
-                self._file(state, arrival)
-                self._drop_if_empty(state, part)
+        state, entry = self._state_of(arrival.facts), arrival.entry
+        key = self._end_of(state) if arrival.key is None else arrival.key
+        part = self._holder(state, entry, key)
+        if part is None:
+            self.added += 1
+            self._file(state, key, entry)
             return
-        self.added += 1
-        self._file(state, arrival)
+        index = part.find(entry.id)
+        before = part.entries[index]
+        if before == entry:
+            self.known += 1
+            return
+        self.changed += 1
+        self._mark(state, part.name)
+        if before.at == entry.at:
+            part.replace(index, entry)
+        else:
+            part.remove(index)
+            self._file(state, key, entry)
+            self._drop_if_empty(state, part)
 
-    def _file(self, state: _ThreadState, arrival: Arrival) -> None:
+    def _end_of(self, state: _ThreadState) -> float:
+        """The time that a thread ends with, as far as it is there."""
+        return self._part(state, state.names[-1]).latest() if state.names else 0.0
+
+    def _holder(self, state: _ThreadState, entry: Entry, key: float) -> ChatPart | None:
+        """The part that holds a message already: at its time, or anywhere if neither that nor the message has one."""
+        for name in state.candidates(stamp(key)):
+            part = self._part(state, name)
+            if entry.id in part.ids:
+                return part
+        if entry.at is not None or entry.id not in self._untimed_ids(state):
+            return None
+        holders = (part.name for part in self._all_parts(state) if entry.id in part.untimed_ids())
+        found = next(holders, None)
+        return None if found is None else self._part(state, found)
+
+    def _untimed_ids(self, state: _ThreadState) -> set[str]:
+        """The ids of all messages of a thread that have no time. Its parts are read for them once, and then only."""
+        if state.untimed is None:
+            state.untimed = {id_ for part in self._all_parts(state) for id_ in part.untimed_ids()}
+        return state.untimed
+
+    def _all_parts(self, state: _ThreadState) -> Iterator[ChatPart]:
+        """The parts of a thread one after the other, none of which is held for that."""
+        for name in state.names:
+            yield state.parts[name] if name in state.parts else self._read(state, name)[0]
+
+    def _file(self, state: _ThreadState, key: float, entry: Entry) -> None:
         """Put a message into the part it belongs to, and make room there first if need be."""
-        _, key, second, entry = arrival
-        name = state.home(second)
+        if entry.at is None and state.untimed is not None:
+            state.untimed.add(entry.id)
+        name = state.home(stamp(key))
         if name is None:
             self._new_part(state, key, [entry])
             return
@@ -163,7 +187,7 @@ class Merge:
             if (cut := part.split(state.end_of(name))) is not None:
                 self._mark(state, name)
                 self._new_part(state, *cut)
-                self._file(state, arrival)
+                self._file(state, key, entry)
                 return
         part.insert(entry, key)
         self._mark(state, name)
@@ -205,7 +229,7 @@ class Merge:
             names = sorted(PartName.read(rid.rpartition("/")[2]) for rid in self._names.get(given.thread, ()))
             state = self._threads[given.thread] = _ThreadState(given, names)
             if names:
-                state.facts = self._read(state, names[-1])
+                state.parts[names[-1]], state.facts = self._read(state, names[-1])
         facts = _overlaid(state.facts, given)
         if facts != state.facts:
             # The last part comes last: as long as it is the old one, a run that was interrupted does this again.
@@ -220,15 +244,14 @@ class Merge:
 
     def _part(self, state: _ThreadState, name: PartName) -> ChatPart:
         if name not in state.parts:
-            self._read(state, name)
+            state.parts[name], _ = self._read(state, name)
         return state.parts[name]
 
-    def _read(self, state: _ThreadState, name: PartName) -> ThreadFacts:
+    def _read(self, state: _ThreadState, name: PartName) -> tuple[ChatPart, ThreadFacts]:
         document = self._load(chat_rid(state.facts.thread, name))
         if document is None:
             raise InvalidValueError(f"{chat_rid(state.facts.thread, name)} has gone", hint="import it again")
-        state.parts[name], facts = part_of_document(document)
-        return facts
+        return part_of_document(document)
 
     def _write(self) -> None:
         """Write every part that has changed; all of them land together, or none does."""
@@ -247,11 +270,15 @@ class Merge:
 
 @dataclass
 class _ThreadState:
-    """A thread while messages are being taken in: the names of all its parts, and those parts that were read."""
+    """A thread while messages are being taken in: the names of all its parts, and those parts that were read.
+
+    `untimed` are the ids of its messages that have no time, once they were asked for.
+    """
 
     facts: ThreadFacts
     names: list[PartName]
     parts: dict[PartName, ChatPart] = field(default_factory=dict)
+    untimed: set[str] | None = None
 
     def candidates(self, second: str) -> list[PartName]:
         """The parts that may hold a message of this second: those that begin in it, and the one before them."""

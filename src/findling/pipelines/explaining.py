@@ -25,10 +25,16 @@ if TYPE_CHECKING:
 
     from findling.domain.ports import ReadStore
 
-__all__ = ["explain", "find_document"]
+__all__ = ["explain", "find_document", "full_id"]
 
 _DEEPEST = 100_000
 """Ranks are counted this far; nobody has read beyond."""
+
+_SHORTEST_ID = 8
+"""Characters behind the type of an id that may stand for all of it."""
+
+_LONGEST_ECHO = 200
+"""Characters of a name that an error repeats."""
 
 _LONGEST_LINE_NUMBER = 9
 """Digits; no text has more lines."""
@@ -103,7 +109,7 @@ def find_document(store: ReadStore, name: str, below: str = "") -> tuple[Documen
     """The document that an id, the id of a hit or a path names, and the chunks that are meant.
 
     A path may be given from the root or from the folder `below` it. Raises NotFoundError when there is none,
-    InvalidValueError when a shortened id fits several.
+    InvalidValueError when a shortened id, or a path that is none of a file, fits several.
     """
     named = _named(store, name, below)
     if named is not None:
@@ -115,14 +121,45 @@ def find_document(store: ReadStore, name: str, below: str = "") -> tuple[Documen
             document, cids = named
             at = [chunk.cid for chunk in document.chunks if chunk.line_start <= int(line) <= chunk.line_end]
             return document, at or cids
-    fitting = [rid for rid in store.rids() if rid.startswith(name)] if len(name) >= 8 else []
-    if len(fitting) > 1:
-        some = ", ".join(fitting[:5])
-        raise InvalidValueError(f"{name} is the beginning of {len(fitting)} ids: {some}", hint="write more of it")
-    named = _named(store, fitting[0], "") if fitting else None
-    if named is None:
-        raise NotFoundError(f"there is no {name} in the index", hint="findling ls lists what is")
+    named = _named(store, full_id(store, name), "")
+    if named is None:  # deleted since it was looked up
+        raise _not_there(name)
     return named
+
+
+def full_id(store: ReadStore, name: str) -> str:
+    """The id that a name is, or the only one that it begins: at least 8 characters of it, with or without its type.
+
+    Raises NotFoundError when there is none, InvalidValueError when there are several.
+    """
+    is_bare = ":" not in name
+    fitting = []
+    for rid in store.rids():
+        if rid == name:
+            return rid
+        # The beginning of a path alone is no name of a file.
+        known = rid.partition(":")[2] if is_bare and not rid.startswith("file:") else rid
+        if known.startswith(name):
+            fitting.append(rid)
+    if not fitting or len(name if is_bare else name.partition(":")[2]) < _SHORTEST_ID:
+        raise _not_there(name)
+    if len(fitting) > 1:
+        raise _several(name, "is the beginning of", fitting)
+    return fitting[0]
+
+
+def _not_there(name: str) -> NotFoundError:
+    return NotFoundError(f"there is no {_echoed(name)} in the index", hint="findling ls lists what is")
+
+
+def _several(name: str, what: str, rids: Sequence[str]) -> InvalidValueError:
+    some = ", ".join(rids[:5]) + (" …" if len(rids) > 5 else "")
+    hint = "write more of it" if what.startswith("is") else "name one by its id"
+    return InvalidValueError(f"{_echoed(name)} {what} {len(rids)} ids: {some}", hint=hint)
+
+
+def _echoed(name: str) -> str:
+    return name if len(name) <= _LONGEST_ECHO else f"{name[:_LONGEST_ECHO]}…"
 
 
 def _named(store: ReadStore, name: str, below: str) -> tuple[Document, list[int]] | None:
@@ -132,6 +169,10 @@ def _named(store: ReadStore, name: str, below: str) -> tuple[Document, list[int]
         document = store.document(rid)
         if document is not None:
             return document, [chunk.cid for chunk in document.chunks]
+    document = _lying_at(store, f"{below}/{path}") if below else None
+    document = document or _lying_at(store, path)
+    if document is not None:
+        return document, [chunk.cid for chunk in document.chunks]
     if len(name) != 16 or not set(name) <= set("0123456789abcdef"):
         return None
     for cid, chunk in store.chunks([int(name, 16)]).items():
@@ -139,6 +180,17 @@ def _named(store: ReadStore, name: str, below: str) -> tuple[Document, list[int]
         if document is not None:
             return document, [cid]
     return None
+
+
+def _lying_at(store: ReadStore, path: str) -> Document | None:
+    """The document with this path that is no file: answers show what has a path by it."""
+    # Most names are no paths at all: an index tells that at once, without a look at all resources.
+    if not path.strip("/") or not store.matching(Filters(path=(path,))):
+        return None
+    rids = [resource.rid for resource in store.resources() if resource.path == path]
+    if len(rids) > 1:
+        raise _several(path, "is the path of", rids)
+    return store.document(rids[0]) if rids else None
 
 
 def _deeper(question: Question) -> Question:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Resource
+from findling.pipelines.chat_authors import split_authors
 from findling.pipelines.understanding import loose_words
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def _values(resource: Resource, name: str, below: str) -> Iterable[str]:
         return (folder,) if slash and folder else ()
     if name == "year":
         return _year(resource.updated_at)
+    if name == "author" and resource.type == "chat":
+        return split_authors(resource.author)
     value: str = getattr(resource, name)
     return (value,) if value else ()
 

@@ -112,7 +112,7 @@ class _Update:
             updated=self._updated,
             unchanged=self._found.unchanged + len(self._same),
             removed=len(self._deleted),
-            failed=sum(1 for entry in self._skipped if entry.mtime_ns),
+            failed=sum(1 for entry in self._skipped if entry.mtime_ns and entry.reason != "quota"),
             partial=self._partial,
             chunks=self._chunks,
             bytes_read=self._bytes,
@@ -178,7 +178,7 @@ class _Update:
         if prepared.unchanged is not None:
             self._same[path] = prepared.unchanged
         if refusal is not None:
-            self._failed += 1
+            self._failed += refusal.reason != "quota"
             self._skipped.append(refusal)
             # What cannot be opened at the moment keeps what is known of it; what is no text any more does not.
             if path in self._found.known and refusal.reason != "unreadable":

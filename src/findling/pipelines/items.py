@@ -33,12 +33,14 @@ class Link(NamedTuple):
 def compose(type: ResourceType, item: Mapping[str, object]) -> tuple[Resource, str]:  # noqa: A002 - the domain's word
     """The resource that an item is, and its text. Raises UnknownSettingError or InvalidValueError, naming the key.
 
-    An item without an id gets one that follows from its content. Its text is Markdown, unless its `lang` is another.
+    An item without an id gets one that follows from its content and its readers. Its text is Markdown, unless its
+    `lang` is another.
     """
     _check_keys(type, item)
     rules = {**_COMMON_FIELDS, **type.fields}
     found = _sorted_out(rules, item)
     links = _links(item.get("links"))
+    visibility = _visibility(item.get("visibility"))
     context = _context(item.get("context"))
     special = _special(type.name, item)
     sections = [*found.sections, *_closing(context, special.get("system", ""), links)]
@@ -57,14 +59,14 @@ def compose(type: ResourceType, item: Mapping[str, object]) -> tuple[Resource, s
     if context:
         fields["context"] = json.dumps(item["context"], ensure_ascii=False, sort_keys=True)
     resource = Resource(
-        rid=f"{type.name}:{_id(item)}",
+        rid=f"{type.name}:{_id(item, visibility)}",
         type=type.name,
         title=title,
-        path=one_line(item.get("path"), "path"),
+        path=_path(item.get("path")),
         author=", ".join(found.authors),
         lang=lang,
         tags=tuple(dict.fromkeys((*text_list(item.get("tags"), "tags"), *found.tags))),
-        visibility=_visibility(item.get("visibility")),
+        visibility=visibility,
         created_at=moment(item.get("created_at"), "created_at"),
         updated_at=moment(item.get("updated_at"), "updated_at"),
         fields=fields,
@@ -80,6 +82,7 @@ def links_of(resource: Resource) -> list[Link]:
 
 
 _COMMON_FIELDS = {"title": FieldRule(place="title"), "body": FieldRule(), "author": FieldRule(place="author")}
+_LEADING_OUT = re.compile(r"^[/\\]|^[A-Za-z]:[/\\]|(?:^|[/\\])\.\.(?:[/\\]|$)")
 _ID = re.compile(r"[^\s\x00-\x1f\x7f]{1,200}")
 _LINK_KEYS = ("to", "type", "strength", "note")
 _LONGEST_TITLE = 80
@@ -141,8 +144,11 @@ def _values(rule: FieldRule, value: object, name: str) -> tuple[str, ...]:
 def _special(type_name: str, item: Mapping[str, object]) -> dict[str, str]:
     """What stands in fields that the search itself knows."""
     special = {}
-    if system := ", ".join(text_list(item.get("system"), "system")):
-        special["system"] = system
+    systems = text_list(item.get("system"), "system")
+    if any("," in system for system in systems):
+        raise InvalidValueError("the name of a system cannot have a comma", hint='a list: ["billing", "search"]')
+    if systems:
+        special["system"] = ", ".join(systems)
     if earlier := one_line(item.get("supersedes"), "supersedes"):
         special["supersedes"] = earlier if ":" in earlier else f"{type_name}:{earlier}"
     return special
@@ -186,6 +192,14 @@ def _link(entry: object, where: str) -> Link:
     return Link(to, kind, strength, text_of(entry.get("note"), f"{where}: note").strip())
 
 
+def _path(value: object) -> str:
+    """Where an item belongs: below the root, as everything that has a path."""
+    path = one_line(value, "path")
+    if _LEADING_OUT.search(path):
+        raise InvalidValueError(f"the path {path!r:.200} leads out of the workspace", hint="from its root: docs/plan")
+    return path
+
+
 def _visibility(value: object) -> tuple[str, ...] | None:
     if value is None:
         return None
@@ -194,7 +208,7 @@ def _visibility(value: object) -> tuple[str, ...] | None:
     return check_visibility(value)
 
 
-def _id(item: Mapping[str, object]) -> str:
+def _id(item: Mapping[str, object], visibility: tuple[str, ...] | None) -> str:
     given = text_of(item.get("id"), "id").strip()
     if given:
         if not _ID.fullmatch(given):
@@ -203,6 +217,9 @@ def _id(item: Mapping[str, object]) -> str:
     from hashlib import blake2b
 
     content = {key: value for key, value in item.items() if key not in _NOT_CONTENT and value is not None}
+    if visibility is not None:
+        # What is told to two circles is two items: one must not take the place, or the readers, of the other.
+        content["visibility"] = sorted(set(visibility))
     told = json.dumps(content, sort_keys=True, ensure_ascii=False)
     return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 

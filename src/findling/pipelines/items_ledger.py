@@ -26,12 +26,16 @@ _MOST_LISTED = 10
 
 
 class Composed(NamedTuple):
-    """An item that shall be written; `where` says which one it is in what was given."""
+    """An item that shall be written; `where` says which one it is in what was given, `given` are the keys it has.
+
+    What an item does not say about its readers and its path stays as it is; `null` is said.
+    """
 
     type: ResourceType
     resource: Resource
     text: str
     where: str
+    given: frozenset[str]
 
 
 class Written(NamedTuple):
@@ -49,6 +53,7 @@ class Ledger:
         self._store = store
         self._now = now
         self._hex_ids: dict[str, list[tuple[str, str]]] = {}
+        self._superseded: set[str] = set()
 
     def get(self, rid: str) -> Written | None:
         """An item by its whole id."""
@@ -69,11 +74,7 @@ class Ledger:
         for item in group:
             with at(item.where):
                 outcomes.append(self._draft(item, announced, drafted))
-        for item, outcome in zip(group, outcomes, strict=True):
-            # What was there stays, also when its predecessor has been deleted since.
-            if outcome != "unchanged":
-                with at(item.where):
-                    self._check_predecessor(item.resource.rid, drafted)
+        self._check_predecessors(group, drafted)
         self.pending.update(
             (item.resource.rid, drafted[item.resource.rid])
             for item, outcome in zip(group, outcomes, strict=True)
@@ -107,32 +108,37 @@ class Ledger:
         return found[0]
 
     def _draft(self, item: Composed, announced: Sequence[str], drafted: dict[str, Written]) -> str:
-        resource = self._with_full_ids(item.resource, announced)
-        rid, stored = resource.rid, self.get(resource.rid)
-        if rid in drafted and not _is_same(drafted[rid], resource, item.text):
-            raise InvalidValueError(f"{rid} is there twice with different content", hint="keep one of the two")
+        rid, stored = item.resource.rid, self.get(item.resource.rid)
+        known = drafted.get(rid, stored)
+        resource = self._with_full_ids(_with_what_is_kept(item, known), known, announced)
         if stored is not None and item.type.immutable and not _is_same(stored, resource, item.text):
             raise InvalidValueError(
                 f"{rid} is there already, and a {item.type.name} never changes",
                 hint=f'add a new one with "supersedes": "{rid}"',
             )
-        new = Written(_stamped(resource, item.text, stored, self._now), item.text)
-        if new == stored or rid in drafted:
-            drafted.setdefault(rid, new)
+        new = Written(_stamped(resource, item.text, known, self._now), item.text)
+        if rid in drafted and new != drafted[rid]:
+            raise InvalidValueError(f"{rid} is there twice with different content", hint="keep one of the two")
+        if new == known:
+            drafted[rid] = new
             return "unchanged"
         drafted[rid] = new
         return "added" if stored is None else "changed"
 
-    def _with_full_ids(self, resource: Resource, announced: Sequence[str]) -> Resource:
-        """The resource with every abbreviated id in it written out; a link may lead to what is not there yet."""
+    def _with_full_ids(self, resource: Resource, known: Written | None, announced: Sequence[str]) -> Resource:
+        """The resource with every abbreviated id in it written out; a link may lead to what is not there yet.
+
+        What it stood for once it stands for ever, so that the same item can be added again whatever has come or gone.
+        """
+        before = {} if known is None else known.resource.fields
         changed = {}
         if earlier := resource.fields.get("supersedes"):
-            known = self.get(resource.rid)
-            if known is None or known.resource.fields.get("supersedes") != earlier:
-                changed["supersedes"] = self._predecessor(earlier, announced)
+            meant = before.get("supersedes", "")
+            changed["supersedes"] = meant if _stands_for(earlier, meant) else self._predecessor(earlier, announced)
         if "links" in resource.fields:
+            old = [Link(**link) for link in json.loads(before.get("links", "[]"))]
             links = [Link(**link) for link in json.loads(resource.fields["links"])]
-            full = [link._replace(to=self._target(link.to, announced))._asdict() for link in links]
+            full = [link._replace(to=self._target(link, old, announced))._asdict() for link in links]
             changed["links"] = json.dumps(full, ensure_ascii=False)
         return replace(resource, fields={**resource.fields, **changed}) if changed else resource
 
@@ -144,28 +150,55 @@ class Ledger:
                 f"it supersedes {name}, which is not there", hint="add that one first, or correct the id"
             ) from error
 
-    def _target(self, name: str, announced: Sequence[str]) -> str:
+    def _target(self, link: Link, old: Iterable[Link], announced: Sequence[str]) -> str:
+        for one in old:
+            if one.type == link.type and _stands_for(link.to, one.to):
+                return one.to
         try:
-            return self.full_id(name, announced)
+            return self.full_id(link.to, announced)
         except NotFoundError:
-            if ":" in name:
-                return name
+            if ":" in link.to:
+                return link.to
             raise
 
-    def _check_predecessor(self, rid: str, drafted: dict[str, Written]) -> None:
-        own_type = drafted[rid].resource.type
-        chain = [rid]
-        while earlier := self._supersedes(chain[-1], drafted):
-            if len(chain) == 1 and earlier.partition(":")[0] != own_type:
-                raise InvalidValueError(f"a {own_type} cannot supersede {earlier}", hint=f"name a {own_type}")
-            if earlier in chain:
-                told = " → ".join((*chain, earlier))
-                raise InvalidValueError(f"{rid} would supersede itself: {told}", hint="break the circle")
-            chain.append(earlier)
+    def _check_predecessors(self, group: Sequence[Composed], drafted: dict[str, Written]) -> None:
+        """Raises InvalidValueError for a predecessor of another type, and for one that leads back.
 
-    def _supersedes(self, rid: str, drafted: dict[str, Written]) -> str:
-        found = drafted.get(rid) or self.get(rid)
-        return "" if found is None else found.resource.fields.get("supersedes", "")
+        Only what newly supersedes something is looked at: what was there stays, also without its predecessor.
+        """
+        new = {}
+        for item in group:
+            resource = drafted[item.resource.rid].resource
+            earlier = resource.fields.get("supersedes", "")
+            if earlier and earlier != _predecessor_of(self.get(resource.rid)):
+                new[resource.rid] = item.where
+                if earlier.partition(":")[0] != resource.type:
+                    with at(item.where):
+                        raise InvalidValueError(
+                            f"a {resource.type} cannot supersede {earlier}", hint=f"name a {resource.type}"
+                        )
+        # A circle has to come back to something new. When nothing older supersedes that, it lies in the group: a
+        # long history is not walked through for everything that is added to it.
+        leads_back = not self._superseded.isdisjoint(new) or bool(self._store.successors(new))
+        sound: set[str] = set()
+        for rid, where in new.items():
+            with at(where):
+                sound.update(self._sound_chain(rid, drafted, sound, in_group=not leads_back))
+        self._superseded.update(_predecessor_of(drafted[rid]) for rid in new)
+
+    def _sound_chain(self, rid: str, drafted: dict[str, Written], sound: set[str], *, in_group: bool) -> Iterable[str]:
+        """What a resource supersedes, one after the other. Raises InvalidValueError for a circle."""
+        chain = {rid: None}
+        at_end = rid
+        while (at_end in drafted or not in_group) and at_end not in sound:
+            at_end = _predecessor_of(drafted.get(at_end) or self.get(at_end))
+            if not at_end:
+                break
+            if at_end in chain:
+                told = " → ".join((*chain, at_end))
+                raise InvalidValueError(f"{rid} would supersede itself: {told}", hint="break the circle")
+            chain[at_end] = None
+        return chain
 
     def _beginning_with(self, type_name: str, digits: str, announced: Iterable[str]) -> list[str]:
         if type_name not in self._hex_ids:
@@ -186,6 +219,26 @@ def at(where: str) -> Iterator[None]:
         if not where:
             raise
         raise type(error)(f"{where}: {error.message}", hint=error.hint) from error
+
+
+def _with_what_is_kept(item: Composed, known: Written | None) -> Resource:
+    """The resource with the readers and the path that it has when the item says nothing about them."""
+    kept = {"visibility", "path"} - item.given
+    return replace(item.resource, **{name: getattr(known.resource, name) for name in kept}) if known else item.resource
+
+
+def _predecessor_of(item: Written | None) -> str:
+    return "" if item is None else item.resource.fields.get("supersedes", "")
+
+
+def _stands_for(name: str, rid: str) -> bool:
+    """Whether a name is an id, or hexadecimal digits that it begins with."""
+    if name == rid:
+        return True
+    type_name, _, start = name.rpartition(":")
+    own_type, _, own = rid.partition(":")
+    digits = _hexadecimal(start)
+    return bool(digits) and type_name in ("", own_type) and _hexadecimal(own).startswith(digits)
 
 
 def _stamped(resource: Resource, text: str, stored: Written | None, now: float) -> Resource:
@@ -220,7 +273,9 @@ def _hexadecimal(text: str) -> str:
 def _hex_ids(rids: Iterable[str], type_name: str) -> Iterator[tuple[str, str]]:
     for rid in rids:
         own_type, _, own = rid.partition(":")
-        if (not type_name or own_type == type_name) and (digits := _hexadecimal(own)):
+        # The name of a file is nobody's abbreviation.
+        is_meant = own_type == type_name if type_name else own_type != "file"
+        if is_meant and (digits := _hexadecimal(own)):
             yield digits, rid
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -32,6 +32,7 @@ __all__ = [
     "evidence",
     "importance_factor",
     "importance_now",
+    "is_same_text",
     "make_memory",
     "make_recalled",
     "make_resource",
@@ -136,27 +137,29 @@ class Wish(NamedTuple):
 
     text: str
     importance: float | None = None
-    tags: tuple[str, ...] = ()
+    tags: Iterable[str] = ()
     author: str = ""
-    visibility: tuple[str, ...] | None = None
+    visibility: Iterable[str] | None = None
     id: str = ""
 
 
 def checked_wish(wish: Wish) -> Wish:
-    """The wish, tidied. Raises InvalidValueError for what cannot be remembered."""
+    """The wish, tidied. Raises InvalidValueError for what cannot be remembered, of the wrong type above all."""
+    for what, value in (("text", wish.text), ("author", wish.author), ("id", wish.id)):
+        if not isinstance(value, str):
+            raise InvalidValueError(f"{what} {value!r} is no text", hint="a str")
     text = wish.text.strip()
-    if not text:
+    if not any(character.isprintable() and not character.isspace() for character in text):
         raise InvalidValueError("there is nothing to remember", hint='findling remember "some text"')
-    if wish.importance is not None and not 0 <= wish.importance <= 1:
-        raise InvalidValueError(f"importance {wish.importance:g} is not between 0 and 1", hint="0.5 is usual")
+    _check_importance(wish.importance)
     name = wish.id.removeprefix(f"{MEMORY}:")
     if wish.id and (not name.isprintable() or len(name) > _LONGEST_ID or name.split() != [name]):
         raise InvalidValueError(f"{wish.id!r} is no id of a memory", hint="some letters without spaces, such as wifi")
     return wish._replace(
         text=text,
-        tags=tuple(dict.fromkeys(tag.strip() for tag in wish.tags if tag.strip())),
+        tags=tuple(dict.fromkeys(tag.strip() for tag in _texts("tags", wish.tags) if tag.strip())),
         author=wish.author.strip(),
-        visibility=None if wish.visibility is None else check_visibility(wish.visibility),
+        visibility=None if wish.visibility is None else check_visibility(_texts("visibility", wish.visibility)),
         id=name,
     )
 
@@ -169,9 +172,13 @@ def memory_rid(wish: Wish) -> str:
     if wish.id:
         return f"{MEMORY}:{wish.id}"
     seen_by = "" if wish.visibility is None else "\x1f".join(("seen by", *sorted(set(wish.visibility))))
-    text = " ".join(unicodedata.normalize("NFC", wish.text).split())
-    digest = blake2b(f"{text}\x1e{seen_by}".encode("utf-8", "surrogatepass"), digest_size=8, person=b"memory")
-    return f"{MEMORY}:{digest.hexdigest()}"
+    told = f"{_spelling(wish.text)}\x1e{seen_by}".encode("utf-8", "surrogatepass")
+    return f"{MEMORY}:{blake2b(told, digest_size=8, person=b'memory').hexdigest()}"
+
+
+def is_same_text(one: str, other: str) -> bool:
+    """Whether two texts are one memory: but for spaces, line breaks, and whether letters are composed or not."""
+    return _spelling(one) == _spelling(other)
 
 
 def make_resource(wish: Wish, rid: str, now: float, *, accesses_before: int = 0) -> Resource:
@@ -183,8 +190,8 @@ def make_resource(wish: Wish, rid: str, now: float, *, accesses_before: int = 0)
         type=MEMORY,
         author=wish.author,
         lang="text",
-        tags=wish.tags,
-        visibility=wish.visibility,
+        tags=tuple(wish.tags),
+        visibility=None if wish.visibility is None else tuple(wish.visibility),
         created_at=now,
         updated_at=now,
         fields={"importance": given, "importance_original": given, **before},
@@ -201,7 +208,7 @@ def renewed_resource(wish: Wish, known: Resource, now: float, *, is_same_text: b
         known,
         author=known.author or wish.author if is_same_text else wish.author or known.author,
         tags=tuple(dict.fromkeys((*known.tags, *wish.tags))),
-        visibility=known.visibility if wish.visibility is None else wish.visibility,
+        visibility=known.visibility if wish.visibility is None else tuple(wish.visibility),
         updated_at=known.updated_at if is_same_text else now,
         fields={**known.fields, "importance": given},
     )
@@ -287,6 +294,27 @@ def evidence(hit: Hit, usual: tuple[float, float] | None, threshold: float = THR
         elif near >= threshold:
             reasons.append(f"near in meaning: {near:.2f} of {threshold:g} (cosine {receipt.vector_score:.2f})")
     return tuple(reasons)
+
+
+def _spelling(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _check_importance(importance: object) -> None:
+    if importance is None:
+        return
+    if isinstance(importance, bool) or not isinstance(importance, (int, float)):
+        raise InvalidValueError(f"importance {importance!r} is no number", hint="from 0 to 1; 0.5 is usual")
+    if not 0 <= importance <= 1:
+        raise InvalidValueError(f"importance {importance:g} is not between 0 and 1", hint="0.5 is usual")
+
+
+def _texts(what: str, values: object) -> tuple[str, ...]:
+    """The texts of a list. Raises InvalidValueError for a single text, which would be taken letter by letter."""
+    texts = None if isinstance(values, str) or not isinstance(values, Iterable) else tuple(values)
+    if texts is None or not all(isinstance(text, str) for text in texts):
+        raise InvalidValueError(f"{what} {values!r} is no list of texts", hint=f'such as {what}=["one", "two"]')
+    return texts
 
 
 def _importance_told(memory: Memory, now: float) -> str:

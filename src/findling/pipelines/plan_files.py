@@ -15,7 +15,7 @@ __all__ = ["PLAN_RULES", "Rule", "filters_document", "plan_document", "read_filt
 class Rule(NamedTuple):
     """What a value has to be; or nothing, if it is `optional`.
 
-    `kind` is `text`, `switch`, `count`, `number`, `texts`, `weights` or `shares`.
+    `kind` is `text`, `switch`, `count`, `number`, `texts`, `weights`, `shares` or `days`.
     """
 
     kind: str
@@ -53,6 +53,7 @@ PLAN_RULES: Mapping[str, Rule] = {
     "group": Rule("text", GROUPINGS),
     "around": Rule("count", most=100),
     "affinities": Rule("shares"),
+    "half_lives": Rule("days"),
     "rerank_depth": Rule("count", least=1),
     "budget_ms": Rule("number"),
 }
@@ -61,7 +62,8 @@ PLAN_RULES: Mapping[str, Rule] = {
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Every field of a plan, defaults included, so that it means the same when the defaults have changed."""
-    return {**vars(plan), "types": list(plan.types), "weights": dict(plan.weights), "affinities": dict(plan.affinities)}
+    tables = {name: dict(getattr(plan, name)) for name in ("weights", "affinities", "half_lives")}
+    return {**vars(plan), "types": list(plan.types), **tables}
 
 
 def read_plan(document: Mapping[str, object]) -> Plan:
@@ -105,7 +107,7 @@ _FILTER_RULES: dict[str, Rule] = {
     **dict.fromkeys(("after", "before"), Rule("number", least=-_LARGEST, optional=True)),
 }
 
-_WEIGHT = Rule("number")
+_WEIGHT = _DAYS = Rule("number")
 _SHARE = Rule("number", most=1)
 
 _KINDS = {
@@ -116,6 +118,7 @@ _KINDS = {
     "texts": "a list of texts",
     "weights": f"numbers of at least 0 under any of {', '.join(FIELDS)}",
     "shares": "numbers from 0 to 1 under any names",
+    "days": "numbers of at least 0 under any names",
 }
 
 
@@ -146,6 +149,8 @@ def _checked(rule: Rule, value: object) -> Any:
         return _checked_numbers(value, _WEIGHT, FIELDS)
     if rule.kind == "shares":
         return _checked_numbers(value, _SHARE)
+    if rule.kind == "days":
+        return _checked_numbers(value, _DAYS)
     return _checked_number(rule, value)
 
 

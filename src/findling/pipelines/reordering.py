@@ -11,11 +11,10 @@ from math import prod
 
 from findling.domain.errors import ModelError
 from findling.domain.plans import Plan
-from findling.domain.resource_types import ResourceType
 from findling.domain.results import Degradation, Step
 from findling.pipelines.assembling import Ranked
 from findling.pipelines.meaning import Meaning
-from findling.pipelines.resource_types import types
+from findling.pipelines.resource_types import half_life_of
 from findling.pipelines.understanding import Question
 from findling.ranking.boosts import (
     MOST,
@@ -40,9 +39,6 @@ __all__ = ["reorder"]
 
 _FEWEST = 3
 """Hits that are given wherever scores fall."""
-
-_HALF_LIFE_DAYS = ResourceType(name="any").half_life_days
-"""That of a type that nobody knows any more."""
 
 
 def reorder(
@@ -127,15 +123,18 @@ def _boosts_of_the_writer(entry: Ranked, asked: Sequence[str], plan: Plan, now: 
     # Names are those of people, who are not careful about capitals.
     affinity = plan.affinities.get(author.casefold())
     return [
-        _recency(resource.type, written_at, now),
+        _recency(_half_life(resource.type, plan), written_at, now),
         None if affinity is None else author_affinity(author, {author: affinity}),
     ]
 
 
-def _recency(type_: str, written_at: float | None, now: float) -> Boost | None:
-    """A boost for what is new, as the type ages; what does not age gains nothing by being new."""
-    known = types().get(type_)
-    half_life = _HALF_LIFE_DAYS if known is None else known.half_life_days
+def _half_life(type_name: str, plan: Plan) -> float:
+    given = plan.half_lives.get(type_name)
+    return half_life_of(type_name) if given is None else given
+
+
+def _recency(half_life: float, written_at: float | None, now: float) -> Boost | None:
+    """A boost for what is new, as its type ages; what does not age gains nothing by being new."""
     if written_at is None or half_life == 0:
         return None
     return recency((now - written_at) / 86_400, half_life_in_days=half_life)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError, NotFoundError
@@ -15,7 +17,16 @@ from findling.pipelines.builtin_types import BUILTIN_TYPES
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["COMMON_KEYS", "check_type", "register", "replaces_only", "resource_type", "types", "weights_of"]
+__all__ = [
+    "COMMON_KEYS",
+    "check_type",
+    "half_life_of",
+    "register",
+    "replaces_only",
+    "resource_type",
+    "types",
+    "weights_of",
+]
 
 COMMON_KEYS = (
     *("id", "type", "title", "body", "tags", "author", "created_at", "updated_at", "visibility", "lang", "path"),
@@ -86,16 +97,27 @@ def weights_of(names: Iterable[str], own: Mapping[str, ResourceType] | None = No
 
     A type that nobody knows has none: what was indexed can be searched when its plugin is gone.
     """
-    known = {**types(), **(own or {})}
-    found = [known[name].weights if name in known else {} for name in dict.fromkeys(names)]
+    known = [_found(name, own) for name in dict.fromkeys(names)]
+    found = [{} if each is None else each.weights for each in known]
     return found[0] if found and all(weights == found[0] for weights in found) else {}
 
 
 def replaces_only(names: Iterable[str], own: Mapping[str, ResourceType] | None = None) -> bool:
     """Whether all of the types are such that nothing is ever changed, and something else replaces it."""
-    known = {**types(), **(own or {})}
-    return all(name in known and known[name].immutable for name in names)
+    known = [_found(name, own) for name in names]
+    return all(each is not None and each.immutable for each in known)
 
+
+def half_life_of(name: str) -> float:
+    """The days after which recency counts half for a type that is always there, registered, or that of a plugin.
+
+    A type that nobody knows any more ages as one that does not say.
+    """
+    known = _found(name)
+    return _HALF_LIFE_DAYS if known is None else known.half_life_days
+
+
+_HALF_LIFE_DAYS = ResourceType(name="any").half_life_days
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _TAKEN = frozenset({"group", "path", "role", "user"})
@@ -126,6 +148,21 @@ def _check_field(name: str, field: str, place: str) -> None:
 def _check_number(what: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
         raise InvalidValueError(f"{what} must be a number of at least 0, not {value!r}", hint="1.0, for instance")
+
+
+def _found(name: str, own: Mapping[str, ResourceType] | None = None) -> ResourceType | None:
+    """The type of this name for a search, which must not fail because a plugin is gone or does not work."""
+    found = BUILTIN_TYPES.get(name) or (own or {}).get(name) or _registered.get(name)
+    return found or _of_plugin(name, tuple(sys.path))
+
+
+@lru_cache(maxsize=64)
+def _of_plugin(name: str, _path: tuple[str, ...]) -> ResourceType | None:
+    """The type of a plugin, looked for once a process and path: nearly no name that is not known is a plugin's."""
+    try:
+        return resource_type(name)
+    except (InvalidValueError, NotFoundError):
+        return None
 
 
 def _plugins() -> dict[str, EntryPoint]:

@@ -18,6 +18,7 @@ from findling.pipelines.candidates import Candidate, relative
 from findling.pipelines.explaining import find_document
 from findling.pipelines.grouping import group_of, grouped
 from findling.pipelines.meaning import Judge, Meaning, Space, can_read
+from findling.pipelines.superseding import demote, replaced_by
 from findling.text.analysis import STOP_WORDS, terms
 from findling.text.passage import passage
 
@@ -40,7 +41,8 @@ _DEEPER = 10
 def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3) -> SearchAnswer:
     """The resources most like the one, or the passage, that a name stands for; never that one or its own thread.
 
-    By meaning, a hit's score is the cosine. Raises as `find_document` does, and InvalidValueError for a limit below 0.
+    By meaning, a hit's score is the cosine; what was superseded has half of it. Raises as `find_document` does, and
+    InvalidValueError for a limit below 0.
     """
     if limit < 0:
         raise InvalidValueError(f"limit {limit} must not be negative")
@@ -122,8 +124,8 @@ def _near(legs: Legs, space: Space, vector: Vectors, document: Document, limit: 
             Candidate(cid, min(hit.cosine, 1.0), vector_rank=rank, vector=hit)
             for rank, (cid, hit) in enumerate(near, start=1)
         ]
-        ranked = _others(legs, document, candidates)
-        if len(ranked) >= limit or len(near) < depth:
+        ranked, holding = _others(legs, document, candidates)
+        if holding >= limit or len(near) < depth:
             return ranked
         depth *= 4
 
@@ -138,21 +140,27 @@ def _by_words(legs: Legs, document: Document, words: Sequence[str], limit: int) 
             Candidate(cid, relative(raw, found.ceiling), rank, raw)
             for rank, (cid, raw) in enumerate(found.hits, start=1)
         ]
-        ranked = _others(legs, document, candidates)
-        if len(ranked) >= limit or len(found.hits) < depth:
+        ranked, holding = _others(legs, document, candidates)
+        if holding >= limit or len(found.hits) < depth:
             return ranked
         depth *= 4
     return []
 
 
-def _others(legs: Legs, document: Document, candidates: Sequence[Candidate]) -> list[Ranked]:
-    """The candidates grouped by resource and thread, without the document's own."""
+def _others(legs: Legs, document: Document, candidates: Sequence[Candidate]) -> tuple[list[Ranked], int]:
+    """The candidates by resource and thread, without the document's own, and how many of them still hold.
+
+    Only these have the place that their score gave them: what was superseded has sunk below what is not here yet.
+    """
     own = group_of(document.resource, "thread")
-    return [
+    others = [
         entry
         for entry in grouped(list(_stored(legs, candidates)), "thread")
         if group_of(entry.stored.resource, "thread") != own
     ]
+    replaced = replaced_by(legs.store, {entry.stored.resource.rid for entry in others})
+    holding = sum(entry.stored.resource.rid not in replaced for entry in others)
+    return demote(others, replaced) if replaced else others, holding
 
 
 def _stored(legs: Legs, candidates: Sequence[Candidate]) -> Iterator[Ranked]:

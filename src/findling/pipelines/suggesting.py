@@ -42,7 +42,7 @@ def suggest(legs: Legs, text: str, limit: int = 10) -> tuple[Completion, ...]:
     if limit < 0:
         raise InvalidValueError(f"limit {limit} must not be negative")
     if not phrase_terms(text):
-        raise InvalidValueError(f"there is no word in {text!r} to complete", hint="type a letter")
+        raise InvalidValueError(f"there is no word in {text!r:.200} to complete", hint="type a letter")
     head, last = _split(text)
     head = _put_right(legs, head)
     words = _completions(legs, head, last, limit)

@@ -20,6 +20,8 @@ _SUPERSEDED = 0.5
 _BELOW = 0.95
 """What it has at most of the score of its successor, so that a chain keeps its order."""
 
+_NO_CEILING = float("inf")
+
 _LONGEST_CHAIN = 100
 """Links that are followed; a chain that is longer, or turns back on itself, is a fault in the data."""
 
@@ -35,21 +37,39 @@ def demote(ranked: Sequence[Ranked], replaced: Mapping[str, str]) -> list[Ranked
     best: dict[str, float] = {}
     for entry in ranked:
         best.setdefault(entry.stored.resource.rid, entry.score)
+    heads = _heads(replaced)
+    # The least score among what replaces a resource: it has to stay below all of them.
+    ceilings: dict[str, float] = {}
     # From what holds today back to the oldest, so that each knows what became of its successor.
-    for rid in sorted(replaced, key=lambda rid: len(successors(rid, replaced))):
+    for rid in heads:
+        later = replaced[rid]
+        ceilings[rid] = min(ceilings.get(later, _NO_CEILING), best.get(later, _NO_CEILING))
         if rid in best:
-            later = [best[link] for link in successors(rid, replaced) if link in best]
-            best[rid] = min([best[rid] * _SUPERSEDED, *[score * _BELOW for score in later]])
+            best[rid] = min(best[rid] * _SUPERSEDED, ceilings[rid] * _BELOW)
     moved = []
     for entry in ranked:
         rid = entry.stored.resource.rid
         if rid in replaced and entry.score:
             score = min(entry.score * _SUPERSEDED, best[rid])
-            reason = f"replaced by {successors(rid, replaced)[-1]}"
+            reason = f"replaced by {heads[rid]}"
             step = Step(name="superseded", factor=score / entry.score, reason=reason)
             entry = entry._replace(score=score, steps=(*entry.steps, step))
         moved.append(entry)
     return sorted(moved, key=lambda entry: -entry.score)
+
+
+def _heads(replaced: Mapping[str, str]) -> dict[str, str]:
+    """What holds today in place of each, every resource after what replaces it; in a circle that is anyone of it."""
+    heads: dict[str, str] = {}
+    for start in replaced:
+        chain: dict[str, None] = {}
+        rid = start
+        while rid in replaced and rid not in heads and rid not in chain:
+            chain[rid] = None
+            rid = replaced[rid]
+        head = heads.get(rid, rid)
+        heads |= dict.fromkeys(reversed(chain), head)
+    return heads
 
 
 def replaced_by(store: ReadStore, rids: Iterable[str]) -> dict[str, str]:
@@ -67,9 +87,9 @@ def replaced_by(store: ReadStore, rids: Iterable[str]) -> dict[str, str]:
 
 def successors(rid: str, replaced: Mapping[str, str]) -> tuple[str, ...]:
     """What replaces a resource, what replaces that, and so on to what holds today."""
-    chain: list[str] = []
+    chain: dict[str, None] = {}
     while (later := replaced.get(rid)) is not None and later not in chain and len(chain) < _LONGEST_CHAIN:
-        chain.append(later)
+        chain[later] = None
         rid = later
     return tuple(chain)
 

@@ -13,6 +13,7 @@ from findling.domain.ports import ReadStore
 from findling.domain.resources import Document, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Line
 from findling.pipelines.assembling import Asked
+from findling.pipelines.chat_authors import split_authors
 from findling.text.snippets import snippet
 
 __all__ = ["Said", "in_conversation", "messages_of"]
@@ -77,7 +78,7 @@ def _part(resource: Resource, which: str, store: ReadStore) -> list[Said]:
 
 
 def _speaker(stored: StoredChunk, offset: int) -> tuple[str, float | None]:
-    """Who said it and when: as it was recorded, as the place is called, or as the whole chat says."""
+    """Who said it and when: as it was recorded, as the place is called, or as a chat of one author says."""
     _, resource, _ = stored
     said = [one for one in _recorded(resource) if one.start <= offset]
     if said:
@@ -85,7 +86,8 @@ def _speaker(stored: StoredChunk, offset: int) -> tuple[str, float | None]:
     label = next((place.label for place in reversed(stored.chunk.places) if place.start <= offset), "")
     named = _LABEL.fullmatch(label)
     if named is None:
-        return label or resource.author, resource.updated_at
+        authors = split_authors(resource.author)
+        return label or (authors[0] if len(authors) == 1 else ""), resource.updated_at
     return named["author"] or "", _seconds(named["time"])
 
 

@@ -40,10 +40,10 @@ def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Pa
 
 
 def failures(skipped: Iterable[SkippedPath], resources: Iterable[Resource]) -> list[SkippedPath]:
-    """Of all that was left out, the files that were opened; and those that were read in part."""
+    """Of all that was left out, the files that could not be read; and those that were read in part."""
     from findling.sources.extraction.extracted import PARTIAL
 
-    failed = [entry for entry in skipped if entry.mtime_ns]
+    failed = [entry for entry in skipped if entry.mtime_ns and entry.reason != "quota"]
     for resource in resources:
         if notes := [resource.fields[name] for name in PARTIAL if name in resource.fields]:
             failed.append(SkippedPath(resource.path or resource.rid, "read-in-part", "; ".join(notes)))

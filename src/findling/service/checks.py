@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import CorruptError
 from findling.service.opened import OpenedWorkspace
+from findling.service.snapshot_files import way_back
 from findling.service.vectors import WorkspaceVectors
 from findling.stores.keyword import TantivyLeg
 from findling.stores.sqlite import SqliteStore
@@ -32,22 +33,29 @@ class Finding(NamedTuple):
 
 def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterator[Finding]:
     """Examine every part of a workspace, one finding each."""
-    home, store = files.folder, files.store
-    problems = store.integrity()
-    yield Finding(
-        "truth store", f"sound, {store.counts()['chunks']} chunks", "; ".join(problems), "findling index --rebuild"
-    )
-    try:
-        yield from _check_leg(store, files.leg)
-    except CorruptError as error:
-        yield Finding("keyword leg", "", error.message, "findling repair")
-    yield from _check_vectors(store, vectors)
+    home, store = files.folder, _check_store(files)
+    yield store
+    if not store.problem:  # nothing can be compared with a truth that is damaged
+        try:
+            yield from _check_leg(files.store, files.leg)
+        except CorruptError as error:
+            yield Finding("keyword leg", "", error.message, "findling repair")
+        yield from _check_vectors(files.store, vectors)
     yield _check_modes(home)
     free = shutil.disk_usage(home).free
     short = f"only {free >> 20} MB free at {home}" if free < _LITTLE_SPACE else ""
     yield Finding("disk space", f"{free >> 30} GB free", short, "free some space")
     yield Finding("sqlite", sqlite3.sqlite_version, "", "")
     yield _check_grammars()
+
+
+def _check_store(files: OpenedWorkspace) -> Finding:
+    try:
+        problems = files.store.integrity()
+        detail = "" if problems else f"sound, {files.store.counts()['chunks']} chunks"
+    except CorruptError as error:
+        detail, problems = "", [error.message]
+    return Finding("truth store", detail, "; ".join(problems), way_back(files.folder) if problems else "")
 
 
 def _check_leg(store: SqliteStore, leg: TantivyLeg) -> Iterator[Finding]:

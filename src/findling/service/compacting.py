@@ -11,26 +11,22 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import DiskFullError, LockedError, NotIndexedError, ReadOnlyError
 from findling.pipelines.catching_up import catch_up
+from findling.service.access_log import AccessLog
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.settings import Settings
-from findling.service.sidecars import absorbed_by_all, keyword_folder, matrices, measure_parts, remove_stale
+from findling.service.sidecars import absorbed_by_all, matrices, measure_parts, remove_stale
 from findling.service.snapshot_files import sweep_if_idle
+from findling.service.unused_space import free_share, is_worthwhile
 from findling.service.vectors import WorkspaceVectors, instant_embedder
-from findling.service.workspace import STORE_FILE
+from findling.service.workspace import STORE_FILE, keyword_folder
 from findling.stores.keyword import discard_leg
 from findling.stores.keyword_tidying import adopt_index, count_entries
-from findling.stores.sqlite_compacting import count_pages, fold_log, rewrite_store, trim_store
+from findling.stores.sqlite_compacting import count_pages, drop_idle, fold_log, rewrite_store, trim_log
 
 if TYPE_CHECKING:
     from findling.pipelines.meaning import Meaning
 
-__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "is_worthwhile"]
-
-_LEAST_BYTES = 4 << 20
-"""Less space than this is not worth a rewrite that nobody asked for."""
-
-_LEAST_ENTRIES = 1_000
-"""The same for entries of a leg."""
+__all__ = ["CompactReport", "compact", "compact_if_worthwhile"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +59,9 @@ def compact(
 ) -> CompactReport:
     """Drop what nobody needs and rewrite the parts of which enough is unused, or with `full` every part.
 
-    `drops_models` lets the vectors of former models go once the chosen one has read everything. Raises LockedError
-    when another process keeps writing, ReadOnlyError, and DiskFullError when a rewrite finds no room; what had been
-    done before then stays done, and nothing is lost.
+    Accesses that recalls have noted are counted in. `drops_models` lets the vectors of former models go once the chosen
+    one has read everything. Raises LockedError when another process keeps writing, ReadOnlyError, and DiskFullError
+    when a rewrite finds no room; what had been done before then stays done, and nothing is lost.
     """
     started = time.monotonic()
     files.let_go_if_replaced()
@@ -83,7 +79,9 @@ def compact(
         dropped = files.store.drop_vectors()
         removed = remove_stale(files.folder, store_id=run.store_id, unit=files.leg.unit, models=run.models(meaning))
         floor = absorbed_by_all(files.folder, run.store_id)
-        forgotten = trim_store(run.store_file, floor or 0, run.whole_model(meaning))
+        forgotten = trim_log(run.store_file, floor or 0)
+        AccessLog(files.folder).fold(files.store, set(files.store.rids()).__contains__)
+        forgotten += drop_idle(run.store_file, run.whole_model(meaning))
         rewritten = tuple(run.rewrite())
         fold_log(run.store_file)
     # What is open is the state before; it was right, and is no longer needed.
@@ -101,26 +99,12 @@ def compact(
     )
 
 
-def is_worthwhile(files: OpenedWorkspace, settings: Settings) -> bool:
-    """Whether a good part of a workspace is unused; a look at three headers, some 2 ms."""
-    if not settings.get("compact.auto", True) or not files.exists:
-        return False
-    share = _share(settings)
-    pages = count_pages(files.folder / STORE_FILE)
-    if pages.free_share >= share and pages.free * pages.size >= _LEAST_BYTES:
-        return True
-    entries = count_entries(keyword_folder(files.folder, settings["keyword.unit"]))
-    if entries.deleted_share >= share and entries.deleted >= _LEAST_ENTRIES:
-        return True
-    return any(one.dead_share >= share and one.header.dead >= _LEAST_ENTRIES for one in matrices(files.folder))
-
-
 def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: WorkspaceVectors | None = None) -> bool:
     """Compact when that is worthwhile and nobody else is writing; tells whether it was done.
 
     The vectors of former models stay: some were paid for, and nobody has asked for them to go.
     """
-    if not is_worthwhile(files, settings):
+    if not is_worthwhile(files.folder, settings):
         return False
     try:
         compact(files, vectors or WorkspaceVectors(files, settings), settings, drops_models=False, patience_s=0.0)
@@ -137,7 +121,7 @@ class _Run:
         self._vectors = vectors
         self._settings = settings
         self._full = full
-        self._share = _share(settings)
+        self._share = free_share(settings)
         self.store_file = files.folder / STORE_FILE
         self.store_id = files.store.get_meta("store_id") or ""
 
@@ -203,7 +187,3 @@ def _aside(place: Path) -> Iterator[Path]:
         yield fresh
     finally:
         discard_leg(fresh)
-
-
-def _share(settings: Settings) -> float:
-    return float(settings.get("compact.free_share", 0.25))

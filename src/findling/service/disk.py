@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from findling.domain.errors import (
     CorruptError,
     DiskFullError,
+    FormatError,
     LockedError,
+    ManifestError,
     ReadOnlyError,
     UsageError,
     WorkerError,
@@ -60,30 +62,36 @@ class DiskIndex:
         """Take in everything below the root that is new, changed or gone; `rebuild` starts from nothing.
 
         Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
-        cannot be written, CorruptError when it is damaged: then only `rebuild` helps; UsageError when the workspace has
-        no files.
+        cannot be written, CorruptError when it is damaged: then only `rebuild` helps, which puts a damaged store aside;
+        ManifestError for a damaged manifest, UsageError when the workspace has no files.
         """
-        if not self._has_files:
+        if not self._takes_files():
             raise UsageError(f"the workspace {self._root.name} has no files to index", hint="findling add")
         if not rebuild:
             with self._files.writing():
                 return self._update(on_progress)
+        from findling.service.manifest import read_manifest
+
+        read_manifest(self._files.folder)  # whoever cannot read it must not have begun to drop anything
         try:
             with self._files.writing():
                 # A run that is stopped from here on must not pass for a complete one.
                 self._files.store.set_folders(UNSURE)
-                # What no tree can give back stays; only a damaged store is thrown away as a whole.
+                # What no tree can give back stays.
                 from_files = [r.rid for r in self._files.store.resources() if r.rid.startswith("file:")]
                 self._files.store.write((), from_files)
                 self._files.rebuild_leg()
                 return self._update(on_progress)
         except CorruptError:
+            # A leg or a file beside it may be what is damaged, and that is no reason to give up the truth.
+            if not self._files.is_damaged():
+                raise
             with self._files.writing(anew=True):
                 return self._update(on_progress)
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
-        if not self._has_files:
+        if not self._takes_files():
             return [], []
         from findling.sources.discovery import scan
 
@@ -98,7 +106,7 @@ class DiskIndex:
 
     def refresh(self, on_progress: Progress | None) -> str:
         """Take in what has changed on disk; returns what stood in the way, if anything did."""
-        if not self._has_files:
+        if not self._takes_files():
             return ""
         if not self.is_complete():
             deadline = time.monotonic() + LOCK_PATIENCE_S
@@ -111,6 +119,8 @@ class DiskIndex:
                     # Another process is at the first run: what it has committed so far can be searched already.
                     if self._files.exists or time.monotonic() > deadline:
                         return "another process is indexing for the first time; files may be missing"
+                except (FormatError, ManifestError) as error:
+                    return f"files may be missing: {error.message}; {error.hint}"
         if not self._root.exists():
             return f"{self._root} is gone; the answer comes from the index alone"
         if is_fresh(self._files.store, self._root, self._options):
@@ -127,13 +137,26 @@ class DiskIndex:
             return f"another process is indexing; {waiting} changed files may be missing"
         except (DiskFullError, ReadOnlyError, WorkerError) as error:
             return f"{waiting} changed files may be missing: {error.message}"
+        except (FormatError, ManifestError) as error:
+            return f"{waiting} changed files may be missing: {error.message}; {error.hint}"
         return ""
 
     def is_complete(self) -> bool:
         """Whether an indexing run has been completed here."""
         self._files.let_go_if_replaced()
         is_indexed = self._files.exists and self._files.store.get_meta("indexed_at") is not None
-        return is_indexed or not self._has_files
+        return is_indexed or not self._takes_files()
+
+    def _takes_files(self) -> bool:
+        """Whether it has files, or may get them: not when it was made by what is no file, and nobody named a path."""
+        self._files.let_go_if_replaced()
+        if not self._has_files or not self._files.exists:
+            return self._has_files
+        try:
+            root, indexed_at = (self._files.store.get_meta(key) for key in ("root", "indexed_at"))
+        except CorruptError:  # whoever writes next says so, and may rebuild it
+            return self._has_files
+        return root != "" if root is not None else self._files.subject != "" or indexed_at is None
 
     @property
     def _options(self) -> IndexOptions:

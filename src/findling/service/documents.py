@@ -153,7 +153,7 @@ def _has_line(chunk: Chunk, line: int) -> bool:
 def _bare_line(document: Document, index: LineIndex, line: int) -> tuple[int, int]:
     """A line that lies between chunks, such as a blank one. Raises InvalidValueError when there is no such line."""
     if any(chunk.places for chunk in document.chunks) or not 1 <= line <= len(index):
-        name = document.resource.path or document.resource.rid
+        name = document.resource.path if document.resource.type == "file" else document.resource.rid
         raise InvalidValueError(f"{name} has no line {line}", hint=f"findling fetch {name}")
     return index.line_span(line)
 

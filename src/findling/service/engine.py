@@ -71,12 +71,13 @@ class Engine(WorkspaceParts):
     """One workspace, opened: index into it, search in it, look after it. Use it as a context manager."""
 
     def __init__(self, workspace: Workspace, settings: Settings) -> None:
-        self.home, self.root, self.scope, self._only = workspace
+        self.home, self.root, self.scope, self._only, _ = workspace
         self._settings = settings
         self._files = OpenedWorkspace(
             self.home,
             scoring=scoring(settings),
             unit=settings["keyword.unit"],
+            subject=workspace.subject,
             before_first_write=partial(_settle, workspace, settings),
         )
         self._opened_vectors: WorkspaceVectors | None = None
@@ -145,6 +146,10 @@ class Engine(WorkspaceParts):
             self._files.store.drop_vectors()
             return len(changes)
 
+    def notices(self) -> list[Degradation]:
+        """What is to be told since an index was made, or made anew; a search tells it by itself."""
+        return self._files.take_notices()
+
     def forget_everything(self) -> None:
         """Delete the workspace's folder; the indexed files are not touched."""
         self._files.delete()
@@ -184,8 +189,8 @@ class Engine(WorkspaceParts):
         notes = self._ready(refresh, on_progress, asked.principals)
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
         lines = self._settings["search.snippet_lines"]
-        answer = self._mending(
-            notes, lambda: search(self._searched(asked.principals), asked, snippet_lines=lines, degraded=notes)
+        answer = self._ask(
+            asked.principals, notes, lambda legs: search(legs, asked, snippet_lines=lines, degraded=notes)
         )
         return replace(told(scoped, answer), timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
 
@@ -199,8 +204,9 @@ class Engine(WorkspaceParts):
 
         request = prepared(request, options, self._settings, self.scope, self._plan_of).request
         notes = self._ready(refresh, None, request.principals)
-        legs = partial(self._searched, request.principals)
-        return self._mending(notes, lambda: explain(legs(), request, name, self.scope, degraded=notes))
+        return self._ask(
+            request.principals, notes, lambda legs: explain(legs, request, name, self.scope, degraded=notes)
+        )
 
     def fetch(self, name: str, *, context: int = 0, principals: tuple[str, ...] | None = None) -> FetchedDocument:
         """A document, or the passage of it that a name stands for, with what is known about it.
@@ -210,14 +216,14 @@ class Engine(WorkspaceParts):
         from findling.service.documents import fetch
 
         self._ready(False, None)
-        return self._mending([], lambda: fetch(self._searched(principals), name, context=context, below=self.scope))
+        return self._ask(principals, [], lambda legs: fetch(legs, name, context=context, below=self.scope))
 
     def similar(self, name: str, limit: int = 10, *, principals: tuple[str, ...] | None = None) -> SearchAnswer:
         """What is most like a document, by its meaning or by its words. Raises as `fetch` does."""
         from findling.pipelines.similar import similar
 
         self._ready(False, None)
-        return self._mending([], lambda: similar(self._searched(principals), name, limit, below=self.scope))
+        return self._ask(principals, [], lambda legs: similar(legs, name, limit, below=self.scope))
 
     def suggest(
         self, text: str, limit: int = 10, *, principals: tuple[str, ...] | None = None
@@ -226,7 +232,7 @@ class Engine(WorkspaceParts):
         from findling.pipelines.suggesting import suggest
 
         self._ready(False, None)
-        return self._mending([], lambda: suggest(self._searched(principals), text, limit))
+        return self._ask(principals, [], lambda legs: suggest(legs, text, limit))
 
     def as_caller(self, *principals: str) -> Viewer:
         """The workspace as these principals may see it. Raises InvalidValueError for what is no principal."""
@@ -263,7 +269,7 @@ class Engine(WorkspaceParts):
         """The resources of the index in order of their ids, or those at and below a path."""
         below = "/".join(part for part in (self.scope, prefix.strip("/")) if part and part != ".")
         self._must_be_indexed()
-        resources = self._searched(principals).store.resources()
+        resources = self._ask(principals, [], lambda legs: legs.store.resources())
         return (resource for resource in resources if is_below(resource.path, below))
 
     def resource_id(self, name: str) -> str:
@@ -342,24 +348,27 @@ class Engine(WorkspaceParts):
         if not self.is_indexed() and not any(notes):
             notes.append("the first index run has not been completed; files may be missing")
         told = [note for note in notes if note] if principals is None else []
-        return [Degradation(what=note, fix="findling index") for note in told]
+        told_once = self.notices() if principals is None else []
+        return [*told_once, *(Degradation(what=note, fix="findling index") for note in told)]
 
-    def _mending(self, notes: list[Degradation], ask: Callable[[], _Answer]) -> _Answer:
-        """What is answered, after the legs were made anew and a note was taken of it if that is needed."""
+    def _ask(
+        self, principals: tuple[str, ...] | None, notes: list[Degradation], ask: Callable[[SearchedLegs], _Answer]
+    ) -> _Answer:
+        """What is answered from what a caller searches: everything, or legs that hold what anybody else may see.
+
+        A leg that turns out to be damaged is made anew, and a note is taken of it.
+        """
+        if principals is not None:
+            return self._sights.ask(principals, ask)
+        legs = partial(SearchedLegs, meaning=lambda: self._vectors.meaning())
         try:
-            return ask()
+            return ask(legs(self._files.store, self._files.leg))
         except CorruptError as damage:
             # Damage inside a file of the leg shows only when a query comes upon it.
             notes.append(Degradation(what=self._files.mend_leg(damage)))
             with self._files.writing():
                 self._vectors.rebuild()
-            return ask()
-
-    def _searched(self, principals: tuple[str, ...] | None) -> SearchedLegs:
-        """What a caller searches: everything, or for anybody but the owner legs that hold what they may see."""
-        if principals is None:
-            return SearchedLegs(self._files.store, self._files.leg, lambda: self._vectors.meaning())
-        return self._sights.legs(principals)
+            return ask(legs(self._files.store, self._files.leg))
 
     def _sight(self, principals: Iterable[str]) -> Sight:
         return self._sights.sight(principals)
@@ -373,7 +382,7 @@ class Engine(WorkspaceParts):
         return self._opened_sights
 
 
-def _settle(workspace: Workspace, settings: Settings) -> None:
+def _settle(workspace: Workspace, settings: Settings) -> list[Degradation]:
     from findling.service.places import settle
 
-    settle(workspace, home_folder(settings["store.home"]))
+    return settle(workspace, home_folder(settings["store.home"]))

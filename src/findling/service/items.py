@@ -167,7 +167,7 @@ class WorkspaceItems:
             if not name or not isinstance(name, str):
                 raise InvalidValueError("the item does not say its type", hint='"type": "decision", or --type decision')
             kind = resource_type(name, self._types)
-            return Composed(kind, *compose(kind, item), where)
+            return Composed(kind, *compose(kind, item), where, frozenset(item))
 
     def _next_steps(self, entries: Iterator[Entry], default_type: str) -> tuple[list[_Step], UsageError | None]:
         """The steps of one batch, up to an entry that is none."""

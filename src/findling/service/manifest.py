@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
-from findling.domain.errors import CorruptError, FormatError
+from findling.domain.errors import FormatError, ManifestError
 from findling.service.quotas import Quota, effective_quota
 from findling.service.whole_files import write_whole
 from findling.service.workspace import is_name
@@ -91,7 +91,7 @@ class Changes(TypedDict, total=False):
 def read_manifest(folder: Path) -> Manifest | None:
     """The manifest of the workspace in a folder; None for one that has none yet.
 
-    Raises FormatError when a newer findling wrote it, CorruptError when it is damaged.
+    Raises FormatError when a newer findling wrote it, ManifestError when it is damaged.
     """
     path = folder / MANIFEST_FILE
     try:
@@ -215,7 +215,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _damaged(path: Path, why: str) -> CorruptError:
-    return CorruptError(
+def _damaged(path: Path, why: str) -> ManifestError:
+    return ManifestError(
         f"{path} is damaged: {why}", hint=f"delete {path}; it is made anew, without its quota and not shared"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +12,18 @@ from findling.domain.errors import (
     CorruptError,
     DiskFullError,
     LockedError,
+    NotFoundError,
     NotIndexedError,
     PathNotFoundError,
     ReadOnlyError,
 )
+from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up
-from findling.service.workspace import STORE_FILE
+from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.keyword_query import Scoring
 from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite_files import StoreErrors
 
 if TYPE_CHECKING:
     from findling.stores.lock import WriteLock
@@ -32,15 +35,28 @@ LOCK_PATIENCE_S = 600.0
 
 _DAMAGED = "the keyword leg was damaged and has been rebuilt"
 _MISSING = "the keyword leg was missing and has been rebuilt"
+_OTHER = "the keyword leg was made by another version and has been rebuilt"
 
 
 class OpenedWorkspace:
-    """The truth store and the keyword leg of one folder. Nothing is created before something is written."""
+    """The truth store and the keyword leg of one folder. Nothing is created before something is written.
+
+    `subject` is what a new workspace is noted to index, nothing for one without files; None leaves that to others.
+    """
 
     def __init__(
-        self, folder: Path, *, scoring: Scoring, unit: str, before_first_write: Callable[[], None] = lambda: None
+        self,
+        folder: Path,
+        *,
+        scoring: Scoring,
+        unit: str,
+        subject: str | None = None,
+        before_first_write: Callable[[], Iterable[Degradation]] = tuple,
     ) -> None:
         self.folder = folder
+        self.subject = subject
+        self._notices: list[Degradation] = []
+        self._was_there = folder.exists()
         self._before_first_write = before_first_write
         self._scoring = scoring
         self._unit = unit
@@ -88,14 +104,32 @@ class OpenedWorkspace:
 
     @property
     def _leg_folder(self) -> Path:
-        # Each unit has a leg of its own, or every switch between them would make it anew.
-        return self.folder / ("keyword" if self._unit == "chunk" else f"keyword-{self._unit}")
+        return keyword_folder(self.folder, self._unit)
+
+    def is_damaged(self) -> bool:
+        """Whether there is a store that cannot be read; every page of it is looked at."""
+        self.close()
+        try:
+            return self.exists and bool(self.store.integrity())
+        except CorruptError:
+            return True
+
+    def take_notices(self) -> list[Degradation]:
+        """What whoever made the index, or made it anew, should be told; each is told once."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    def note_subject(self) -> None:
+        """Note what the workspace indexes, unless that is known. The caller holds the lock."""
+        if self.subject is not None and self.store.get_meta("root") is None:
+            self.store.set_meta("root", self.subject)
 
     @contextlib.contextmanager
     def writing(self, patience_s: float = LOCK_PATIENCE_S, *, anew: bool = False) -> Iterator[None]:
-        """Hold the write lock, creating folder and store if need be; `anew` drops what is there, damaged or not.
+        """Hold the write lock, creating folder and store if need be; `anew` puts a damaged store aside first.
 
-        Raises LockedError when another process keeps it, ReadOnlyError when nothing can be written here.
+        Raises LockedError when another process keeps it, ReadOnlyError when nothing can be written here, NotFoundError
+        when the workspace was moved or dropped since it was opened.
         """
         with self._locked(patience_s):
             # Another process may have written since the leg was opened: applying changes to what it was would
@@ -105,6 +139,7 @@ class OpenedWorkspace:
             self._prepare_store(anew)
             try:
                 yield
+                self.note_subject()
             finally:
                 # It stays open for reading: outside the lock another process may be making it anew.
                 if self._leg is not None:
@@ -123,6 +158,7 @@ class OpenedWorkspace:
             except OSError:
                 doomed = self.folder
             shutil.rmtree(doomed, ignore_errors=True)
+            self._was_there = False
         if self.folder == doomed and doomed.exists():
             raise ReadOnlyError(f"{doomed} cannot be deleted", hint="check its permissions")
 
@@ -160,9 +196,9 @@ class OpenedWorkspace:
     def sound_leg(self) -> TantivyLeg:
         """The leg in step with the truth, made anew when it is damaged. The caller holds the lock."""
         try:
-            missing = self._is_missing()
+            missing = (_OTHER if self._leg_folder.exists() else _MISSING) if self._is_missing() else ""
             catch_up(self.store, self.leg)
-            self._mended = _MISSING if missing else self._mended
+            self._mended = missing or self._mended
         except CorruptError:
             self.rebuild_leg()
             self._mended = _DAMAGED
@@ -195,9 +231,12 @@ class OpenedWorkspace:
 
     def _acquire(self, lock: WriteLock, patience_s: float) -> bool:
         while True:
+            # What is written under the old name would be lost to whoever goes by the new one.
+            if self._was_there and not self.folder.exists():
+                raise NotFoundError(f"{self.folder} was moved or dropped meanwhile", hint="findling workspaces list")
             try:
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                return lock.acquire(patience_s)
+                is_held = lock.acquire(patience_s)
             except PathNotFoundError:
                 continue  # another process has just deleted the folder
             except PermissionError as error:
@@ -205,6 +244,8 @@ class OpenedWorkspace:
                     f"{self.folder} cannot be written: {error.strerror}",
                     hint="check its permissions, or choose another place with FINDLING_HOME",
                 ) from error
+            self._was_there = True
+            return is_held
 
     def _behind(self) -> int:
         """How many changes the leg lacks, also when it has seen what other processes have committed."""
@@ -216,7 +257,7 @@ class OpenedWorkspace:
         return self.store.seq() - absorbed
 
     def _is_missing(self) -> bool:
-        """Whether a workspace that was indexed to the end has no leg at all."""
+        """Whether a workspace that was indexed to the end has no leg that belongs to it."""
         return not self.leg.seq() and bool(self.store.seq()) and self.store.get_meta("indexed_at") is not None
 
     def _prepare_store(self, anew: bool) -> None:
@@ -224,13 +265,27 @@ class OpenedWorkspace:
         if anew:
             self.close()
             discard_leg(self._leg_folder)
-            for suffix in ("", "-wal", "-shm"):
-                (self.folder / (STORE_FILE + suffix)).unlink(missing_ok=True)
+            self._put_store_aside()
         if not self.exists:
-            self._before_first_write()
+            self._notices += self._before_first_write()
             SqliteStore.open(self.folder / STORE_FILE).close()
         if self.store.get_meta("store_id") is None:
             self.store.set_meta("store_id", os.urandom(8).hex())
+
+    def _put_store_aside(self) -> None:
+        """Keep a damaged store: memories, chats and decisions are in it alone, and some of them may be had back."""
+        with StoreErrors(self.folder):
+            # The log first: it must never be taken for one of the new store.
+            for suffix in ("-wal", "-shm", ""):
+                with contextlib.suppress(FileNotFoundError):
+                    (self.folder / (STORE_FILE + suffix)).replace(self.folder / (DAMAGED_FILE + suffix))
+        aside = self.folder / DAMAGED_FILE
+        self._notices.append(
+            Degradation(
+                what=f"the store was damaged and is {aside} now; what was no file (chats, memories) is in it alone",
+                fix="findling snapshot list",
+            )
+        )
 
     def _release_leg(self) -> None:
         if self._leg is not None:

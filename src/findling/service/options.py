@@ -110,6 +110,7 @@ def search_plan(settings: Settings) -> Plan:
         group=settings["search.group"],
         around=settings["search.around"],
         affinities=_affinities(settings),
+        half_lives={name: each.half_life_days for name, each in settings.types.items()},
         rerank_depth=settings["rerank.depth"],
         budget_ms=settings["semantic.query_budget_ms"],
     )

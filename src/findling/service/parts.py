@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.results import SearchAnswer
@@ -30,6 +31,7 @@ class WorkspaceParts(ABC):
 
     _files: OpenedWorkspace
     _settings: Settings
+    root: Path
 
     @property
     def writer(self) -> WorkspaceWriter:
@@ -71,7 +73,7 @@ class WorkspaceParts(ABC):
         """Who may see what."""
         from findling.service.permissions import WorkspacePermissions
 
-        return WorkspacePermissions(self._files, self._sight)
+        return WorkspacePermissions(self._files, self.root, self._sight)
 
     @property
     def snapshots(self) -> WorkspaceSnapshots:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.domain.permissions import DENIED, MEMBER, VIEWER, Relation, check_object, check_principal
+from findling.domain.permissions import DENIED, MEMBER, PATH, VIEWER, Relation, check_object, check_principal
 from findling.domain.resources import Resource
 from findling.domain.sight import Sight
 from findling.service.opened import OpenedWorkspace
@@ -15,9 +17,10 @@ __all__ = ["Verdict", "WorkspacePermissions"]
 
 
 class Verdict(NamedTuple):
-    """Whether somebody may see a resource, and everybody that this somebody is."""
+    """Whether somebody may see a resource, why, and everybody that this somebody is."""
 
     may_see: bool
+    reason: str
     principals: tuple[str, ...]
 
 
@@ -28,8 +31,9 @@ class WorkspacePermissions:
     target, and as `OpenedWorkspace.writing` does.
     """
 
-    def __init__(self, files: OpenedWorkspace, sight: Callable[[Iterable[str]], Sight]) -> None:
+    def __init__(self, files: OpenedWorkspace, root: Path, sight: Callable[[Iterable[str]], Sight]) -> None:
         self._files = files
+        self._root = root
         self._sight = sight
 
     def relations(self) -> list[Relation]:
@@ -74,21 +78,37 @@ class WorkspacePermissions:
             raise NotFoundError(f"there is no {rid} in the index", hint="findling ls lists what is")
         rights = self._sight(principals).rights
         resource = document.resource
-        seen = rights.may_see(resource.rid, resource.path, resource.visibility)
-        return Verdict(seen, tuple(sorted(rights.principals)))
+        about = resource.rid, resource.path, resource.visibility
+        return Verdict(rights.may_see(*about), rights.reason(*about), tuple(sorted(rights.principals)))
 
     def target(self, name: str) -> str:
         """What a name stands for: the id of a resource, or a folder or file below the root as `path:…`.
 
-        Raises NotFoundError when there is nothing of that name in the index.
+        It may be on disk and not in the index yet. Raises NotFoundError when there is nothing of that name.
         """
-        store = self._files.store
-        if name.startswith("path:") or store.document(name) is not None:
-            return name
-        path = name.removeprefix("./").strip("/")
-        if any(_is_at(resource, path) for resource in store.resources()):
+        name = name.removeprefix(PATH)
+        path = posixpath.normpath(name).strip("/")
+        if path == "." or (not path.startswith("..") and (self._root / path).exists()):
             return f"path:{path}"
-        raise NotFoundError(f"there is no {name} in the index", hint="findling ls lists what is")
+        known = self._files.store if self._files.exists else None
+        if known is not None and known.document(name) is not None:
+            return name
+        if known is not None and any(_is_at(resource, path) for resource in known.resources()):
+            return f"path:{path}"
+        raise NotFoundError(f"there is no {name} here", hint="findling ls lists what is indexed")
+
+    def overridden(self, target: str) -> tuple[str, str]:
+        """The nearest folder above one whose viewers no longer count there, and who they are; empty without one."""
+        viewers: dict[str, list[str]] = {}
+        for subject, relation, place in self.relations():
+            if relation == VIEWER:
+                viewers.setdefault(place, []).append(subject)
+        path = target.removeprefix("path:")
+        while path not in ("", "."):
+            path = path.rpartition("/")[0] or "."
+            if others := [one for one in viewers.get(f"path:{path}", ()) if one not in viewers.get(target, ())]:
+                return f"path:{path}", ", ".join(others)
+        return "", ""
 
     def _relation(self, principal: str, relation: str, target: str) -> Relation:
         return Relation(check_principal(principal), relation, check_object(relation, target))

@@ -5,11 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from findling.domain.results import Degradation
 from findling.service.whole_files import write_whole
-from findling.service.workspace import PROJECT_FOLDER, STORE_FILE, Workspace, folder_name, pointer_of
+from findling.service.workspace import (
+    PROJECT_FOLDER,
+    STORE_FILE,
+    Workspace,
+    folder_name,
+    is_name,
+    pointer_of,
+    refuse_link,
+)
 from findling.stores.sqlite_files import StoreErrors
 
-__all__ = ["forget_place", "keep_out_of_git", "note_place", "settle", "synced_by"]
+__all__ = ["forget_place", "keep_out_of_git", "note_place", "settle", "sync_warning", "synced_by"]
 
 _SERVICES = {
     "dropbox": "Dropbox",
@@ -33,17 +42,24 @@ _MARKS = {
 """What such services leave at the top of a folder of any name."""
 
 
-def settle(workspace: Workspace, home: Path) -> None:
-    """Make ready for the first write of a workspace that lies in its project; any other one needs nothing.
+def settle(workspace: Workspace, home: Path) -> list[Degradation]:
+    """Make ready for the first write of a workspace; what its user should be told about the place.
 
-    Raises ReadOnlyError or DiskFullError when the project or the home cannot be written.
+    Raises ReadOnlyError or DiskFullError when the project or the home cannot be written, UntrustedSettingError when a
+    link stands where the index should be.
     """
     folder, root = workspace.folder, workspace.root
-    if folder == root / PROJECT_FOLDER and not (folder / STORE_FILE).exists():
-        # The note comes before the index, which would be lost without it, and after the folder: a note that leads to
-        # none is cleared away.
-        keep_out_of_git(folder)
-        note_place(folder_name(root), home, folder)
+    inside = root / PROJECT_FOLDER
+    if folder != inside:
+        return [_unused(root)] if not is_name(folder.name) and (inside / STORE_FILE).exists() else []
+    if (folder / STORE_FILE).exists():
+        return []
+    refuse_link(folder)
+    # The note comes before the index, which would be lost without it.
+    keep_out_of_git(folder)
+    note_place(folder_name(root), home, folder)
+    warning = sync_warning(folder, str(root))
+    return [warning] if warning is not None else []
 
 
 def note_place(key: str, home: Path, folder: Path) -> None:
@@ -68,6 +84,24 @@ def keep_out_of_git(folder: Path) -> None:
         rules = folder / ".gitignore"
         if not rules.exists():
             rules.write_text("*\n", encoding="ascii")
+
+
+def sync_warning(folder: Path, called: str) -> Degradation | None:
+    """What to tell about an index in a folder that is kept in step; `called` is the name or path of its workspace."""
+    service = synced_by(folder)
+    if not service:
+        return None
+    return Degradation(
+        what=f"{folder} lies in a folder that {service} keeps in step; an index there may be damaged",
+        fix=f"findling workspaces move {called} --to home",
+    )
+
+
+def _unused(root: Path) -> Degradation:
+    return Degradation(
+        what=f"{root / PROJECT_FOLDER} holds an index that is not used: it was not made here, or has moved with {root}",
+        fix=f"findling workspaces drop {root}, then findling workspaces move {root} --to project; or delete it",
+    )
 
 
 def synced_by(path: Path) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import QuotaError
+from findling.service.whole_files import file_size
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
@@ -98,14 +98,23 @@ class Allowance:
             self._resources, self._text = self._resources - resources, self._text - text
             self._counted[rid] = _NOT_THERE
 
-    def check(self, documents: Sequence[Document], deleted_rids: Iterable[str] = ()) -> None:
-        """Count a batch that is about to be written. Raises QuotaError when one of its documents does not fit."""
+    def admit(
+        self, documents: Sequence[Document], deleted_rids: Iterable[str] = ()
+    ) -> tuple[Sequence[Document], QuotaError | None]:
+        """Count a batch that is about to be written: those up to the first that does not fit, and why it does not."""
         if not self._is_limited:
-            return
+            return documents, None
         self.free(deleted_rids)
-        for document in documents:
+        for number, document in enumerate(documents):
             if why := self.refusal(document):
-                raise _quota_error(self._folder, f"{why}; {document.resource.rid} does not fit")
+                return documents[:number], _quota_error(self._folder, f"{why}; {document.resource.rid} does not fit")
+        return documents, None
+
+    def check(self, documents: Sequence[Document], deleted_rids: Iterable[str] = ()) -> None:
+        """The same for a batch that is written as a whole. Raises QuotaError when one of its documents does not fit."""
+        _, refusal = self.admit(documents, deleted_rids)
+        if refusal is not None:
+            raise refusal
 
     def _added(self, document: Document) -> tuple[int, int]:
         resources, text = self._held(document.resource.rid)
@@ -120,8 +129,8 @@ class Allowance:
 
 
 def disk_usage(folder: Path) -> int:
-    """The bytes of all files of a workspace."""
-    return sum(map(_size, folder.rglob("*")))
+    """The bytes of all files of a workspace, without its snapshots: those are no part of what it holds."""
+    return sum(file_size(path) for path in folder.rglob("*") if path.relative_to(folder).parts[0] != "snapshots")
 
 
 def _excess(held: Quota, quota: Quota) -> str:
@@ -134,13 +143,5 @@ def _excess(held: Quota, quota: Quota) -> str:
 def _quota_error(folder: Path, why: str) -> QuotaError:
     return QuotaError(
         f"{folder}: {why}; what was committed is kept",
-        hint="findling forget makes room, findling workspaces set allows more",
+        hint="findling forget and then findling compact make room, findling workspaces set allows more",
     )
-
-
-def _size(path: Path) -> int:
-    try:
-        status = path.lstat()
-    except FileNotFoundError:  # another process is writing
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.errors import CorruptError, LockedError, NotIndexedError
+from findling.domain.errors import CorruptError, ManifestError, NotIndexedError
+from findling.service.manifest import read_manifest
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.options import scoring
 from findling.service.settings import Settings
-from findling.service.sidecars import DAMAGED_FILE, keyword_folder
-from findling.service.snapshot_files import Snapshot, check_room
+from findling.service.snapshot_files import Snapshot, require_room
 from findling.service.whole_files import sync_folder
-from findling.service.workspace import STORE_FILE
+from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword_tidying import adopt_index
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite import SqliteStore
@@ -48,9 +48,10 @@ def restore_file(
 
     Raises LockedError, DiskFullError, ReadOnlyError; then all is as it was.
     """
-    check_room(folder, _COPIES * snapshot.stat().st_size, f"what is made of {snapshot.name}")
-    with _write_lock(files.folder):
-        present = _present_state(files)
+    require_room(folder, _COPIES * snapshot.stat().st_size, f"what is made of {snapshot.name}", files.folder)
+    # Not `files.writing`, which needs a store that can be opened.
+    with WriteLock(files.folder / "write.lock", timeout_s=LOCK_PATIENCE_S):
+        present, meta = _present_state(files), _meta_of_place(files)
         safety = None
         if present is not None and save_present is not None:
             try:
@@ -58,7 +59,7 @@ def restore_file(
             except CorruptError:
                 present = None  # it opens, and cannot be read
         with _staging(folder) as staging:
-            _prepare(staging, settings, snapshot, present)
+            _prepare(staging, settings, snapshot, meta, present)
             files.close()
             put_aside = _take_over(staging / STORE_FILE, files.folder / STORE_FILE, in_place=present is not None)
             _move_legs(staging, files.folder, settings)
@@ -76,7 +77,25 @@ def _present_state(files: OpenedWorkspace) -> Lineage | None:
         return None
 
 
-def _prepare(staging: Path, settings: Settings, snapshot: Path, present: Lineage | None) -> None:
+def _meta_of_place(files: OpenedWorkspace) -> dict[str, str | None]:
+    """Small values that belong to the workspace and not to what it holds, whatever the snapshot says of them."""
+    # Another folder may be indexed by now, and more may fit: the next look at the files tries again what did not.
+    meta: dict[str, str | None] = {"store_id": os.urandom(8).hex(), "limits": ""}
+    try:
+        return {**meta, "root": files.store.get_meta("root")}
+    except (CorruptError, NotIndexedError):
+        files.close()
+    with suppress(ManifestError):
+        manifest = read_manifest(files.folder)
+        if manifest is not None:
+            return {**meta, "root": manifest.root or ""}
+    # A new workspace that nobody has named a folder for follows that of the snapshot.
+    return {**meta, "root": files.subject} if files.subject else meta
+
+
+def _prepare(
+    staging: Path, settings: Settings, snapshot: Path, meta: Mapping[str, str | None], present: Lineage | None
+) -> None:
     """A workspace of its own with the snapshot as its store, and every leg in step."""
     from findling.service.vectors import WorkspaceVectors
 
@@ -85,7 +104,7 @@ def _prepare(staging: Path, settings: Settings, snapshot: Path, present: Lineage
         create_private(store)
         shutil.copyfile(snapshot, store)
     SqliteStore.open(store).close()  # brings it to our format
-    stamp(store, os.urandom(8).hex(), present)
+    stamp(store, meta, present)
     staged = OpenedWorkspace(staging, scoring=scoring(settings), unit=settings["keyword.unit"])
     vectors = WorkspaceVectors(staged, settings)
     try:
@@ -152,15 +171,3 @@ def _staging(folder: Path) -> Iterator[Path]:
         yield staging
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-
-
-@contextmanager
-def _write_lock(folder: Path) -> Iterator[None]:
-    # Not `files.writing`, which needs a store that can be opened.
-    lock = WriteLock(folder / "write.lock")
-    if not lock.acquire(LOCK_PATIENCE_S):
-        raise LockedError(f"another process is writing {folder}", hint="try again when it has finished")
-    try:
-        yield
-    finally:
-        lock.release()

@@ -65,13 +65,14 @@ def prepared(
         request = SearchRequest(query=request, **options)
     elif options:
         request = replace(request, **options)
-    plan = request.plan or _for_types(plan_of(request.profile), request.filters, settings)
     filters, names = request.filters, ["context.workspace"]
+    types = tuple(name.lower() for name in filters.type or _types_in(request.query))
+    plan = request.plan or _for_types(plan_of(request.profile), types, settings)
     if request.within is None:
         names.append("context.path")
     if request.in_context:
         names.append("context.system")
-        if not filters.type and not plan.types:
+        if not types and not plan.types:
             names.append("context.types")
     names = [name for name in names if settings[name]]
     filters = _in_context(filters, settings, names)
@@ -80,18 +81,33 @@ def prepared(
     return Scoped(asked, filters, _context(settings, names))
 
 
-def _for_types(plan: Plan, filters: Filters, settings: Settings) -> Plan:
+def _types_in(query: str) -> tuple[str, ...]:
+    """The types that a query is limited to, as `type:decision` outside of any group does."""
+    if ":" not in query:
+        return ()
+    from findling.text.query_language import parse
+    from findling.text.query_tree import split_where
+
+    _, where = split_where(parse(query).node)
+    parts = where.nodes if isinstance(where, All) else (where,)
+    limits = [part.values for part in parts if isinstance(part, Field) and part.name == "type"]
+    return tuple(name for name in limits[0] if all(name in limit for limit in limits)) if limits else ()
+
+
+def _for_types(plan: Plan, types: tuple[str, ...], settings: Settings) -> Plan:
     """The plan as it is for a search that is limited to some types: with their weights, and heads only if they agree.
 
-    What replaces each other without ever being changed is asked for as it holds today, unless the setting says no.
+    What replaces each other without ever being changed is asked for as it holds today, unless the user says no.
     """
-    names = filters.type or plan.types
+    names = types or plan.types
     if not names:
         return plan
     from findling.pipelines.resource_types import replaces_only, weights_of
 
     weights = {**weights_of(names, settings.types), **plan.weights}
-    is_open = settings.origin("search.heads") == "default" and replaces_only(names, settings.types)
+    of_profile = settings.profiles.get(plan.profile, {})
+    is_said = settings.origin("search.heads") != "default" or "search.heads" in of_profile
+    is_open = not is_said and replaces_only(names, settings.types)
     return replace(plan, weights=weights, heads=plan.heads or is_open)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,19 +73,22 @@ def search_across(
     """
     if request.cursor:
         raise UsageError("an answer of several workspaces has no cursor", hint="ask for more hits, or use an offset")
-    meant = list(_meant(home, names, shared, is_owner=request.principals is None))
+    meant = _meant(home, names, shared, is_owner=request.principals is None)
     # What the words of the query could be worth is told to those who want an explanation.
     wanted = replace(request, limit=request.offset + request.limit, offset=0, explain=True)
     answers: list[tuple[_Asked, SearchAnswer]] = []
     degraded: list[Degradation] = []
-    for asked in meant:
+    for found in meant:
+        label = found.name or str(found.folder)
         try:
+            asked = _asked(found)
+            label = asked.label
             answer = _ask(asked, wanted, settings_for)
         except FindlingError as error:
-            degraded.append(_in_workspace(asked, Degradation.of(error)))
+            degraded.append(_in_workspace(label, Degradation.of(error)))
             continue
         answers.append((asked, answer))
-        degraded += [_in_workspace(asked, missing) for missing in answer.degraded]
+        degraded += [_in_workspace(label, missing) for missing in answer.degraded]
     merged = fuse_across([answer for _, answer in answers], request.limit, request.offset)
     return AcrossAnswer(
         query=request.query,
@@ -105,7 +108,12 @@ class _Asked(NamedTuple):
     found: FoundWorkspace
 
 
-def _meant(home: Path, names: Sequence[str], shared: bool, *, is_owner: bool) -> Iterator[_Asked]:
+def _asked(found: FoundWorkspace) -> _Asked:
+    workspace = workspace_in(found.folder)
+    return _Asked(found.name or str(workspace.root / workspace.only), workspace.root, found)
+
+
+def _meant(home: Path, names: Sequence[str], shared: bool, *, is_owner: bool) -> Iterable[FoundWorkspace]:
     """The workspaces to ask, each once: those named in their order, then those that are shared."""
     if not names and not shared:
         raise UsageError("no workspace was named", hint="--in NAME, or --shared for all that are shared")
@@ -120,9 +128,7 @@ def _meant(home: Path, names: Sequence[str], shared: bool, *, is_owner: bool) ->
         chosen += [found for found in all_workspaces(home) if _is_shared(found)]
     if not chosen:
         raise UsageError("no workspace is shared", hint="findling workspaces set NAME --shared")
-    for found in dict.fromkeys(chosen):
-        workspace = workspace_in(found.folder)
-        yield _Asked(found.name or str(workspace.root / workspace.only), workspace.root, found)
+    return dict.fromkeys(chosen)
 
 
 def _is_shared(found: FoundWorkspace) -> bool:
@@ -143,8 +149,8 @@ def _ask(asked: _Asked, request: SearchRequest, settings_for: Callable[[Path], S
         return engine.search(request, refresh=workspace.has_files)
 
 
-def _in_workspace(asked: _Asked, missing: Degradation) -> Degradation:
-    return replace(missing, what=f"{asked.label}: {missing.what}")
+def _in_workspace(label: str, missing: Degradation) -> Degradation:
+    return replace(missing, what=f"{label}: {missing.what}")
 
 
 def _index_command(asked: _Asked) -> str:

@@ -11,15 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import CorruptError
-from findling.service.workspace import STORE_FILE
+from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg
 from findling.stores.lock import WriteLock
 from findling.stores.vector_files import Header, read_header
 
-__all__ = ["DAMAGED_FILE", "Matrix", "absorbed_by_all", "keyword_folder", "matrices", "measure_parts", "remove_stale"]
-
-DAMAGED_FILE = f"{STORE_FILE}.damaged"
-"""A store that could not be read when another one was put in its place."""
+__all__ = ["Matrix", "absorbed_by_all", "matrices", "measure_parts", "remove_stale"]
 
 _OTHER_FILES = frozenset({"write.lock", "refine.lock", "snapshot.lock", "snapshots", "manifest.json"})
 
@@ -37,11 +34,6 @@ class Matrix(NamedTuple):
     def dead_share(self) -> float:
         """The dead rows of all."""
         return self.header.dead / self.header.rows if self.header.rows else 0.0
-
-
-def keyword_folder(folder: Path, unit: str) -> Path:
-    """Where the keyword leg of a unit lies."""
-    return folder / ("keyword" if unit == "chunk" else f"keyword-{unit}")
 
 
 def matrices(folder: Path) -> Iterator[Matrix]:
@@ -128,7 +120,11 @@ def _was_workspace(path: Path) -> bool:
     """Whether a folder of that name is one of ours: a workspace may lie among the files of a project."""
     if not path.name.removeprefix(".deleted-").isdecimal() or not path.is_dir():
         return False
-    return all(_part(file.name) != "other" or file.name in _OTHER_FILES for file in path.iterdir())
+    return all(_part(file.name) != "other" or _is_own(file.name) for file in path.iterdir())
+
+
+def _is_own(name: str) -> bool:
+    return name in _OTHER_FILES or (name.startswith("accesses-") and name.endswith(".log"))
 
 
 def _part(top: str) -> str:

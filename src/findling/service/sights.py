@@ -6,20 +6,24 @@ sidecar in `views/`, made from the truth when the caller first asks and kept in 
 
 from __future__ import annotations
 
+import os
 import tempfile
+import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from findling.domain.errors import CorruptError, LockedError, ReadOnlyError
-from findling.domain.ports import Change, VectorHits, VectorSearch
+from findling.domain.ports import Change, TruthStore, VectorHits, VectorSearch
 from findling.domain.sight import Rights, Sight
 from findling.pipelines.meaning import Meaning, Space
 from findling.pipelines.searching import Legs
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
+from findling.service.vectors import READ_UP_TO
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.lock import WriteLock
 from findling.stores.visible import VisibleStore
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from findling.domain.ports import Vectors
     from findling.service.settings import Settings
 
-__all__ = ["VIEWS", "WorkspaceSights"]
+__all__ = ["VIEWS", "WorkspaceSights", "drop_stale_views"]
 
 VIEWS = "views"
 """The folder of a workspace that holds the keyword legs of callers."""
@@ -39,6 +43,11 @@ _NOTE = "held"
 _REMEMBERED = 16
 """Callers whose sight and leg stay open."""
 
+_MOST_VIEWS = 64
+"""Callers whose legs are kept on disk."""
+
+_Answer = TypeVar("_Answer")
+
 
 class _State(NamedTuple):
     """What a sight depends on: another store, another change or another relation gives another one."""
@@ -48,10 +57,23 @@ class _State(NamedTuple):
     relations: int
 
 
+class _Note(NamedTuple):
+    """What a view holds, as it was written beside it: numbers with their changes. No two notes have the same token."""
+
+    token: int
+    held: dict[int, int]
+
+
+_Aside = tempfile.TemporaryDirectory[str] | None
+
+
 class _Seen(NamedTuple):
+    """What a caller sees, and searches. A leg lies `aside` where the workspace cannot be written."""
+
     state: _State
     sight: Sight
     leg: TantivyLeg
+    aside: _Aside = None
 
 
 class WorkspaceSights:
@@ -62,23 +84,28 @@ class WorkspaceSights:
         self._settings = settings
         self._meaning = meaning
         self._seen: OrderedDict[frozenset[str], _Seen] = OrderedDict()
-        self._aside: list[tempfile.TemporaryDirectory[str]] = []
+        self._guard = threading.RLock()
 
-    def legs(self, principals: Iterable[str]) -> Legs:
-        """What a search by these principals goes by. Raises InvalidValueError for what is no principal."""
-        while True:
-            state = self._state()
-            rights = self._rights(principals)
-            seen = self._seen.pop(rights.principals, None)
-            if seen is None or seen.state != state:
-                sight = Sight.of(rights, self._files.store.rights())
-                seen = _Seen(state, sight, self._leg(sight))
-            self._seen[rights.principals] = seen
-            while len(self._seen) > _REMEMBERED:
-                self._seen.popitem(last=False)[1].leg.close()
-            # What was written meanwhile may be in the leg and out of sight.
-            if self._state() == state:
-                return self._limited(seen)
+    def ask(self, principals: Iterable[str], ask: Callable[[Legs], _Answer]) -> _Answer:
+        """What is answered from the legs of these principals; asked again when something was written meanwhile.
+
+        Raises InvalidValueError for what is no principal, CorruptError when the truth is damaged.
+        """
+        who = list(principals)
+        for is_last in (False, False, True):
+            seen = self._look(who)
+            try:
+                answer = ask(self._limited(seen))
+            except CorruptError:
+                if is_last:
+                    raise
+                # Damage inside a file of the leg shows only when a query comes upon it.
+                self._discard(seen)
+                continue
+            # What was written meanwhile may be in one leg and not in the other.
+            if is_last or self._state() == seen.state:
+                break
+        return answer
 
     def sight(self, principals: Iterable[str]) -> Sight:
         """What these principals may see now."""
@@ -86,10 +113,39 @@ class WorkspaceSights:
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
-        while self._seen:
-            self._seen.popitem()[1].leg.close()
-        while self._aside:
-            self._aside.pop().cleanup()
+        with self._guard:
+            while self._seen:
+                self._let_go(self._seen.popitem()[1])
+
+    def _look(self, principals: Iterable[str]) -> _Seen:
+        with self._guard:
+            while True:
+                state = self._state()
+                rights = self._rights(principals)
+                seen = self._seen.pop(rights.principals, None)
+                if seen is not None and seen.state != state:
+                    self._let_go(seen)
+                    seen = None
+                if seen is None:
+                    sight = Sight.of(rights, self._files.store.rights())
+                    seen = _Seen(state, sight, *self._leg(sight))
+                self._seen[rights.principals] = seen
+                while len(self._seen) > _REMEMBERED:
+                    self._let_go(self._seen.popitem(last=False)[1])
+                # What was written meanwhile may be in the leg and out of sight.
+                if self._state() == state:
+                    return seen
+
+    def _discard(self, seen: _Seen) -> None:
+        with self._guard:
+            self._seen.pop(seen.sight.rights.principals, None)
+            self._let_go(seen)
+            discard_leg(self._folder(seen.sight))
+
+    def _let_go(self, seen: _Seen) -> None:
+        seen.leg.close()
+        if seen.aside is not None:
+            seen.aside.cleanup()
 
     def _state(self) -> _State:
         store = self._files.store
@@ -101,53 +157,96 @@ class WorkspaceSights:
 
     def _limited(self, seen: _Seen) -> Legs:
         store = VisibleStore(self._files.store, seen.sight)
-        return Legs(store, seen.leg, lambda: _limited_meaning(self._meaning(), seen))
+        return Legs(store, seen.leg, lambda: self._limited_meaning(seen))
 
-    def _leg(self, sight: Sight) -> TantivyLeg:
-        if not sight.changes:
-            return self._opened(Path())  # where there is no leg there is an empty one
+    def _limited_meaning(self, seen: _Seen) -> Meaning:
+        """Vectors that all of what may be seen has: how far a model has come elsewhere must not show."""
+        at_hand = self._meaning()
+        numbers = seen.sight.changes.keys()
+        limited = [_limited_space(space, numbers) for space in (*at_hand.spaces, *at_hand.spare([]))]
+        refined = [one for one in limited if one.leg.speed == "refined" and self._is_read(one, seen)][:1]
+        serving = refined or [one for one in limited if one.leg.speed == "instant"][:1]
+        return at_hand._replace(
+            spaces=tuple(serving),
+            coverage=1.0 if refined else 0.0,
+            read_on=None,
+            spare=lambda notes: [_limited_space(space, numbers) for space in at_hand.spare(notes)],
+            degraded=() if serving else at_hand.degraded,
+        )
+
+    def _is_read(self, space: Space, seen: _Seen) -> bool:
+        """Whether the model has read all of it in a run that came to its end since the latest change of it.
+
+        A passage that others have had read has its vector from the moment it is added. Were that enough, whoever adds
+        a guess could tell whether it stands word for word in something hidden.
+        """
+        read_up_to = int(self._files.store.get_meta(READ_UP_TO + space.embedder.fingerprint) or -1)
+        is_settled = max(seen.sight.changes.values(), default=0) <= read_up_to
+        return is_settled and len(space.leg) >= seen.leg.size()
+
+    def _folder(self, sight: Sight) -> Path:
         name = blake2b("\n".join(sorted(sight.rights.principals)).encode(), digest_size=8).hexdigest()
-        folder = self._files.folder / VIEWS / name
+        return self._files.folder / VIEWS / name
+
+    def _leg(self, sight: Sight) -> tuple[TantivyLeg, _Aside]:
+        folder = self._folder(sight)
+        if not sight.changes:
+            return self._opened(folder / "nothing"), None  # where there is no leg there is an empty one
         try:
-            leg = self._opened(folder)
-            if _held(folder, leg) == sight.changes:
-                return leg
+            if (leg := self._fitting(folder, sight)) is not None:
+                return leg, None
         except CorruptError:
             pass  # it is made anew
         try:
             folder.parent.mkdir(mode=0o700, exist_ok=True)
             with WriteLock(folder.with_suffix(".lock"), timeout_s=LOCK_PATIENCE_S):
-                return self._level(folder, sight)
+                leg = self._level(folder, sight)
+            _keep_few(folder.parent)
+            return leg, None
         except (LockedError, OSError, ReadOnlyError):
             aside = tempfile.TemporaryDirectory(prefix="findling-view-", ignore_cleanup_errors=True)
-            self._aside.append(aside)
-            return self._level(Path(aside.name) / "leg", sight)
+            return self._level(Path(aside.name) / "leg", sight), aside
 
     def _opened(self, folder: Path) -> TantivyLeg:
         store_id = self._files.store.get_meta("store_id") or ""
         return self._files.open_leg(folder / "keyword", f"{store_id}/view", counts=False)
+
+    def _fitting(self, folder: Path, sight: Sight) -> TantivyLeg | None:
+        """The leg that is there, if it holds just what may be seen."""
+        note = _read_note(folder)
+        if note is None or note.held != sight.changes:
+            return None
+        leg = self._opened(folder)
+        # Whoever changes a leg first takes its note away and then writes another one: the same note before and after
+        # says that the leg in between is the one that it is about.
+        if _read_note(folder) != note:
+            return None
+        with suppress(OSError):
+            os.utime(folder / _NOTE)  # tells `compact` that it is in use
+        return leg
 
     def _level(self, folder: Path, sight: Sight) -> TantivyLeg:
         """The leg in step with the sight: what is new is added; when anything has gone or changed, it is made anew.
 
         An index counts what was deleted in its statistics until it tidies itself up, and that must not be seen.
         """
+        note = _read_note(folder)
         missing = dict(sight.changes)
+        is_grown = note is not None and all(missing.pop(number, None) == seq for number, seq in note.held.items())
+        (folder / _NOTE).unlink(missing_ok=True)
         try:
             leg = self._opened(folder)
-            held = _held(folder, leg)
-            is_grown = held is not None and all(missing.pop(number, None) == seq for number, seq in held.items())
+            is_grown = is_grown and (bool(leg.size()) or not (note and note.held))
         except CorruptError:
             is_grown = False
         if not is_grown:
             discard_leg(folder)
             leg, missing = self._opened(folder), dict(sight.changes)
-        if missing:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            leg.apply(self._additions(missing))
-            leg.commit(self._files.store.seq())
-            leg.close()
-            _hold(folder, leg, sight)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        leg.apply(self._additions(missing))
+        leg.commit(self._files.store.seq())
+        leg.close()
+        _write_note(folder, sight)
         return leg
 
     def _additions(self, numbers: Iterable[int]) -> Iterator[Change]:
@@ -188,43 +287,53 @@ class _VisibleVectors:
         return [number for number in allowed if number in self._numbers]
 
 
-def _limited_meaning(at_hand: Meaning, seen: _Seen) -> Meaning:
-    """Vectors that all of what may be seen has: how far a model has come elsewhere must not show."""
-    numbers = seen.sight.changes.keys()
-    spaces = [*at_hand.spaces]
-    if not any(space.leg.speed == "instant" for space in spaces):
-        spaces += at_hand.spare([])
-    chunks = seen.leg.size()
-    refined = [one for one in spaces if one.leg.speed == "refined" and one.leg.count(numbers) >= chunks]
-    serving = refined or [one for one in spaces if one.leg.speed == "instant"]
-    return at_hand._replace(
-        spaces=tuple([Space(_VisibleVectors(one.leg, numbers), one.embedder) for one in serving]),
-        coverage=1.0 if refined else 0.0,
-        read_on=None,
-        spare=lambda notes: [] if refined else [*map(_spare(numbers), at_hand.spare(notes))],
-        degraded=() if serving else at_hand.degraded,
-    )
+def _limited_space(space: Space, numbers: Collection[int]) -> Space:
+    return Space(_VisibleVectors(space.leg, numbers), space.embedder)
 
 
-def _spare(numbers: Collection[int]) -> Callable[[Space], Space]:
-    return lambda space: Space(_VisibleVectors(space.leg, numbers), space.embedder)
-
-
-def _held(folder: Path, leg: TantivyLeg) -> dict[int, int] | None:
-    """What the leg holds: numbers with their changes. `None` when nobody noted it, or more was added since."""
+def _read_note(folder: Path) -> _Note | None:
+    """What the leg in a folder holds; `None` when nobody has noted it, or somebody is at it."""
     packed = array("q")
     try:
         packed.frombytes((folder / _NOTE).read_bytes())
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    if not packed or packed[0] != leg.size():
+    if len(packed) % 2 == 0:
         return None
-    return dict(zip(packed[1::2], packed[2::2], strict=True))
+    return _Note(packed[0], dict(zip(packed[1::2], packed[2::2], strict=True)))
 
 
-def _hold(folder: Path, leg: TantivyLeg, sight: Sight) -> None:
-    """Note what the leg holds: first how many chunks, by which a note is told from that of an earlier state."""
-    packed = array("q", [leg.size(), *(part for pair in sight.changes.items() for part in pair)])
+def _write_note(folder: Path, sight: Sight) -> None:
+    token = int.from_bytes(os.urandom(8), "big", signed=True)
+    packed = array("q", [token, *(part for pair in sight.changes.items() for part in pair)])
     draft = folder / f"{_NOTE}.new"
     draft.write_bytes(packed.tobytes())
     draft.replace(folder / _NOTE)
+
+
+def drop_stale_views(folder: Path, store: TruthStore) -> int:
+    """Delete the views in a workspace's folder that hold anything that has changed or gone; tells how many."""
+    present = {right.number: right.seq for right in store.rights()}
+    dropped = 0
+    for view in (folder / VIEWS).glob("*/"):
+        note = _read_note(view)
+        if note is None or any(present.get(number) != seq for number, seq in note.held.items()):
+            with WriteLock(view.with_suffix(".lock"), timeout_s=LOCK_PATIENCE_S):
+                discard_leg(view)
+            dropped += 1
+    return dropped
+
+
+def _keep_few(views: Path) -> None:
+    """Delete the views that were used longest ago, when there are many; whoever needs one makes it again."""
+    notes = sorted(views.glob(f"*/{_NOTE}"), key=_used_at, reverse=True)
+    for note in notes[_MOST_VIEWS:]:
+        with suppress(OSError, LockedError), WriteLock(note.parent.with_suffix(".lock"), timeout_s=0.0):
+            discard_leg(note.parent)
+
+
+def _used_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling import __version__
-from findling.domain.errors import DiskFullError, FindlingError, InvalidValueError, PathNotFoundError
+from findling.domain.errors import CorruptError, FindlingError, InvalidValueError, PathNotFoundError
 from findling.service.whole_files import sync_folder, write_whole
 from findling.stores.lock import WriteLock
+from findling.stores.room import check_room
 from findling.stores.schema import FORMAT
 from findling.stores.sqlite_backup import copy_store, find_damage, read_facts
 from findling.stores.sqlite_files import StoreErrors
@@ -26,14 +27,15 @@ __all__ = [
     "SUFFIX",
     "Snapshot",
     "check_name",
-    "check_room",
     "default_name",
     "delete_snapshot",
     "examine",
     "find_snapshots",
     "read_snapshot",
+    "require_room",
     "sweep",
     "sweep_if_idle",
+    "way_back",
     "write_snapshot",
 ]
 
@@ -45,13 +47,15 @@ LOCK_FILE = "snapshot.lock"
 
 SUFFIX = ".sqlite"
 
-_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+_DAMAGED = "the store was damaged when it was copied: "
 
-_SPARE_BYTES = 1 << 20
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+
+_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
 class Snapshot(NamedTuple):
-    """One snapshot as its description says; `problem` is why there is none that can be read."""
+    """One snapshot as its description says; `problem` is why it cannot be restored, as far as that tells."""
 
     name: str
     path: Path
@@ -84,41 +88,33 @@ def default_name(folder: Path, prefix: str = "") -> str:
     return name
 
 
-def write_snapshot(store: Path, path: Path, *, on_step: Callable[[int, int], None] | None = None) -> Snapshot:
+def write_snapshot(
+    store: Path, path: Path, *, on_step: Callable[[int, int], None] | None = None, keeps_damage: bool = False
+) -> Snapshot:
     """Copy a store to `path` while others read and write it; the file is there as a whole or not at all.
 
-    Raises DiskFullError, ReadOnlyError, PathNotFoundError for the target, CorruptError for a store that cannot be read;
-    nothing is left behind then.
+    Raises InvalidValueError when there is something already, DiskFullError, ReadOnlyError, PathNotFoundError for the
+    target, CorruptError for a store that cannot be read or, unless the copy `keeps_damage`, is damaged; nothing is left
+    behind then.
     """
-    if not path.parent.is_dir():
-        raise PathNotFoundError(f"there is no folder {path.parent}", hint="create it first")
-    check_room(path.parent, _store_bytes(store), f"a snapshot of {store}")
+    _check_target(path)
+    require_room(path.parent, _store_bytes(store), f"a snapshot of {store}", store.parent)
     part = path.with_name(f".{path.name}.part-{os.getpid()}")
-    description = _description_of(path)
     try:
         copy_store(store, part, on_step=on_step)
-        facts = read_facts(part)
-        created = datetime.now(UTC).timestamp()
-        size, digest = part.stat().st_size, _digest(part)
-        made = Snapshot(
-            path.name.removesuffix(SUFFIX),
-            path,
-            created,
-            size,
-            facts.seq,
-            facts.counts,
-            digest,
-            facts.format,
-            __version__,
-        )
-        write_whole(description, _described(made))
-        with StoreErrors(path):
-            part.replace(path)
-            sync_folder(path.parent)
-    except BaseException:
-        if not path.exists():
-            description.unlink(missing_ok=True)
-        raise
+        damage = find_damage(part)
+        if damage and not keeps_damage:
+            raise CorruptError(f"{store} is damaged: {'; '.join(damage)}; no snapshot was made")
+        made = _account(part, path, "; ".join(damage))
+        write_whole(_description_of(path), _described(made))
+        try:
+            with StoreErrors(path):
+                part.replace(path)
+                sync_folder(path.parent)
+        except BaseException:
+            if not path.exists():
+                _description_of(path).unlink(missing_ok=True)
+            raise
     finally:
         part.unlink(missing_ok=True)
     return made
@@ -134,23 +130,19 @@ def read_snapshot(path: Path) -> Snapshot:
     """What the description of a snapshot says. Raises FileNotFoundError when there is no snapshot."""
     name, status = path.name.removesuffix(SUFFIX), path.stat()
     try:
-        values: dict[str, Any] = json.loads(_description_of(path).read_bytes())
-        return Snapshot(
-            name,
-            path,
-            datetime.fromisoformat(values["createdAt"]).timestamp(),
-            int(values["bytes"]),
-            int(values["seq"]),
-            {str(key): int(count) for key, count in values["counts"].items()},
-            str(values["sha256"]),
-            int(values["format"]),
-            str(values["version"]),
-        )
+        return _read_description(path)
     except FileNotFoundError:
         problem = "its description is missing"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except _UNREADABLE as error:
         problem = f"its description cannot be read: {error!r}"
     return Snapshot(name, path, status.st_mtime, status.st_size, problem=problem)
+
+
+def way_back(workspace: Path) -> str:
+    """What to run when the store of a workspace is damaged: the latest snapshot, or all anew where there is none."""
+    sound = (one.name for one in find_snapshots(workspace / FOLDER) if not one.problem)
+    name = next(sound, "")
+    return f"findling snapshot restore {name}" if name else "findling index --rebuild"
 
 
 def examine(path: Path) -> list[str]:
@@ -205,14 +197,61 @@ def sweep_if_idle(workspace: Path) -> None:
         lock.release()
 
 
-def check_room(folder: Path, needed: int, what: str) -> None:
-    """Raise DiskFullError when a folder has no room for so many bytes."""
-    free = shutil.disk_usage(folder).free
-    if free < needed + _SPARE_BYTES:
-        raise DiskFullError(
-            f"no space left for {what}: it takes {needed >> 20:,} MB at {folder}, {free >> 20:,} MB are free",
-            hint="free some space, or findling snapshot drop NAME",
-        )
+def require_room(folder: Path, needed: int, what: str, workspace: Path) -> None:
+    """Raise DiskFullError when a folder has no room for so many bytes; what may go is a snapshot on the same disk."""
+    is_same_disk = folder.stat().st_dev == workspace.stat().st_dev
+    can_drop = is_same_disk and any(workspace.glob(f"{FOLDER}/[!.]*{SUFFIX}"))
+    hint = "free some space there" + (", or findling snapshot drop NAME" if can_drop else "")
+    check_room(folder, needed, what, hint=hint)
+
+
+def _check_target(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise PathNotFoundError(f"there is no folder {path.parent}", hint="create it first")
+    if path.exists():
+        raise InvalidValueError(f"{path} is there already", hint="choose another name, or drop it first")
+    try:
+        _read_description(path)  # left by somebody who has deleted the file itself
+    except FileNotFoundError:
+        return
+    except _UNREADABLE as error:
+        raise InvalidValueError(
+            f"{_description_of(path)} is there already, and describes no snapshot", hint="choose another name"
+        ) from error
+
+
+def _account(part: Path, path: Path, damage: str) -> Snapshot:
+    """What is to be told of a copy that is about to get its name."""
+    facts = read_facts(part)
+    return Snapshot(
+        path.name.removesuffix(SUFFIX),
+        path,
+        datetime.now(UTC).timestamp(),
+        part.stat().st_size,
+        facts.seq,
+        facts.counts,
+        _digest(part),
+        facts.format,
+        __version__,
+        f"{_DAMAGED}{damage}" if damage else "",
+    )
+
+
+def _read_description(path: Path) -> Snapshot:
+    """What is told of a snapshot. Raises FileNotFoundError, and what is `_UNREADABLE` for what is none of ours."""
+    values: dict[str, Any] = json.loads(_description_of(path).read_bytes())
+    return Snapshot(
+        path.name.removesuffix(SUFFIX),
+        path,
+        datetime.fromisoformat(values["createdAt"]).timestamp(),
+        int(values["bytes"]),
+        int(values["seq"]),
+        {str(key): int(count) for key, count in values["counts"].items()},
+        str(values["sha256"]),
+        int(values["format"]),
+        str(values["version"]),
+        f"{_DAMAGED}{values['damage']}" if values.get("damage") else "",
+    )
 
 
 def _store_bytes(store: Path) -> int:
@@ -228,6 +267,7 @@ def _described(made: Snapshot) -> bytes:
         "sha256": made.sha256,
         "format": made.format,
         "version": made.version,
+        **({"damage": made.problem.removeprefix(_DAMAGED)} if made.problem else {}),
     }
     return (json.dumps(values, indent=2) + "\n").encode()
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.errors import CorruptError, FormatError, InvalidValueError, LockedError, NotFoundError
+from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.restoring import restore_file
 from findling.service.settings import Settings
@@ -23,6 +23,7 @@ from findling.service.snapshot_files import (
     find_snapshots,
     read_snapshot,
     sweep,
+    way_back,
     write_snapshot,
 )
 from findling.service.workspace import STORE_FILE
@@ -64,19 +65,22 @@ class WorkspaceSnapshots:
         Of the named ones the latest `keep` stay (0: all of them; None: as the settings say). Raises NotIndexedError,
         CorruptError, DiskFullError, ReadOnlyError, InvalidValueError for a name that is none or is taken.
         """
-        self._files.let_go_if_replaced()
-        self._files.store.seq()  # says what is wrong with a store that cannot be copied
-        if to is not None:
-            if name:
-                raise InvalidValueError("a snapshot has a name or a file, not both", hint="leave one of them out")
-            return self._write(to, on_step)
+        if to is not None and name:
+            raise InvalidValueError("a snapshot has a name or a file, not both", hint="leave one of them out")
         if name:
             check_name(name)
         most = self._most(keep)
-        with self._locked():
-            made = self._write(self._folder / f"{name or default_name(self._folder)}{SUFFIX}", on_step)
-            self._retain(most, spared={made.name})
-        return made
+        self._files.let_go_if_replaced()
+        try:
+            self._files.store.seq()  # says what is wrong with a store that cannot be copied
+            if to is not None:
+                return self._write(to, on_step)
+            with self._locked():
+                made = self._write(self._folder / f"{name or default_name(self._folder)}{SUFFIX}", on_step)
+                self._retain(most, spared={made.name})
+            return made
+        except CorruptError as error:
+            raise CorruptError(error.message, hint=way_back(self._files.folder)) from error
 
     def list(self) -> list[Snapshot]:
         """All snapshots, the latest first."""
@@ -93,6 +97,7 @@ class WorkspaceSnapshots:
         snapshot, FormatError for one of a newer findling, LockedError, DiskFullError and ReadOnlyError; then all is as
         it was.
         """
+        self._found(name)  # before anything is made for what is not there
         with self._locked():
             found = self._found(name)
             self._refuse_damaged(found)
@@ -105,18 +110,24 @@ class WorkspaceSnapshots:
 
     def drop(self, name: str) -> Snapshot:
         """Delete a snapshot. Raises NotFoundError when there is none of that name."""
+        self._found(name)
         with self._locked():
             found = self._found(name)
             delete_snapshot(found.path)
         return found
 
     def _save_present(self) -> Snapshot:
-        return self._write(self._folder / f"{default_name(self._folder, _SAFETY_PREFIX)}{SUFFIX}", None)
+        try:
+            return self._write(self._folder / f"{default_name(self._folder, _SAFETY_PREFIX)}{SUFFIX}")
+        except CorruptError:
+            # Something may still be read from it by hand. It cannot be restored, and takes the place of none that can.
+            name = default_name(self._folder, f"damaged-{_SAFETY_PREFIX}")
+            return self._write(self._folder / f"{name}{SUFFIX}", keeps_damage=True)
 
-    def _write(self, path: Path, on_step: Callable[[int, int], None] | None) -> Snapshot:
-        if path.exists():
-            raise InvalidValueError(f"{path} is there already", hint="choose another name, or drop it first")
-        return write_snapshot(self._files.folder / STORE_FILE, path, on_step=on_step)
+    def _write(
+        self, path: Path, on_step: Callable[[int, int], None] | None = None, *, keeps_damage: bool = False
+    ) -> Snapshot:
+        return write_snapshot(self._files.folder / STORE_FILE, path, on_step=on_step, keeps_damage=keeps_damage)
 
     def _most(self, keep: int | None) -> int:
         most = int(self._settings.get("snapshot.keep", 7)) if keep is None else keep
@@ -125,12 +136,18 @@ class WorkspaceSnapshots:
         return most
 
     def _retain(self, most: int, spared: set[str]) -> None:
-        for snapshot in self.list()[most:] if most else ():
+        """Let the oldest go; what cannot be restored is counted apart, so that it never drives out what can."""
+        every = self.list() if most else []
+        sound = [snapshot for snapshot in every if not snapshot.problem]
+        damaged = [snapshot for snapshot in every if snapshot.problem]
+        for snapshot in (*sound[most:], *damaged[most:]):
             if snapshot.name not in spared:
                 delete_snapshot(snapshot.path)
 
     def _found(self, name: str | Path) -> Snapshot:
         path = name if isinstance(name, Path) else self._folder / f"{check_name(name)}{SUFFIX}"
+        if not isinstance(name, Path) and not self._files.folder.is_dir():
+            raise NotFoundError(f"there is no workspace at {self._files.folder}", hint="findling workspaces list")
         try:
             return read_snapshot(path)
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -154,11 +171,6 @@ class WorkspaceSnapshots:
         with StoreErrors(self._folder):
             self._files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-        lock = WriteLock(self._files.folder / LOCK_FILE)
-        if not lock.acquire(LOCK_PATIENCE_S):
-            raise LockedError(f"another process is at the snapshots of {self._files.folder}", hint="try again later")
-        try:
+        with WriteLock(self._files.folder / LOCK_FILE, timeout_s=LOCK_PATIENCE_S):
             sweep(self._folder)
             yield
-        finally:
-            lock.release()

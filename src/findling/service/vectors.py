@@ -35,10 +35,13 @@ if TYPE_CHECKING:
     from findling.pipelines.vector_legs import InstantLeg, RefinedLeg
     from findling.stores.sqlite import SqliteStore
 
-__all__ = ["WorkspaceVectors", "instant_embedder"]
+__all__ = ["READ_UP_TO", "WorkspaceVectors", "instant_embedder"]
 
 _CHOSEN_BY = "chosen by "
 """Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
+
+READ_UP_TO = "read up to "
+"""Meta keys that start so tell up to which change a model had read everything when a run came to its end."""
 
 _GLANCE_S = 1.0
 
@@ -166,6 +169,10 @@ class WorkspaceVectors:
             lock.release()
         # A workspace that was deleted meanwhile must not come back.
         if not self._files.is_replaced():
+            seq = store.seq()  # first: what is written from now on need not be read
+            covered, chunks = store.coverage(model.fingerprint)
+            if covered + report.withheld >= chunks:
+                store.set_meta(READ_UP_TO + model.fingerprint, str(seq))
             with self._guard:
                 self._or_note([], partial(self._level, model))
             self._or_note([], partial(self._note_model, model))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.permissions import check_principal
@@ -26,13 +27,13 @@ class Viewer:
         self._engine = engine
         self.principals = tuple([check_principal(one) for one in principals])
 
-    def search(self, request: SearchRequest | str, *, refresh: bool = True, **options: Any) -> SearchAnswer:
-        """Answer a question, as `Engine.search` does."""
-        return self._engine.search(request, refresh=refresh, **self._as_caller(options))
+    def search(self, request: SearchRequest | str, **options: Any) -> SearchAnswer:
+        """Answer a question from the index as it is; options are the fields of SearchRequest."""
+        return self._engine.search(self._asked(request, options), refresh=False)
 
-    def explain(self, request: SearchRequest | str, name: str, *, refresh: bool = True, **options: Any) -> Explanation:
+    def explain(self, request: SearchRequest | str, name: str, **options: Any) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
-        return self._engine.explain(request, name, refresh=refresh, **self._as_caller(options))
+        return self._engine.explain(self._asked(request, options), name, refresh=False)
 
     def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
         """One document, as `Engine.fetch` gives it."""
@@ -50,6 +51,7 @@ class Viewer:
         """The resources in order of their ids, or those at and below a path."""
         return self._engine.ls(prefix, principals=self.principals)
 
-    def _as_caller(self, options: dict[str, Any]) -> dict[str, Any]:
-        # Whoever calls is not for the caller to say.
-        return {**options, "principals": self.principals}
+    def _asked(self, request: SearchRequest | str, options: dict[str, Any]) -> SearchRequest:
+        # Whoever calls is not for the caller to say, and neither is when files are read.
+        options = {**options, "principals": self.principals}
+        return SearchRequest(query=request, **options) if isinstance(request, str) else replace(request, **options)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from findling.stores.sqlite_files import StoreErrors
 
-__all__ = ["sync_folder", "write_whole"]
+__all__ = ["file_size", "sync_folder", "write_whole"]
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -27,6 +28,15 @@ def write_whole(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         draft.replace(path)
         sync_folder(path.parent)
+
+
+def file_size(path: Path) -> int:
+    """The bytes of a file; none for what is no file, or is gone since it was listed."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:  # another process is writing
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def sync_folder(folder: Path) -> None:

@@ -17,6 +17,7 @@ from findling.domain.errors import (
 from findling.stores.sqlite import SqliteStore
 
 __all__ = [
+    "DAMAGED_FILE",
     "PLACES",
     "PROJECT_FOLDER",
     "STORE_FILE",
@@ -26,14 +27,20 @@ __all__ = [
     "folder_of",
     "home_folder",
     "indexed_root",
+    "is_formerly_named",
     "is_name",
+    "keyword_folder",
     "locate",
     "pointer_of",
+    "refuse_link",
     "workspace_in",
 ]
 
 STORE_FILE = "index.sqlite"
 """The truth of a workspace; a folder that holds it is a workspace."""
+
+DAMAGED_FILE = f"{STORE_FILE}.damaged"
+"""A store that could not be read when another one was put in its place."""
 
 PROJECT_FOLDER = ".findling"
 """The folder of a workspace that lies inside what it indexes."""
@@ -49,6 +56,9 @@ An index in a project counts only when it stands here: whoever ships a folder mu
 
 _NAME = re.compile(r"\w[\w.-]*")
 
+_HASHED = re.compile(r"\+.{1,40}\+[0-9a-f]{32}", re.DOTALL)
+"""The folder of a path that is too long to be one: the end of it and a hash."""
+
 _LONGEST_NAME = 200
 """Bytes of a folder's name; most file systems take 255."""
 
@@ -56,18 +66,25 @@ _LONGEST_NAME = 200
 class Workspace(NamedTuple):
     """A folder with an index, the root it indexes, and the part of that root that was asked for ("" for all).
 
-    `only` names the one file below the root that is indexed, when the workspace was made for a single file.
+    `only` names the one file below the root that is indexed, when the workspace was made for a single file. `is_guess`
+    says that nobody has named the root yet: what is put first into a workspace decides whether it has files.
     """
 
     folder: Path
     root: Path
     scope: str = ""
     only: str = ""
+    is_guess: bool = False
 
     @property
     def has_files(self) -> bool:
         """Whether it indexes what lies on disk; one that holds other things only is its own root."""
         return self.root != self.folder
+
+    @property
+    def subject(self) -> str:
+        """What is noted as indexed when something that is no file is put in first; empty for no files."""
+        return str(self.root / self.only) if self.has_files and not self.is_guess else ""
 
 
 def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home") -> Workspace:
@@ -88,7 +105,7 @@ def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home")
         return _named(folder_of(check_name(name), home), target, name, is_default=str(path) == ".")
     has_pointers = (home / _POINTERS).exists()
     for root in (target, *target.parents):
-        folder = folder_of(folder_name(root), home) if has_pointers else home / folder_name(root)
+        folder = folder_of(folder_name(root), home) if has_pointers else _in_home(folder_name(root), home)
         if (folder / STORE_FILE).exists():
             return _on(folder, root, target)
     # A file cannot hold its index.
@@ -105,12 +122,20 @@ def workspace_in(folder: Path) -> Workspace:
 
 def folder_of(key: str, home: Path) -> Path:
     """The folder of the workspace with this name, or of this root: elsewhere if it really is there, or in the home."""
-    try:
-        elsewhere = Path(os.fsdecode(pointer_of(key, home).read_bytes()))
-    except FileNotFoundError:
-        return home / key
-    # Whoever deletes the folder has dropped the index, and need not know what else tells of it.
-    return elsewhere if (elsewhere / STORE_FILE).exists() else home / key
+    for known in filter(None, (key, _former_name(key))):
+        try:
+            elsewhere = Path(os.fsdecode(pointer_of(known, home).read_bytes()))
+        except FileNotFoundError:
+            continue
+        # Whoever deletes the folder has dropped the index, and need not know what else tells of it.
+        if (elsewhere / STORE_FILE).exists() and not elsewhere.is_symlink():
+            return elsewhere
+    return _in_home(key, home)
+
+
+def keyword_folder(folder: Path, unit: str) -> Path:
+    """Where the keyword leg lies. Each unit has one of its own, or every switch between them would make it anew."""
+    return folder / ("keyword" if unit == "chunk" else f"keyword-{unit}")
 
 
 def pointer_of(key: str, home: Path) -> Path:
@@ -169,7 +194,31 @@ def folder_name(root: Path) -> str:
         return name
     from hashlib import blake2b  # 3 ms of OpenSSL that only very deep paths need
 
-    return f"{root.name[:40]}+{blake2b(encoded, digest_size=16).hexdigest()}"
+    # No other name begins with a dot, which is for what is being made or deleted.
+    return f"+{root.name[:40]}+{blake2b(encoded, digest_size=16).hexdigest()}"
+
+
+def is_formerly_named(folder: Path) -> bool:
+    """Whether a folder holds the workspace of a very deep path under the name that such paths had at first."""
+    root = indexed_root(folder) if _HASHED.fullmatch(f"+{folder.name}") else None
+    return root is not None and _former_name(folder_name(root)) == folder.name
+
+
+def refuse_link(folder: Path) -> None:
+    """Raise UntrustedSettingError for a link in the place of an index: whoever ships a project must not say where."""
+    if folder.is_symlink():
+        raise UntrustedSettingError(
+            f"{folder} is a link, and an index is never put where a link leads", hint=f"delete {folder}"
+        )
+
+
+def _former_name(key: str) -> str:
+    return key[1:] if _HASHED.fullmatch(key) else ""
+
+
+def _in_home(key: str, home: Path) -> Path:
+    former = _former_name(key)
+    return home / former if former and (home / former / STORE_FILE).exists() else home / key
 
 
 def _on(folder: Path, root: Path, target: Path) -> Workspace:
@@ -180,11 +229,17 @@ def _on(folder: Path, root: Path, target: Path) -> Workspace:
 
 def _named(folder: Path, target: Path, name: str, *, is_default: bool) -> Workspace:
     # What a named workspace indexes was settled when it was made; a path inside it narrows the search.
-    root = indexed_root(folder) or target
+    known = indexed_root(folder)
+    root = known or target
     if root == folder:
         if is_default or target == folder.resolve():
             return Workspace(folder, folder)
-        raise InvalidValueError(f"the workspace {name!r} has no files, so no part of it is {target}", hint="no path")
+        raise InvalidValueError(
+            f"the workspace {name!r} has no files, so no part of it is {target}",
+            hint=f"findling --workspace {name} QUERY",
+        )
+    if known is None and is_default:
+        return _on(folder, root, root)._replace(is_guess=True)
     if target == root or root in target.parents:
         return _on(folder, root, target)
     if is_default:
@@ -196,9 +251,10 @@ def _named(folder: Path, target: Path, name: str, *, is_default: bool) -> Worksp
 
 def _free_folder_in(root: Path) -> Path:
     folder = root / PROJECT_FOLDER
+    refuse_link(folder)
     if (folder / STORE_FILE).exists():
         raise UntrustedSettingError(
             f"{folder} holds an index that was not made here",
-            hint=f"delete {folder}, or if {root} was moved: findling workspaces move OLD --root {root}",
+            hint=f"findling workspaces move {root} --to project, if you trust it; or delete {folder}",
         )
     return folder

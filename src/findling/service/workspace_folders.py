@@ -10,7 +10,7 @@ from pathlib import Path
 
 from findling.domain.errors import InvalidValueError, LockedError
 from findling.service.whole_files import sync_folder
-from findling.service.workspace import STORE_FILE, pointer_of
+from findling.service.workspace import STORE_FILE, is_formerly_named, pointer_of, refuse_link
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite_files import StoreErrors
 
@@ -24,6 +24,9 @@ __all__ = [
     "pointers",
     "put_in_place",
 ]
+
+_REMAINS = frozenset({".gitignore", "write.lock", "refine.lock", "snapshot.lock"})
+"""Files of a workspace that are worth nothing without its store."""
 
 _PATIENCE_S = 30.0
 """How long one waits for whoever is writing the workspace."""
@@ -72,13 +75,16 @@ def put_in_place(draft: Path, target: Path) -> Path:
 def make_room(target: Path) -> None:
     """Clear away a folder that holds nothing but what an index that is gone has left.
 
-    Raises InvalidValueError when it holds an index, or files of others.
+    Raises InvalidValueError when it holds an index, or files of others, UntrustedSettingError when it is a link.
     """
+    refuse_link(target)
     if not target.exists():
         return
     if (target / STORE_FILE).exists():
         raise InvalidValueError(f"{target} holds another index", hint=f"delete {target} if nobody needs it")
-    strange = {entry.name for entry in target.iterdir()} - {".gitignore", "write.lock", "refine.lock"}
+    if not target.is_dir():
+        raise InvalidValueError(f"{target} is in the way", hint=f"delete {target}")
+    strange = {entry.name for entry in target.iterdir()} - _REMAINS
     if strange:
         raise InvalidValueError(f"{target} is in the way: it holds {min(strange)}", hint=f"delete {target}")
     shutil.rmtree(target)
@@ -88,11 +94,13 @@ def discard(folder: Path, home: Path) -> None:
     """Delete a folder: at once under its own name, then file by file. Raises ReadOnlyError when that is not allowed."""
     doomed = _aside(folder, home, "deleted")
     with StoreErrors(folder):
-        if doomed.exists():
-            shutil.rmtree(doomed)
+        _delete(doomed)
         folder.rename(doomed)
         sync_folder(doomed.parent)
-        shutil.rmtree(doomed)
+        if doomed.is_symlink():
+            doomed.unlink()
+        else:
+            shutil.rmtree(doomed)
 
 
 def draft_of(folder: Path, home: Path) -> Path:
@@ -108,17 +116,21 @@ def pointers(home: Path) -> list[Path]:
 
 def _tidy(home: Path) -> None:
     """Clear away what processes that were killed have left; nobody else is at it now."""
-    left = [*home.glob(".new-*"), *home.glob(".deleted-*")]
+    left = [path for state in ("new", "deleted") for path in home.glob(f".{state}-*") if not is_formerly_named(path)]
     for pointer in pointers(home):
         folder = Path(os.fsdecode(pointer.read_bytes()))
+        # The note itself stays, whatever is there now: the folder may be on a disk that is away for a moment.
         left += [_aside(folder, home, "new"), _aside(folder, home, "deleted")]
-        # The index was deleted by hand; a root that is gone as well may have been moved, or be on another disk.
-        if folder.parent.exists() and not folder.exists():
-            pointer.unlink()
     for folder in left:
-        if folder.exists():
-            with StoreErrors(folder):
-                shutil.rmtree(folder)
+        _delete(folder)
+
+
+def _delete(path: Path) -> None:
+    """Delete what nobody needs as far as that goes: its owner may be at it as well. A link goes, not where it leads."""
+    if path.is_symlink():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _aside(folder: Path, home: Path, state: str) -> Path:

@@ -13,8 +13,8 @@ import shutil
 from contextlib import closing
 from pathlib import Path
 
-from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError, PathNotFoundError
-from findling.service.manifest import write_manifest
+from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError
+from findling.service.manifest import read_manifest, write_manifest
 from findling.service.places import forget_place, keep_out_of_git, note_place
 from findling.service.whole_files import sync_folder
 from findling.service.workspace import (
@@ -25,6 +25,7 @@ from findling.service.workspace import (
     indexed_root,
     is_name,
     pointer_of,
+    refuse_link,
 )
 from findling.service.workspace_folders import (
     changing,
@@ -35,11 +36,11 @@ from findling.service.workspace_folders import (
     make_room,
     put_in_place,
 )
-from findling.service.workspaces import FoundWorkspace, find_workspace
+from findling.service.workspaces import FoundWorkspace, existing_root, find_workspace
 from findling.stores.sqlite import SqliteStore
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private
 
-__all__ = ["move_root", "move_workspace"]
+__all__ = ["adopt_index", "adoptable_index", "move_root", "move_workspace"]
 
 _NOT_COPIED = ("write.lock", "refine.lock", STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm")
 
@@ -69,16 +70,52 @@ def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, b
     return FoundWorkspace(found.key, target), True
 
 
+def adoptable_index(text: str, *, home: Path) -> Path | None:
+    """The folder of an index in the project at this path that findling knows nothing of; None when there is none.
+
+    Raises UntrustedSettingError for a link in its place.
+    """
+    folder = Path(text).expanduser().resolve() / PROJECT_FOLDER
+    if not (folder / STORE_FILE).exists():
+        return None
+    try:
+        find_workspace(text, home)
+    except NotFoundError:
+        refuse_link(folder)
+        return folder
+    return None
+
+
+def adopt_index(text: str, *, home: Path) -> FoundWorkspace:
+    """Use the index that lies in a project, whoever made it, for the folder that it lies in now.
+
+    Raises NotFoundError when there is none, InvalidValueError for one without files.
+    """
+    root = existing_root(text)
+    with changing(home):
+        folder = adoptable_index(text, home=home)
+        if folder is None:
+            raise NotFoundError(f"there is no index in {root} to be used", hint="findling workspaces list")
+        known = indexed_root(folder)
+        if known is None or known == folder:
+            raise InvalidValueError(f"{folder} holds no index of files", hint=f"delete {folder}")
+        key = _name_of_moved(folder, known, home) or folder_name(root)
+        with holding(folder), StoreErrors(folder):
+            write_manifest(folder, root=str(root), name=key if is_name(key) else "")
+            with SqliteStore.open(folder / STORE_FILE) as store:
+                store.set_meta("root", str(root))
+            # From here on it counts.
+            note_place(key, home, folder)
+    return FoundWorkspace(key, folder)
+
+
 def move_root(text: str, new_root: str | Path, *, home: Path) -> FoundWorkspace:
     """Tell a workspace that what it indexes has another path now; nothing is indexed again.
 
     Raises NotFoundError, PathNotFoundError when the new root is not there, InvalidValueError when the workspace has no
     files, its index was left behind, or the new root has an index of its own.
     """
-    try:
-        root = Path(new_root).expanduser().resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise PathNotFoundError(f"there is no {new_root}", hint="name the folder as it is called now") from error
+    root = existing_root(new_root)
     with changing(home):
         found = _found_after_move(text, root, home)
         if indexed_root(found.folder) == found.folder:
@@ -103,6 +140,16 @@ def _folder_in_project(found: FoundWorkspace, text: str) -> Path:
     if root is None or root == found.folder or not root.is_dir():
         raise InvalidValueError(f"the workspace {text} has no folder that its index could lie in", hint="--to home")
     return root / PROJECT_FOLDER
+
+
+def _name_of_moved(folder: Path, former_root: Path, home: Path) -> str:
+    """The name of an index that has moved along with its folder, if a note here says so."""
+    manifest = read_manifest(folder)
+    if manifest is None or not manifest.name:
+        return ""
+    pointer = pointer_of(manifest.name, home)
+    is_noted = pointer.exists() and pointer.read_bytes() == os.fsencode(former_root / PROJECT_FOLDER)
+    return manifest.name if is_noted and not (former_root / PROJECT_FOLDER / STORE_FILE).exists() else ""
 
 
 def _clear_copy(target: Path, source: Path, home: Path) -> None:

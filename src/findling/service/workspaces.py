@@ -7,6 +7,8 @@ state before or the one after it. Moving them is in `workspace_moves`.
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +24,7 @@ from findling.service.workspace import (
     folder_name,
     folder_of,
     indexed_root,
+    is_formerly_named,
     is_name,
     pointer_of,
 )
@@ -46,6 +49,7 @@ __all__ = [
     "change_workspace",
     "create_workspace",
     "drop_workspace",
+    "existing_root",
     "find_workspace",
     "list_workspaces",
     "rename_workspace",
@@ -99,7 +103,8 @@ def all_workspaces(home: Path) -> list[FoundWorkspace]:
     """Every workspace that exists, in the home or elsewhere."""
     if not home.is_dir():
         return []
-    keys = {path.parent.name for path in home.glob(f"[!.]*/{STORE_FILE}")}
+    folders = [path.parent for path in home.glob(f"*/{STORE_FILE}")]
+    keys = {folder.name for folder in folders if not folder.name.startswith(".") or is_formerly_named(folder)}
     keys |= {pointer.name for pointer in pointers(home)}
     found = (FoundWorkspace(key, folder_of(key, home)) for key in sorted(keys))
     return [one for one in found if (one.folder / STORE_FILE).exists()]
@@ -163,7 +168,7 @@ def create_workspace(
     that is not there.
     """
     check_name(name)
-    indexed = _existing(root) if root is not None else None
+    indexed = existing_root(root) if root is not None else None
     if place == "project" and (indexed is None or not indexed.is_dir()):
         raise InvalidValueError(f"the workspace {name} has no folder to lie in", hint="--root FOLDER")
     with changing(home):
@@ -174,15 +179,18 @@ def create_workspace(
             make_room(target)
             note_place(name, home, target)
         draft = draft_of(target, home)
-        with StoreErrors(target):
-            draft.mkdir(mode=0o700)
-            with SqliteStore.open(draft / STORE_FILE) as store:
-                store.set_meta("root", str(indexed or ""))
-                store.set_meta("store_id", os.urandom(8).hex())
-            write_manifest(draft, name=name, root=str(indexed) if indexed else None, shared=shared, quota=quota)
-            if place == "project":
-                keep_out_of_git(draft)
-            put_in_place(draft, target)
+        try:
+            with StoreErrors(target):
+                draft.mkdir(mode=0o700)
+                with SqliteStore.open(draft / STORE_FILE) as store:
+                    store.set_meta("root", str(indexed or ""))
+                    store.set_meta("store_id", os.urandom(8).hex())
+                write_manifest(draft, name=name, root=str(indexed) if indexed else None, shared=shared, quota=quota)
+                if place == "project":
+                    keep_out_of_git(draft)
+                put_in_place(draft, target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)  # it is still there when something went wrong
     return FoundWorkspace(name, target)
 
 
@@ -204,22 +212,26 @@ def rename_workspace(text: str, new_name: str, *, home: Path) -> FoundWorkspace:
             else:
                 pointer_of(found.key, home).rename(pointer_of(new_name, home))
                 found = FoundWorkspace(new_name, found.folder)
-            write_manifest(found.folder, name=new_name)
+            write_manifest(found.folder, name=new_name, root=_root_of(found.folder))
     return found
 
 
 def change_workspace(
-    text: str, *, home: Path, shared: bool | None = None, quota: Quota | None = None
+    text: str, *, home: Path, shared: bool | None = None, limits: Mapping[str, int] | None = None
 ) -> tuple[FoundWorkspace, Manifest]:
-    """Say whether a workspace is shared, or how much it may hold; what is not given stays. Raises NotFoundError."""
+    """Say whether a workspace is shared, or how much it may hold; what is not given stays.
+
+    `limits` are those of its quota that change, by their names; 0 takes one away. Raises NotFoundError.
+    """
     with changing(home):
         found = find_workspace(text, home)
         with holding(found.folder):
-            root = indexed_root(found.folder)
-            changes: Changes = {"name": found.name, "root": None if root in (None, found.folder) else str(root)}
+            changes: Changes = {"name": found.name, "root": _root_of(found.folder)}
             if shared is not None:
                 changes["shared"] = shared
-            if quota is not None:
+            if limits:
+                before = read_manifest(found.folder) or Manifest()
+                quota = (before.quota or Quota())._replace(**limits)
                 changes["quota"] = quota if any(quota) else None
                 with SqliteStore.open(found.folder / STORE_FILE) as store:
                     store.set_meta("limits", "")  # the next look at the files tries again what did not fit
@@ -243,14 +255,24 @@ def drop_workspace(text: str, *, home: Path) -> FoundWorkspace:
     return found
 
 
-def _refuse_taken(name: str, home: Path) -> None:
-    """Raise InvalidValueError when a workspace has this name."""
-    if (folder_of(name, home) / STORE_FILE).exists() or (home / name).exists():
-        raise InvalidValueError(f"there is a workspace {name} already", hint="findling workspaces list")
-
-
-def _existing(root: str | Path) -> Path:
+def existing_root(root: str | Path) -> Path:
+    """The path in full. Raises PathNotFoundError when it is not there, InvalidValueError when it is not UTF-8."""
     try:
-        return Path(root).expanduser().resolve(strict=True)
+        path = Path(root).expanduser().resolve(strict=True)
     except (OSError, RuntimeError) as error:
         raise PathNotFoundError(f"there is no {root}", hint="name a folder or file that exists") from error
+    if os.fsencode(path).decode(errors="replace") != str(path):
+        raise InvalidValueError(f"the name of {path} is not UTF-8", hint="rename the folder")
+    return path
+
+
+def _refuse_taken(name: str, home: Path) -> None:
+    """Raise InvalidValueError when a workspace has this name, or files of others stand in its place."""
+    if (folder_of(name, home) / STORE_FILE).exists():
+        raise InvalidValueError(f"there is a workspace {name} already", hint="findling workspaces list")
+    make_room(home / name)
+
+
+def _root_of(folder: Path) -> str | None:
+    root = indexed_root(folder)
+    return None if root in (None, folder) else str(root)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from findling.domain.errors import QuotaError
 from findling.domain.resources import Document, Resource
 from findling.service.manifest import preprocessing_of, quota_of, write_manifest
 from findling.service.opened import OpenedWorkspace
@@ -52,13 +53,15 @@ class WorkspaceWriter:
         return chunk_plan(self.settings)._replace(code="patterns")
 
     @contextmanager
-    def writing(self) -> Iterator[Callable[[Iterable[Document], Iterable[str]], int]]:
+    def writing(self, *, whole: bool = False) -> Iterator[Callable[[Iterable[Document], Iterable[str]], int]]:
         """Hold the lock and get a function that upserts documents and deletes ids, and tells how many changed.
 
         Whatever was written is durable in the truth with each batch of 500 and in the legs when the block ends. Raises
-        LockedError when another process keeps writing, ReadOnlyError and DiskFullError when nothing can be written.
+        LockedError when another process keeps writing, ReadOnlyError and DiskFullError when nothing can be written,
+        and QuotaError when a document does not fit: those before it stay, or with `whole` none is written.
         """
         with self.files.writing():
+            self.files.note_subject()
             legs = self._legs()
             allowance = self._allowance()
 
@@ -66,19 +69,32 @@ class WorkspaceWriter:
                 changed = 0
                 waiting = iter(documents)
                 doomed = list(deleted_rids)
-                while (batch := list(islice(waiting, _BATCH))) or doomed:
-                    allowance.check(batch, doomed)
-                    changed += len(legs.write(batch, doomed))
+                while (batch := list(waiting if whole else islice(waiting, _BATCH))) or doomed:
+                    fitting, refusal = allowance.admit(batch, doomed)
+                    if refusal is not None and whole:
+                        raise refusal
+                    changed += len(legs.write(fitting, doomed))
                     allowance.measure()
+                    if refusal is not None:
+                        raise refusal
                     doomed = []
                 return changed
 
-            yield put
-            legs.commit()
-            store = self.files.store
-            write_manifest(self.files.folder, preprocessing=preprocessing_of(self.settings))
-            if store.get_meta("indexed_at") is None:
-                store.set_meta("indexed_at", repr(time.time()))
+            try:
+                yield put
+            except QuotaError:
+                self._finish(legs)
+                raise
+            self._finish(legs)
+
+    def _finish(self, legs: Legs) -> None:
+        """Make what was written searchable, and have the workspace say so."""
+        legs.commit()
+        store = self.files.store
+        root = store.get_meta("root") or None
+        write_manifest(self.files.folder, root=root, preprocessing=preprocessing_of(self.settings))
+        if store.get_meta("indexed_at") is None:
+            store.set_meta("indexed_at", repr(time.time()))
 
     def _allowance(self) -> Allowance:
         return Allowance(self.files.store, self.files.folder, quota_of(self.files.folder, self.settings))

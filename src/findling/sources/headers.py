@@ -98,7 +98,7 @@ def _toml(text: str) -> Header:
 
     try:
         return _flat(tomllib.loads(text))
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, a number of 5,000 digits, lists in lists
         return {}
 
 
@@ -117,10 +117,15 @@ def _flat(table: Mapping[str, object], prefix: str = "") -> Header:
         if isinstance(value, dict) and not prefix:
             found |= _flat(value, f"{name}.")
         elif isinstance(value, list):
-            found[name] = tuple(str(each) for each in value if isinstance(each, (str, int, float)))
+            found[name] = tuple(_plain(each) for each in value if isinstance(each, (str, int, float)))
         elif isinstance(value, (str, int, float)):
-            found[name] = str(value)
+            found[name] = _plain(value)
     return found
+
+
+def _plain(value: object) -> str:
+    """A value as text that can be stored: JSON can spell halves of characters, and zeros."""
+    return str(value).encode(errors="replace").decode().replace("\0", "")
 
 
 _DOCSTRING = re.compile(r"(?:\s|#[^\n]*\n)*+[rRuU]?(\"\"\"|''')(.*?)\1", re.DOTALL)
@@ -142,8 +147,9 @@ def _assigned(text: str) -> Header:
     return found
 
 
-_BLOCK_COMMENT = re.compile(r"\s*/\*+(.*?)\*/", re.DOTALL)
-_LINE_COMMENTS = re.compile(r"\s*((?:[ \t]*(?:#|//|--|;;?|%)[^\n]*(?:\n|\Z))+)")
+# Nothing is tried twice (`*+`): 20,000 stars or spaces must not take seconds.
+_BLOCK_COMMENT = re.compile(r"\s*+/\*(.*?)\*/", re.DOTALL)
+_LINE_COMMENTS = re.compile(r"\s*+((?:[ \t]*+(?:#|//|--|;;?|%)[^\n]*+(?:\n|\Z))+)")
 _DRESS = re.compile(r"^[ \t]*(?:\*|#+|//+|--|;+|%+)?[ \t]?")
 
 
@@ -151,11 +157,11 @@ def _leading_comment(text: str) -> str:
     """The first comment without what makes it one; a line that names the interpreter is none of it."""
     text = re.sub(r"\A#!.*\n?", "", text)
     found = _BLOCK_COMMENT.match(text) or _LINE_COMMENTS.match(text)
-    return "\n".join(_DRESS.sub("", line) for line in found[1].split("\n")) if found else ""
+    return "\n".join(_DRESS.sub("", line) for line in found[1].lstrip("*").split("\n")) if found else ""
 
 
 _COMMENT_KEYS = frozenset({"name", "title", "description", "category", "tags", "version", "author"})
-_COMMENT_KEY = re.compile(r"[ \t]*(?=@|\w+[ \t]*:)@?(\w+)[ \t]*:?[ \t]+(\S.*)$")
+_COMMENT_KEY = re.compile(r"[ \t]*+(?=@|\w++[ \t]*+:)@?(\w++)(?:[ \t]*+:)?+[ \t]++(\S.*)$")
 """`tags: a, b`, or `@tags a, b` as in JSDoc."""
 
 
@@ -176,7 +182,7 @@ def _from_comment(comment: str) -> Header:
 
 _TAG = re.compile(r"<(name|title|description|category|tags|version|author)>(.{0,2000}?)</\1>", re.DOTALL)
 _ROOT = re.compile(r"<(directive|tool|knowledge)\b([^<>]*)>")
-_ATTRIBUTE = re.compile(r"(\w+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
+_ATTRIBUTE = re.compile(r"\b(\w++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)')")
 
 
 def _tagged(text: str) -> Header:

@@ -123,6 +123,10 @@ class MemoryStore(MemoryRecords):
         resources = {rid: document.resource for rid, document in state.documents.items()}
         return [Right(n, seq, rid, resources[rid].path, resources[rid].visibility) for n, seq, rid in rows]
 
+    def right_to(self, rid: str) -> Right | None:
+        """The same for one resource."""
+        return next((right for right in self.rights() if right.rid == rid), None)
+
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Path → fingerprint of every resource that has a path and a fingerprint."""
         return {

@@ -26,7 +26,7 @@ from findling.stores.sqlite_reads import (
     load_skipped,
 )
 from findling.stores.sqlite_records import SqliteRecords
-from findling.stores.sqlite_rows import RESOURCE_COLUMNS, decode_words, skipped_row, to_resource
+from findling.stores.sqlite_rows import RESOURCE_COLUMNS, skipped_row, to_resource, to_visibility
 from findling.stores.sqlite_vectors import Frontier
 
 if TYPE_CHECKING:
@@ -168,10 +168,23 @@ class SqliteStore(SqliteRecords):
         """What decides who may see each resource, in order of their numbers."""
         from findling.domain.permissions import Right
 
-        decoded = cache(lambda text: None if text is None else tuple(decode_words(text)))
-        with self._connections.reading() as connection:
+        decoded = cache(to_visibility)
+        with self._connections.reading() as connection, self._errors:
             rows = connection.execute("SELECT id, seq, rid, path, visibility FROM resources ORDER BY id").fetchall()
         return [Right(number, seq, rid, path, decoded(visibility)) for number, seq, rid, path, visibility in rows]
+
+    def right_to(self, rid: str) -> Right | None:
+        """The same for one resource, without a look at its text."""
+        from findling.domain.permissions import Right
+
+        with self._connections.reading() as connection, self._errors:
+            row = connection.execute(
+                "SELECT id, seq, rid, path, visibility FROM resources WHERE rid = ?", (rid,)
+            ).fetchone()
+        if row is None:
+            return None
+        number, seq, _, path, visibility = row
+        return Right(number, seq, rid, path, to_visibility(visibility))
 
     def chunk_ids(self) -> set[int]:
         """Every chunk id, for checks of a leg."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from findling.stores.room import check_room
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, transaction
 
-__all__ = ["FREE_SHARE", "Pages", "compact_store", "count_pages", "fold_log", "rewrite_store", "trim_store"]
+__all__ = ["FREE_SHARE", "Pages", "compact_store", "count_pages", "drop_idle", "fold_log", "rewrite_store", "trim_log"]
 
 FREE_SHARE = 0.25
 """The share of free pages from which on a store is rewritten, unless somebody says otherwise."""
@@ -39,7 +39,7 @@ class Pages(NamedTuple):
 
 def compact_store(path: Path, absorbed: int) -> None:
     """Forget the changes up to `absorbed` and give space back. Raises DiskFullError when a rewrite finds no room."""
-    trim_store(path, absorbed, "")
+    trim_log(path, absorbed)
     if count_pages(path).free_share > FREE_SHARE:
         rewrite_store(path)
     fold_log(path)
@@ -52,10 +52,10 @@ def count_pages(path: Path) -> Pages:
         return Pages(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names))
 
 
-def trim_store(path: Path, absorbed: int, model: str) -> int:
-    """Forget the changes up to `absorbed`, wishes that `model` has fulfilled, and accesses to what is gone.
+def trim_log(path: Path, absorbed: int) -> int:
+    """Forget the changes up to `absorbed`; tells how many entries went. The caller holds the write lock.
 
-    Tells how many entries of the log and wishes went. A leg that has absorbed less starts from nothing the next time. The caller holds the write lock.
+    A leg that has absorbed less starts from nothing the next time.
     """
     with StoreErrors(path), closing(connect(path)) as connection, transaction(connection, "BEGIN IMMEDIATE"):
         (seq,) = connection.execute("SELECT seq FROM header").fetchone()
@@ -63,14 +63,22 @@ def trim_store(path: Path, absorbed: int, model: str) -> int:
         gone = connection.execute("DELETE FROM dropped WHERE seq <= ?", (floor,)).rowcount
         gone += connection.execute("DELETE FROM deleted WHERE seq <= ?", (floor,)).rowcount
         connection.execute("UPDATE header SET log_floor = max(log_floor, ?)", (floor,))
-        gone += connection.execute(
+    return gone
+
+
+def drop_idle(path: Path, model: str) -> int:
+    """Drop wishes that `model` has fulfilled, and wishes for and accesses to what is gone; tells how many."""
+    with StoreErrors(path), closing(connect(path)) as connection, transaction(connection, "BEGIN IMMEDIATE"):
+        gone = connection.execute(
             "DELETE FROM wanted WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.cid = wanted.cid) OR EXISTS ("
             " SELECT 1 FROM chunks c JOIN vectors v ON v.digest = c.digest JOIN models m ON m.id = v.model"
             " WHERE c.cid = wanted.cid AND m.fingerprint = ?)",
             (model,),
         ).rowcount
-        # What starts with `log:` counts the lines of a log, and is no resource.
-        connection.execute("DELETE FROM accesses WHERE rid NOT LIKE 'log:%' AND rid NOT IN (SELECT rid FROM resources)")
+        # What starts with `log:` is no resource: it tells how far a log of accesses was counted.
+        gone += connection.execute(
+            "DELETE FROM accesses WHERE rid NOT LIKE 'log:%' AND rid NOT IN (SELECT rid FROM resources)"
+        ).rowcount
     return gone
 
 

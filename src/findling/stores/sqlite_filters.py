@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from findling.domain.queries import All, Field, Filters, Node, Range
+from findling.domain.queries import All, Field, Filters, Node, Not, Range
 from findling.stores.filtering import condition, prefixes, property_test, property_tests, time_span
-from findling.stores.sqlite_reads import placeholders
+from findling.stores.sqlite_reads import batched, placeholders
 from findling.stores.sqlite_rows import Row, decode_fields, decode_words
 
 __all__ = ["find_matching"]
@@ -22,13 +23,18 @@ themselves take 35."""
 
 _MOST_SPELLINGS = 500
 
+_IDS_PER_STATEMENT = 500
+
 _DISTINCT = frozenset({"path", "rid", "updated_at"})
 """Columns in which hardly two rows have the same value, so that nothing is gained by remembering answers."""
 
 
 def find_matching(connection: sqlite3.Connection, filters: Filters) -> list[int]:
     """The numbers of the resources that pass, in no order. Raises InvalidValueError for a tree that asks for text."""
-    parts = _parts(filters.where)
+    unwanted, parts = _unwanted_ids(_parts(filters.where))
+    if unwanted:
+        rest = find_matching(connection, replace(filters, where=All(parts) if parts else None))
+        return list(set(rest).difference(_numbers(connection, unwanted)))
     plain = [property_test(part) for part in parts if isinstance(part, Field | Range)]
     columns = _Columns()
     tests = []
@@ -85,6 +91,27 @@ def _parts(where: Node | None) -> tuple[Node, ...]:
     if where is None:
         return ()
     return where.nodes if isinstance(where, All) else (where,)
+
+
+def _unwanted_ids(parts: Iterable[Node]) -> tuple[list[str], tuple[Node, ...]]:
+    """The ids that no resource may have, and the other conditions.
+
+    They are looked up: to compare each of 1,000 rows with what was superseded took half of a search for decisions.
+    """
+    unwanted: list[str] = []
+    others = []
+    for part in parts:
+        if isinstance(part, Not) and isinstance(part.node, Field) and part.node.name == "rid":
+            unwanted += part.node.values
+        else:
+            others.append(part)
+    return unwanted, tuple(others)
+
+
+def _numbers(connection: sqlite3.Connection, rids: Iterable[str]) -> Iterator[int]:
+    for batch in batched(rids, _IDS_PER_STATEMENT):
+        rows = connection.execute(f"SELECT id FROM resources WHERE rid IN ({placeholders(batch)})", batch)
+        yield from (number for (number,) in rows)
 
 
 def _passing(rows: Iterable[Row], tests: list[Callable[[Row], bool]]) -> list[int]:

@@ -28,6 +28,7 @@ __all__ = [
     "batched",
     "load_changes",
     "load_chunks",
+    "load_counts",
     "load_documents",
     "load_resources",
     "load_skipped",

@@ -68,7 +68,7 @@ class SqliteRecords:
         """All relations, in order."""
         from findling.stores.sqlite_relations import load_relations
 
-        with self._connections.glancing() as connection:
+        with self._connections.reading() as connection, self._errors:
             return load_relations(connection)
 
     def relations_version(self) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
+from findling.domain.errors import CorruptError
 from findling.domain.memories import Access
-from findling.domain.permissions import Relation
+from findling.domain.permissions import RELATIONS, Relation
 from findling.stores.schema import RELATIONS_FORMAT, RELATIONS_VERSION, read_header
 from findling.stores.sqlite_reads import batched, placeholders
 
@@ -19,7 +20,10 @@ def load_relations(connection: sqlite3.Connection) -> list[Relation]:
     """All relations, in order; none in a store that is older than they are."""
     if _is_older(connection):
         return []
-    rows = connection.execute("SELECT subject, relation, object FROM relations ORDER BY 1, 2, 3")
+    rows = connection.execute("SELECT subject, relation, object FROM relations ORDER BY 1, 2, 3").fetchall()
+    if unknown := {relation for _, relation, _ in rows}.difference(RELATIONS):
+        # A denial that is not understood must not be passed over.
+        raise CorruptError(f"the index holds relations called {min(unknown)!r}", hint="findling snapshot list")
     return [Relation(*row) for row in rows]
 
 

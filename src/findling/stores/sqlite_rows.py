@@ -51,6 +51,16 @@ def resource_row(resource: Resource) -> Row:
     )
 
 
+def to_visibility(text: str | None) -> tuple[str, ...] | None:
+    """A list of principals; one that cannot be read is that of nobody."""
+    if text is None:
+        return None
+    try:
+        return tuple(map(str, decode_words(text))) if text else ()
+    except ValueError:
+        return ()
+
+
 def to_resource(row: Sequence[Any]) -> Resource:
     """The resource in the values of `RESOURCE_COLUMNS`."""
     rid, type_, title, path, author, lang, tags, visibility, created_at, updated_at, fields = row

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from findling.domain.telemetry import silence_telemetry
 from findling.stores.vector_files import Header, create_private, sync_folder, write_all
 from findling.stores.vector_scan import Query
 
@@ -138,6 +139,7 @@ def _usearch_index() -> type[Index]:
     """The class of the library, loaded so that a model can still be loaded after it."""
     # usearch opens the symbols of a library of its own to everything that is loaded later, and onnxruntime crashes
     # over them while it is imported (2.26 and 1.31). Loaded first, it does not see them. 45 ms.
+    silence_telemetry()
     with suppress(ImportError):
         import_module("onnxruntime")
     from usearch.index import Index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import TruthStore
@@ -35,16 +36,25 @@ class VisibleStore:
 
     def document(self, rid: str) -> Document | None:
         """One resource with its text and chunks."""
+        # The right first, so that what is hidden takes no longer to be refused than what is not there.
+        right = self._store.right_to(rid)
+        if right is None or not self._rights.may_see(right.rid, right.path, right.visibility):
+            return None
         document = self._store.document(rid)
-        return document if document is not None and self._may_see(document.resource) else None
+        if document is None or not self._may_see(document.resource):
+            return None
+        return document._replace(resource=_without_list(document.resource))
 
     def rids(self, type: str | None = None) -> Iterator[str]:  # noqa: A002 - the word of the port
         """All resource ids in order, or those of one type."""
-        return (resource.rid for resource in self.resources() if type is None or resource.type == type)
+        if type is not None:
+            return (resource.rid for resource in self.resources() if resource.type == type)
+        rights = self._store.rights()
+        return iter(sorted(one.rid for one in rights if self._rights.may_see(one.rid, one.path, one.visibility)))
 
     def resources(self) -> Iterator[Resource]:
         """All resources in the order of their ids, as they are at the time of the call."""
-        return filter(self._may_see, self._store.resources())
+        return map(_without_list, filter(self._may_see, self._store.resources()))
 
     def matching(self, filters: Filters) -> list[int]:
         """The numbers of all resources that pass the filters."""
@@ -71,3 +81,8 @@ class VisibleStore:
 
     def _among(self, numbers: Container[int] | None) -> Container[int]:
         return self._numbers if numbers is None else [one for one in self._numbers if one in numbers]
+
+
+def _without_list(resource: Resource) -> Resource:
+    """Whoever may see something need not know who else may."""
+    return replace(resource, visibility=None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from findling.domain.errors import UsageError
+from findling.domain.errors import NotFoundError, UsageError
 from findling.service.settings import Settings, get_setting, load_settings
 
 if TYPE_CHECKING:
@@ -105,10 +105,20 @@ no_context_option = click.option(
 
 
 @contextmanager
-def opened(path: str | None, settings: Settings) -> Iterator[Engine]:
-    """The engine for a path, or for what the context names."""
+def opened(path: str | None, settings: Settings, *, creates: bool = False) -> Iterator[Engine]:
+    """The engine for a path, or for what the context names.
+
+    Raises NotFoundError for the name of a workspace that is not there, unless the command `creates` it: a name that was
+    mistyped must not make another one.
+    """
     from findling.service.engine import open_engine
 
+    if not creates and (name := settings["workspace.name"]):
+        from findling.service.workspace import STORE_FILE, folder_of, home_folder
+
+        if not (folder_of(name, home_folder(settings["store.home"])) / STORE_FILE).exists():
+            hint = f"findling workspaces create {name}, or findling index --workspace {name} PATH"
+            raise NotFoundError(f"there is no workspace {name}", hint=hint)
     with open_engine(path, settings=settings) as engine:
         yield engine
 

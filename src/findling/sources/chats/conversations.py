@@ -14,6 +14,8 @@ __all__ = ["conversations"]
 def conversations(stream: IO[bytes], name: str, needed: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each conversation with the line it ends in. Raises InvalidValueError for one without the key `needed`."""
     json = JsonStream(stream, name)
+    if not json.peek():  # an empty file
+        return
     entries = json.items() if json.peek() == "[" else iter([json.value()])
     for entry in entries:
         if not isinstance(entry, dict) or needed not in entry:

@@ -13,6 +13,7 @@ from findling.sources.chats.values import first_text, named_files, objects, text
 
 __all__ = ["read_discord"]
 
+_ABOUT = ("guild", "channel")
 _LEFT_OUT = frozenset(
     "RecipientAdd RecipientRemove Call ChannelNameChange ChannelIconChange ChannelPinnedMessage GuildMemberJoin"
     " ThreadCreated".split()
@@ -23,10 +24,14 @@ _LEFT_OUT = frozenset(
 def read_discord(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
     """The channel as one thread, by its id. Raises InvalidValueError naming the line of what is no JSON."""
     json = JsonStream(stream, name)
+    if not json.peek():  # an empty file
+        return
     about: dict[str, Any] = {}
     for key in json.keys():  # noqa: SIM118 - it is no mapping
         if key != "messages":
-            about[key] = json.value()
+            value = json.value()
+            if key in _ABOUT:
+                about[key] = value
             continue
         channel = text(about, "channel", "id")
         if not channel:

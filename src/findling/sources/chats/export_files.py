@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import lzma
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
-from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.domain.errors import FindlingError, InvalidValueError, PathNotFoundError
 
 __all__ = ["ExportFiles", "FolderFiles", "ZipFiles", "opened_file"]
 
@@ -67,16 +69,34 @@ class ZipFiles:
             stream = self._archive.open(self._members[name])
         except (NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:  # RuntimeError: it has a password
             raise self._damage(name, error) from error
-        with stream:
-            try:
-                yield stream
-            except (EOFError, zipfile.BadZipFile, zlib.error) as error:
-                raise self._damage(name, error) from error
+        with stream, io.BufferedReader(_Unpacked(stream, lambda error: self._damage(name, error))) as reader:
+            yield reader
 
     def _damage(self, name: str, error: Exception) -> InvalidValueError:
         return InvalidValueError(
             f"{self.name}: {name} cannot be unpacked: {error}", hint="unpack the archive and name its folder"
         )
+
+
+class _Unpacked(io.RawIOBase):
+    """A file of an archive. Messages are read long after it was opened, so what fails is told from here."""
+
+    def __init__(self, stream: IO[bytes], damage: Callable[[Exception], FindlingError]) -> None:
+        self._stream = stream
+        self._damage = damage
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """As much as is there."""
+        try:
+            data = self._stream.read(len(buffer))
+        except (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error) as error:  # OSError: of bzip2
+            raise self._damage(error) from error
+        buffer[: len(data)] = data
+        return len(data)
 
 
 def _members(paths: list[str]) -> dict[str, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,6 +25,10 @@ FORMATS = ("auto", "jsonl", "slack", "discord", "chatgpt", "claude")
 
 _HEAD = 1 << 16
 """As much of a file as is looked at to tell its format: each of them shows it in its first few keys."""
+
+_NOTHING = ""
+_WITHOUT_ENTRIES = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*\]\s*)?")
+"""A file that is empty, or a list that is."""
 
 _KEYS_OF = {
     "guild": "discord",
@@ -79,11 +84,12 @@ def read_chats(path: Path, wishes: Wishes) -> Iterator[Thread]:
 
 def read_chats_stream(stream: IO[bytes], name: str, wishes: Wishes) -> Iterator[Thread]:
     """The threads of what cannot be read twice, such as stdin. Raises InvalidValueError as `read_chats` does."""
-    if wishes.format == "auto":
+    format_ = wishes.format
+    if format_ == "auto":
         head = stream.read(_HEAD)
-        wishes = replace(wishes, format=_format_of(head, name, wishes))
+        format_ = _format_of(head, name, wishes)
         stream = io.BufferedReader(_Again(head, stream))
-    yield from _read_stream(stream, name, wishes.format, wishes)
+    yield from _read_stream(stream, name, format_, wishes)
 
 
 def _read_files(files: ExportFiles, wishes: Wishes) -> Iterator[Thread]:
@@ -109,6 +115,8 @@ def _read_files(files: ExportFiles, wishes: Wishes) -> Iterator[Thread]:
 
 
 def _read_stream(stream: IO[bytes], name: str, format_: str, wishes: Wishes) -> Iterator[Thread]:
+    if format_ == _NOTHING:
+        return
     _check(wishes, format_)
     source = wishes.source or format_
     if format_ == "jsonl":
@@ -126,9 +134,11 @@ def _check(wishes: Wishes, format_: str) -> None:
 
 
 def _format_of(head: bytes, name: str, wishes: Wishes) -> str:
-    """The format that was wished for, or the one that a file has which begins so."""
+    """The format that was wished for, or the one that a file has which begins so; nothing has none."""
     if wishes.format != "auto":
         return wishes.format
+    if len(head) < _HEAD and _WITHOUT_ENTRIES.fullmatch(head):
+        return _NOTHING
     json = JsonStream(io.BytesIO(head), name)
     try:
         if json.peek() == "[":

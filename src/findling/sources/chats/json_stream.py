@@ -12,6 +12,9 @@ from findling.domain.errors import InvalidValueError
 __all__ = ["JsonStream"]
 
 _BLOCK = 1 << 16
+_LARGEST_VALUE = 64 << 20
+"""Characters of one value: far more than any conversation has, and what a small archive may unpack to."""
+
 _NEAR_THE_END = 16
 """Characters from the end within which what looks wrong may only be cut off: `tru`, `\\ud83`, `-`."""
 
@@ -109,7 +112,12 @@ class JsonStream:
         if self._ended:
             return False
         waiting = len(self._buffer) - self._at
-        block = self._stream.read(max(_BLOCK, waiting))
+        if waiting >= _LARGEST_VALUE:
+            raise InvalidValueError(
+                f"{self.name}:{self.line}: a single value of more than {_LARGEST_VALUE >> 20} MB",
+                hint="no conversation is that large: export it again",
+            )
+        block = self._stream.read(min(max(_BLOCK, waiting), _LARGEST_VALUE))
         try:
             text = self._decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:

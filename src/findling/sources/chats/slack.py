@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from findling.domain.chats import Message, Thread
+from findling.domain.errors import InvalidValueError
 from findling.sources.chats.export_files import ExportFiles
 from findling.sources.chats.json_stream import JsonStream
 from findling.sources.chats.slack_text import Names, readable
@@ -15,6 +16,10 @@ __all__ = ["is_slack", "read_slack"]
 
 _CHANNELS = ("channels.json", "groups.json", "mpims.json", "dms.json")
 _USERS = ("users.json", "org_users.json")
+
+_MOST_ENTRIES = 1_000_000
+_LONGEST_NAME = 200
+"""Both bound what the lists of an export may take in memory, whatever a small archive unpacks to."""
 
 _LEFT_OUT = frozenset(
     "channel_join channel_leave group_join group_leave mpim_join channel_archive channel_unarchive group_archive"
@@ -34,23 +39,40 @@ def read_slack(files: ExportFiles, source: str) -> Iterator[Thread]:
     Raises InvalidValueError naming file and line of what is no JSON.
     """
     present = files.names()
-    users = {text(user, "id"): _user_name(user) for name in _USERS for user in _entries(files, present, name)}
-    channels = [channel for name in _CHANNELS for channel in _entries(files, present, name)]
-    names = Names(users, {text(channel, "id"): text(channel, "name") for channel in channels})
-    titles = {folder: _title(channel, users) for channel in channels for folder in _folders(channel)}
+    users = {_short(user, "id"): _user_name(user) for user in _entries(files, present, _USERS)}
+    days = _days(present)
+    names, titles = Names(users, {}), dict[str, str]()
+    for channel in _entries(files, present, _CHANNELS):
+        names.channels[_short(channel, "id")] = _short(channel, "name")
+        titles |= {folder: _title(channel, users) for folder in _folders(channel) if folder in days}
+    for folder, own_days in days.items():
+        if folder in titles:
+            yield Thread(source, folder, _messages(files, own_days, names), title=titles[folder])
+
+
+def _days(present: list[str]) -> dict[str, list[str]]:
+    """The files of each folder."""
     days: dict[str, list[str]] = {}
     for name in present:
         folder, slash, _ = name.rpartition("/")
-        if slash and folder in titles:
+        if slash:
             days.setdefault(folder, []).append(name)
-    for folder, own_days in days.items():
-        yield Thread(source, folder, _messages(files, own_days, names), title=titles[folder])
+    return days
 
 
-def _entries(files: ExportFiles, present: list[str], name: str) -> Iterator[Mapping[str, Any]]:
-    if name in present:
+def _entries(files: ExportFiles, present: list[str], names: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
+    """The entries of lists, one after the other: of each, little more is kept than its name."""
+    for name in names:
+        if name not in present:
+            continue
         with files.opened(name) as stream:
-            yield from objects(list(JsonStream(stream, f"{files.name}/{name}").items()))
+            for count, entry in enumerate(JsonStream(stream, f"{files.name}/{name}").items()):
+                if count >= _MOST_ENTRIES:
+                    raise InvalidValueError(
+                        f"{files.name}/{name} lists more than {_MOST_ENTRIES:,}", hint="export it again"
+                    )
+                if isinstance(entry, dict):
+                    yield entry
 
 
 def _messages(files: ExportFiles, days: list[str], names: Names) -> Iterator[Message]:
@@ -91,7 +113,12 @@ def _at(ts: str) -> float | None:
 
 
 def _user_name(user: Mapping[str, Any]) -> str:
-    return first_text(user, ("profile", "display_name"), ("profile", "real_name"), ("real_name",), ("name",), ("id",))
+    profile = ("profile", "display_name"), ("profile", "real_name")
+    return first_text(user, *profile, ("real_name",), ("name",), ("id",))[:_LONGEST_NAME]
+
+
+def _short(entry: Mapping[str, Any], key: str) -> str:
+    return text(entry, key)[:_LONGEST_NAME]
 
 
 def _folders(channel: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
 __all__ = ["Names", "readable"]
@@ -13,8 +12,8 @@ __all__ = ["Names", "readable"]
 class Names(NamedTuple):
     """Id → name of users and of channels."""
 
-    users: Mapping[str, str]
-    channels: Mapping[str, str]
+    users: dict[str, str]
+    channels: dict[str, str]
 
 
 def readable(text: str, names: Names) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from findling.domain.errors import FindlingError, UsageError
+from findling.faces.cli.background import compact_in_background
 from findling.faces.cli.columns import display_width, show_controls
 from findling.faces.cli.options import json_option, opened, resolve, workspace_option
 from findling.faces.cli.terminal import note, write
@@ -103,7 +104,8 @@ def _import(
         nonlocal report
         report = done
 
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
         threads = _visible_to(visibility, _read(file, wishes))
         try:
             WorkspaceChats(engine.writer).add(threads, on_progress=keep)
@@ -111,6 +113,7 @@ def _import(
             if report.threads:
                 note(f"imported what stands before the error: {_sentence(report)}")
             raise
+        compact_in_background(engine, settings)
     if as_json:
         _write_json(asdict(report))
     if not report.threads:
@@ -149,8 +152,10 @@ def _delete(thread: str, path: str, workspace: str | None) -> int:
     """Delete a thread with all its messages from the workspace."""
     from findling.service.chats import WorkspaceChats
 
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
         count = WorkspaceChats(engine.writer).delete(thread)
+        compact_in_background(engine, settings)
     note(f"deleted {show_controls(thread)} with {count:,} messages")
     return 0
 

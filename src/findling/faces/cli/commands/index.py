@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from findling.domain.reports import IndexReport
-from findling.faces.cli.background import compact_in_background, refine_in_background
+from findling.faces.cli.background import work_in_background
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
 from findling.faces.cli.progress import format_size, progress_bar
 from findling.faces.cli.terminal import ask_before_indexing, note, write
@@ -35,21 +35,22 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
     is left out.
     """
     settings = resolve(path, workspace=workspace)
-    with opened(path, settings) as engine:
+    with opened(path, settings, creates=True) as engine:
         if dry_run:
             _preview(engine, as_json)
             return 0
         ask_before_indexing(engine.root, yes)
         with progress_bar() as bar:
             report = engine.index(on_progress=bar, rebuild=rebuild)
+        for notice in engine.notices():
+            note(notice.what, notice.fix)
         if as_json:
             from findling.faces.cli.documents import dump, report_document
 
             write(dump(report_document({"root": engine.root, **vars(report)}), indent=2))
         else:
             write(_describe(report))
-        refine_in_background(engine, settings)
-        compact_in_background(engine, settings)
+        work_in_background(engine, settings)
     return 0
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.faces.cli.background import compact_in_background
 from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
 from findling.faces.cli.terminal import note, write
@@ -55,13 +56,15 @@ def add(file: str, type_name: str, delete: bool, path: str, as_json: bool, works
     """
     from findling.pipelines.items_reading import read_entries
 
-    with _lines(file) as lines, opened(path, resolve(path, workspace=workspace)) as engine:
+    settings = resolve(path, workspace=workspace)
+    with _lines(file) as lines, opened(path, settings) as engine:
         entries = read_entries(lines, bare=delete)
         if delete:
             entries = entries._replace(entries=_deletions(entries, type_name))
         items = engine.items
         add_all = items.add_document if entries.is_document else items.add_lines
         report = add_all(entries.entries, type=type_name)
+        compact_in_background(engine, settings)
     _tell(report, as_json)
     return 0 if report.added or report.changed or report.unchanged or report.deleted else 1
 
@@ -84,6 +87,7 @@ def sync(path: str, user_folder: str | None, as_json: bool, workspace: str | Non
     with opened(path, settings) as engine:
         report = engine.items.sync(engine.root, Path(own) if own else None)
         root = engine.root
+        compact_in_background(engine, settings)
     if as_json:
         shadows = [shadow._asdict() for shadow in report.shadows]
         skipped = [{"path": each.path, "reason": each.reason, "detail": each.detail} for each in report.skipped]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.errors import UsageError
+from findling.domain.errors import NotFoundError, UsageError
+from findling.faces.cli.background import compact_in_background
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
 from findling.faces.cli.terminal import is_interactive, note, write
 
@@ -29,7 +30,8 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
     """Drop files, folders, items and memories from the index.
 
     Only the index of the current folder changes, never a file. What is not a file goes by its id, such as
-    memory:3f2a91c0 or decision:17, and does not come back. Without --force this shows what would go, and asks.
+    memory:3f2a91c0 or decision:17, and does not come back; 8 characters of an id will do if no other begins so.
+    Without --force this shows what would go, and asks.
     """
     if everything == bool(paths):
         raise UsageError("name paths to forget, or --everything", hint="findling forget --help")
@@ -40,10 +42,11 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
     with opened(str(root), settings) as engine:
         if everything:
             return _forget_everything(engine, force)
-        ids = [name for name in paths if _is_id(name)]
+        ids = [name for name in paths if _is_id(name, engine)]
         files = [name for name in paths if name not in ids]
         codes = [_forget_ids(engine, ids, force)] if ids else []
         codes += [_forget_paths(engine, files, force)] if files else []
+        compact_in_background(engine, settings)
         return max(codes)
 
 
@@ -107,11 +110,19 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
 
 def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
     """Drop what was added, remembered or imported; nothing brings it back."""
-    known = set(engine.writer.store.rids()) if engine.writer.exists else set()
-    doomed = [rid for rid in dict.fromkeys(ids) if rid in known]
-    for rid in ids:
-        if rid not in known:
-            note(f"there is no {rid} in the index", "findling ls")
+    from findling.pipelines.explaining import full_id
+
+    if not engine.writer.exists:
+        note(f"{engine.root} is not indexed", "findling index")
+        return 1
+    doomed: dict[str, None] = {}
+    are_all_there = True
+    for name in ids:
+        try:
+            doomed[full_id(engine.writer.store, name)] = None
+        except NotFoundError as error:
+            are_all_there = False
+            note(error.message, error.hint)
     if not doomed:
         return 1
     if not force:
@@ -123,12 +134,22 @@ def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
     items = [rid for rid in doomed if rid not in memories]
     count += engine.writer.put((), items) if items else 0
     note(f"forgot {count:,}")
-    return 0 if len(doomed) == len(set(ids)) else 1
+    return 0 if are_all_there else 1
 
 
-def _is_id(name: str) -> bool:
-    """Whether a name is the id of something that is no file: a type, a colon, and no file is called so."""
-    return bool(re.match(r"(?!file:)[a-z][a-z0-9_-]*:.", name)) and not Path(name).exists()
+def _is_id(name: str, engine: Engine) -> bool:
+    """Whether a name is the id of something that is no file: a type, a colon, and no file is called so.
+
+    The beginning of an id that was made, which is hexadecimal, needs no type.
+    """
+    if Path(name).exists():
+        return False
+    if re.match(r"(?!file:)[a-z][a-z0-9_-]*:.", name):
+        return True
+    from findling.domain.queries import Filters
+
+    is_made = re.fullmatch(r"[0-9a-f]{8,32}", name) is not None and engine.writer.exists
+    return is_made and not engine.writer.store.matching(Filters(path=(_below_root(name, engine.root),)))
 
 
 def _agreed(what: str, force: bool) -> bool:

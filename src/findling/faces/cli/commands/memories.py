@@ -13,7 +13,7 @@ import click
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES
-from findling.faces.cli.background import refine_in_background
+from findling.faces.cli.background import work_in_background
 from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import as_option, json_option, opened, resolve, workspace_option
 from findling.faces.cli.terminal import note, write
@@ -167,11 +167,11 @@ def _write_json(values: dict[str, Any]) -> None:
 
 @contextmanager
 def _memories(workspace: str | None) -> Iterator[tuple[WorkspaceMemories, Callable[[], None]]]:
-    """The memories of the workspace that the current folder belongs to, and what has the model read on afterwards."""
+    """The memories of the workspace that the current folder belongs to, and what has work go on in the background."""
     from findling.service.memories import WorkspaceMemories
 
     settings = resolve(".", workspace=workspace)
     with opened(".", settings) as engine:
         # What lies on disk has nothing to say about memories.
         memories = WorkspaceMemories(engine.writer, partial(engine.search, refresh=False))
-        yield memories, partial(refine_in_background, engine, settings)
+        yield memories, partial(work_in_background, engine, settings)

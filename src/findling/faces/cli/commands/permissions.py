@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from findling.faces.cli.options import json_option, opened, resolve, workspace_option
+from findling.faces.cli.options import json_option, name_from_root, opened, resolve, workspace_option
 from findling.faces.cli.terminal import note, write
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def _leave(principal: str, group: str, **place: Any) -> int:
     Exit code: 0 it is ended, 1 there was none.
     """
     with _opened(**place) as engine:
-        return _told(engine.permissions.leave(principal, group), f"{principal} was no member of {group}")
+        is_done = engine.permissions.leave(principal, group)
+    return _told(is_done, f"{principal} is no longer a member of {group}", f"{principal} was no member of {group}")
 
 
 @permissions.command("share")
@@ -95,9 +96,12 @@ def _leave(principal: str, group: str, **place: Any) -> int:
 def _share(target: str, principals: tuple[str, ...], **place: Any) -> int:
     """Let each PRINCIPAL see a file, a folder or a resource."""
     with _opened(**place) as engine:
-        named = engine.permissions.target(target)
+        named = engine.permissions.target(name_from_root(target, engine.root))
         for principal in principals:
             _tell(engine.permissions.share(named, principal), f"{principal} may see {named}")
+        above, others = engine.permissions.overridden(named) if named.startswith("path:") else ("", "")
+    if above:
+        note(f"{others} may see the rest of {above}, but not this: the nearest folder that is shared decides")
     return 0
 
 
@@ -113,7 +117,8 @@ def _unshare(target: str, principals: tuple[str, ...], **place: Any) -> int:
     with _opened(**place) as engine:
         named = _target(engine, target)
         done = [engine.permissions.unshare(named, principal) for principal in principals]
-    return _told(any(done), f"{named} was not shared with {' or '.join(principals)}")
+    whom = " and ".join(principals)
+    return _told(any(done), f"{named} is no longer shared with {whom}", f"{named} was not shared with {whom}")
 
 
 @permissions.command("deny")
@@ -123,7 +128,7 @@ def _unshare(target: str, principals: tuple[str, ...], **place: Any) -> int:
 def _deny(target: str, principals: tuple[str, ...], **place: Any) -> int:
     """Keep each PRINCIPAL out, whatever else lets them in."""
     with _opened(**place) as engine:
-        named = engine.permissions.target(target)
+        named = engine.permissions.target(name_from_root(target, engine.root))
         for principal in principals:
             _tell(engine.permissions.deny(named, principal), f"{principal} must not see {named}")
     return 0
@@ -141,7 +146,8 @@ def _undeny(target: str, principals: tuple[str, ...], **place: Any) -> int:
     with _opened(**place) as engine:
         named = _target(engine, target)
         done = [engine.permissions.undeny(named, principal) for principal in principals]
-    return _told(any(done), f"{named} was not denied to {' or '.join(principals)}")
+    whom = " and ".join(principals)
+    return _told(any(done), f"{named} is no longer denied to {whom}", f"{named} was not denied to {whom}")
 
 
 @permissions.command("check")
@@ -159,7 +165,8 @@ def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
     if as_json:
         _write_json(verdict._asdict())
     else:
-        write(f"{'yes' if verdict.may_see else 'no'}: {', '.join(verdict.principals)}\n")
+        write(f"{'yes' if verdict.may_see else 'no'}: {verdict.reason}\n")
+        note(f"{principal} is {', '.join(one for one in verdict.principals if one != principal)}")
     return 0 if verdict.may_see else 1
 
 
@@ -176,7 +183,7 @@ def _opened(path: str, workspace: str | None) -> AbstractContextManager[Engine]:
 def _target(engine: Engine, name: str) -> str:
     """What was shared once, which may be gone from the index."""
     held = {relation.object for relation in engine.permissions.relations()}
-    path = f"path:{name.removeprefix('./').strip('/')}"
+    path = f"path:{name_from_root(name, engine.root).removeprefix('./').strip('/')}"
     return next((known for known in (name, path) if known in held), name)
 
 
@@ -184,7 +191,9 @@ def _tell(is_new: bool, what: str) -> None:
     note(what if is_new else f"{what} already")
 
 
-def _told(is_done: bool, otherwise: str) -> int:
-    if not is_done:
+def _told(is_done: bool, what: str, otherwise: str) -> int:
+    if is_done:
+        note(what)
+    else:
         note(otherwise, "findling permissions list")
     return 0 if is_done else 1

@@ -67,6 +67,10 @@ def refine(
             if gently:
                 return 0  # another process does it already
             raise
+        if gently and settings["compact.auto"]:
+            from findling.service.compacting import compact_if_worthwhile
+
+            compact_if_worthwhile(engine.writer.files, settings)
     if as_json:
         from findling.faces.cli.documents import dump, report_document
 

@@ -9,7 +9,7 @@ import click
 
 from findling.domain.results import SearchAnswer
 from findling.faces.cli.asking import question_options, settled
-from findling.faces.cli.background import refine_in_background
+from findling.faces.cli.background import compact_in_background, refine_in_background
 from findling.faces.cli.options import opened, setting_option, yes_option
 from findling.faces.cli.progress import progress_bar
 from findling.faces.cli.questions import (
@@ -91,6 +91,7 @@ def search(words: tuple[str, ...], **given: Any) -> int:
         printer.finish()
         if answer.meaning.get("coverage", 1) < 1 and not answer.meaning["sent_to"]:
             refine_in_background(engine, settings)  # files that came since the last time
+        compact_in_background(engine, settings)
     return 0 if printer.found else 1
 
 

@@ -175,7 +175,9 @@ def _restore(
         _write_json(snapshot=_document(report.snapshot), safety=safety, put_aside=report.put_aside)
         return 0
     write(f"restored {report.snapshot.name}: {report.snapshot.counts['resources']:,} resources\n")
-    if report.safety is not None:
+    if report.safety is not None and report.safety.problem:
+        note(f"what was there before is damaged; {report.safety.name} keeps it, and cannot be restored")
+    elif report.safety is not None:
         note("what was there before is kept", f"findling snapshot restore {report.safety.name}")
     if report.put_aside is not None:
         note(f"the damaged store lies in {report.put_aside}")

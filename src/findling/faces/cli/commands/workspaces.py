@@ -21,7 +21,6 @@ from findling.service.scoping import NO_CONTEXT
 from findling.service.settings import get_setting
 
 if TYPE_CHECKING:
-    from findling.service.quotas import Quota
     from findling.service.searching_across import AcrossAnswer
     from findling.service.settings import Settings
     from findling.service.workspaces import WorkspaceAccount
@@ -93,12 +92,13 @@ def _create(name: str, root: str | None, place: str, shared: bool, **quotas: str
 
     It is searched with `findling --workspace NAME QUERY`, from anywhere.
     """
+    from findling.service.quotas import Quota
     from findling.service.workspaces import create_workspace
 
-    quota = _quota(quotas, None)
+    quota = Quota(**limits) if (limits := _limits(quotas)) else None
     made = create_workspace(name, home=_home(), root=root, place=place, shared=shared, quota=quota)
     note(f"made {made.folder}")
-    _warn_if_synced(made.folder)
+    _warn_if_synced(made.folder, name)
     return 0
 
 
@@ -108,14 +108,11 @@ def _create(name: str, root: str | None, place: str, shared: bool, **quotas: str
 @_quota_options
 def _set(workspace: str, shared: bool | None, **quotas: str | None) -> int:
     """Change who may ask a workspace, or how much it may hold."""
-    from findling.service.manifest import read_manifest
-    from findling.service.workspaces import change_workspace, find_workspace
+    from findling.service.workspaces import change_workspace
 
     if shared is None and not any(quotas.values()):
         raise UsageError("there is nothing to change", hint="findling workspaces set --help")
-    manifest = read_manifest(find_workspace(workspace, _home()).folder)
-    quota = _quota(quotas, manifest.quota if manifest else None)
-    _, changed = change_workspace(workspace, home=_home(), shared=shared, quota=quota)
+    _, changed = change_workspace(workspace, home=_home(), shared=shared, limits=_limits(quotas))
     limits = changed.quota._asdict() if changed.quota else {}
     told = ", ".join(f"{name} {most:,}" for name, most in limits.items() if most) or "none"
     note(f"{workspace} is {'shared' if changed.shared else 'not shared'}; quota: {told}")
@@ -130,19 +127,26 @@ def _set(workspace: str, shared: bool | None, **quotas: str | None) -> int:
     help="Put the index with all others, or into its project.",
 )
 @click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed folder is now, if it has moved.")
-def _move(workspace: str, to: str | None, root: str | None) -> int:
+@click.option("-y", "--yes", is_flag=True, help="Use an index that was not made here without asking.")
+def _move(workspace: str, to: str | None, root: str | None, yes: bool) -> int:
     """Move an index, or have it follow a folder that was moved.
 
-    Nothing is indexed again.
+    Nothing is indexed again. With `--to project`, an index that lies in the folder already and was not made here is
+    used from then on: only for one that you trust.
     """
-    from findling.service.workspace_moves import move_root, move_workspace
+    from findling.service.workspace_moves import adopt_index, adoptable_index, move_root, move_workspace
 
     if (to is None) == (root is None):
         raise UsageError("name either a new place or a new root", hint="--to home, --to project or --root PATH")
-    if to is not None:
+    if to == "project" and (folder := adoptable_index(workspace, home=_home())) is not None:
+        if not _may(f"use the index in {folder}, which was not made here", yes):
+            return 1
+        note(f"the index in {adopt_index(workspace, home=_home()).folder} is used now")
+        _warn_if_synced(folder, workspace)
+    elif to is not None:
         found, is_moved = move_workspace(workspace, to, home=_home())
         note(f"the index is in {found.folder}{'' if is_moved else ' already'}")
-        _warn_if_synced(found.folder)
+        _warn_if_synced(found.folder, workspace)
     elif root is not None:
         move_root(workspace, root, home=_home())
         note(f"{workspace} indexes {Path(root).resolve()} now")
@@ -172,10 +176,7 @@ def _drop(workspace: str, yes: bool) -> int:
     from findling.service.workspaces import account_of, drop_workspace, find_workspace
 
     account = account_of(find_workspace(workspace, _home()))
-    what = f"delete the index of {account.label} with {account.resources:,} resources, in {account.folder}"
-    if not yes and not is_interactive():
-        raise UsageError(f"would {what}; nothing was done", hint="the same with --yes")
-    if not yes and not click.confirm(f"findling: {what}?", err=True):
+    if not _may(f"delete the index of {account.label} with {account.resources:,} resources, in {account.folder}", yes):
         return 1
     drop_workspace(workspace, home=_home())
     note(f"deleted {account.folder}")
@@ -243,28 +244,30 @@ def _home() -> Path:
     return home_folder(resolve(".")["store.home"])
 
 
-def _quota(given: dict[str, str | None], before: Quota | None) -> Quota | None:
-    """The limits that were given and, for the others, what was before; None when none was given."""
-    from findling.service.quotas import Quota, parse_limit
+def _limits(given: dict[str, str | None]) -> dict[str, int]:
+    """The limits that were given, by the names that a quota has for them."""
+    from findling.service.quotas import parse_limit
 
-    if not any(text is not None for text in given.values()):
-        return None
-    limits = (before or Quota())._asdict()
-    for parameter, text in given.items():
-        if text is not None:
-            name = parameter.removeprefix("quota_")
-            limits[name] = parse_limit(name, text, f"flag {_QUOTAS[parameter][0]}")
-    return Quota(**limits)
+    names = {parameter: parameter.removeprefix("quota_") for parameter in given}
+    return {
+        names[parameter]: parse_limit(names[parameter], text, f"flag {_QUOTAS[parameter][0]}")
+        for parameter, text in given.items()
+        if text is not None
+    }
 
 
-def _warn_if_synced(folder: Path) -> None:
-    from findling.service.places import synced_by
+def _may(what: str, yes: bool) -> bool:
+    """Whether something that cannot be undone may be done. Raises UsageError when there is nobody to ask."""
+    if not yes and not is_interactive():
+        raise UsageError(f"would {what}; nothing was done", hint="the same with --yes")
+    return yes or click.confirm(f"findling: {what}?", err=True)
 
-    if service := synced_by(folder):
-        note(
-            f"{folder} lies in a folder that {service} keeps in step; an index there may be damaged",
-            "findling workspaces move NAME --to home",
-        )
+
+def _warn_if_synced(folder: Path, called: str) -> None:
+    from findling.service.places import sync_warning
+
+    if warning := sync_warning(folder, called):
+        note(warning.what, warning.fix)
 
 
 def _account_document(account: WorkspaceAccount) -> dict[str, Any]:

@@ -149,3 +149,24 @@ def test_a_run_that_is_killed_has_lost_nothing_that_was_durable(project: Path, h
 def _stored(project: Path) -> int:
     with open_engine(project, settings=load_settings(project)) as engine:
         return sum(1 for _ in engine.writer.store.rids("decision"))
+
+
+def test_a_shortened_id_is_forgotten_and_explained(project: Path, pipe: Run, findling: Run) -> None:
+    made = [json.dumps({"type": "decision", "id": f"3f2a91c0{n}", "title": f"Okapi {n}"}) + "\n" for n in "12"]
+    named = '{"type": "task", "id": "release-2026", "title": "Okapi 3"}\n'
+    assert pipe("".join(made) + named, "add")[0] == 0
+    code, _, err = findling("forget", "-f", "decision:3f2a91c0")
+    assert (code, "is the beginning of 2 ids: decision:3f2a91c01, decision:3f2a91c02" in err) == (2, True)
+    assert findling("forget", "-f", "3f2a91c01") == (0, "", "findling: forgot 1\n")
+    assert findling("fetch", "3f2a91c0")[1] == findling("fetch", "decision:3f2a91c0")[1] == "# Okapi 2\n"
+    assert findling("forget", "-f", "decision:3f2a91c0") == (0, "", "findling: forgot 1\n")
+    code, _, err = findling("forget", "-f", "task:release", "decision:3f2a91c0", "3f2a91c0")
+    assert (code, err.count("there is no ")) == (1, 3), "fewer than 8 characters are too few"
+    assert findling("forget", "-f", "task:release-")[0] == 0
+
+
+def test_an_error_repeats_no_more_than_the_beginning_of_a_name(project: Path, findling: Run) -> None:
+    assert findling("index")[0] == 0
+    for command, name in (("suggest", "!" * 100_000), ("fetch", "x" * 100_000), ("similar", "x" * 100_000)):
+        code, _, err = findling(command, name)
+        assert (code, len(err) < 400) == (2, True)

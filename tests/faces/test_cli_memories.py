@@ -131,6 +131,7 @@ def test_control_characters_do_not_reach_the_terminal(findling: Findling, projec
 
 
 def test_a_workspace_by_name(findling: Findling, project: Path) -> None:
-    findling("remember", CODE, "--workspace", "desk")
+    findling("workspaces", "create", "desk")
+    assert findling("remember", CODE, "--workspace", "desk")[0] == 0
     assert findling("recall", "door")[0] == 1
     assert findling("recall", "door", "--workspace", "desk")[0] == 0

@@ -83,3 +83,23 @@ def test_words_that_only_the_document_has_tell_nothing(legs: Legs) -> None:
 def test_what_is_not_there_is_told(legs: Legs) -> None:
     with pytest.raises(NotFoundError, match=r"there is no nothing\.md in the index"):
         similar(legs, "nothing.md")
+
+
+def test_what_was_superseded_says_so_and_stands_below() -> None:
+    items = [
+        (Resource(rid="note:asked", type="note"), "An osprey is a raptor with talons that dives for fish."),
+        (Resource(rid="note:old", type="note"), "A kestrel is a raptor with talons that dives."),
+        (
+            Resource(rid="note:new", type="note", fields={"supersedes": "note:old"}),
+            "A kestrel is a raptor that hovers.",
+        ),
+        (Resource(rid="note:other", type="note"), "Bread is made of flour."),
+    ]
+    store, leg = MemoryStore(), MemoryLeg()
+    for batch in text_documents(items, ChunkPlan()):
+        leg.apply(store.write(batch))
+    leg.commit(store.seq())
+    answer = similar(Legs(store, leg), "note:asked")
+    assert [hit.rid for hit in answer] == ["note:new", "note:old"]
+    assert answer.hits[1].receipt.superseded_by == ("note:new",)
+    assert [hit.rid for hit in similar(Legs(store, leg), "note:asked", 1)] == ["note:new"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from findling.domain.errors import PathNotFoundError
+from findling.domain.errors import InvalidValueError, NotFoundError, PathNotFoundError
 from findling.service.ai_sync import Shadow
 from findling.service.engine import Engine, open_engine
 from findling.service.items import WorkspaceItems
@@ -122,3 +122,37 @@ def test_a_user_folder_that_is_not_there(engine: Engine, items: WorkspaceItems, 
 def test_nothing_to_do_writes_nothing(engine: Engine, items: WorkspaceItems, user: Path) -> None:
     assert str(items.sync(engine.root, user)) == "nothing found"
     assert not engine.home.exists()
+
+
+def test_one_odd_file_does_not_keep_the_others_out(engine: Engine, items: WorkspaceItems, user: Path) -> None:
+    write(engine.root, ".ai/directives/deep.md", "+++\na = " + "[" * 5000 + "\n+++\nA narwhal.\n")
+    write(engine.root, ".ai/knowledge/half.json", '{"name": "\\ud800", "text": "narwhal"}')
+    write(engine.root, ".ai/directives/release.md", "A plain narwhal.\n")
+    assert items.sync(engine.root, user).added == 3
+    assert len(found(engine, "narwhal")) == 3
+
+
+def test_what_an_answer_shows_can_be_fetched(engine: Engine, items: WorkspaceItems, user: Path) -> None:
+    write(engine.root, ".ai/directives/deploy/release.md", "# Release\n\nRun the smoke tests.\n\n# After\n\nRest.\n")
+    write(user, "directives/deploy/release.md", "Ask first.\n")
+    items.sync(engine.root, user)
+    (hit,) = engine.search("smoke", refresh=False)
+    shown = f"{hit.path}:{hit.line_start}"
+    assert shown == ".ai/directives/deploy/release.md:1"
+    assert engine.fetch(shown).rid == engine.fetch(hit.path).rid == "directive:project/deploy/release"
+    assert engine.explain("smoke", shown, refresh=False).found
+    assert engine.similar(shown).understood_as == "like .ai/directives/deploy/release.md"
+    with pytest.raises(InvalidValueError) as caught:
+        engine.fetch(".ai/directives/deploy/release.md:99")
+    assert caught.value.message == "directive:project/deploy/release has no line 99"
+    with pytest.raises(NotFoundError):
+        engine.fetch(".ai/directives/deploy")
+
+
+def test_a_path_that_several_items_have_is_no_name(engine: Engine, items: WorkspaceItems) -> None:
+    items.add([{"type": "task", "id": name, "title": name, "path": "plans/move"} for name in ("a", "b")])
+    with pytest.raises(InvalidValueError) as caught:
+        engine.fetch("plans/move")
+    assert caught.value.message == "plans/move is the path of 2 ids: task:a, task:b"
+    items.add([{"delete": "task:b"}])
+    assert engine.fetch("plans/move").rid == "task:a"

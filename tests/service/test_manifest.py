@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from findling.domain.errors import ManifestError, FormatError, ReadOnlyError
+from findling.domain.errors import FormatError, ManifestError, ReadOnlyError
 from findling.service.manifest import (
     MANIFEST_FILE,
     Manifest,

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from findling.domain.resources import Resource
+from findling.domain.resources import Chunk, Resource, StoredChunk
+from findling.pipelines.assembling import Ranked
+from findling.pipelines.candidates import Candidate
+from findling.pipelines.superseding import demote
 from findling.service.engine import Engine, open_engine
 from findling.service.settings import Settings
 
@@ -95,3 +98,28 @@ def test_what_people_may_not_know_stands_in_no_note(engine: Engine) -> None:
         answer = engine.search(f"tapirs AND {word}", refresh=False, principals=bob, explain=True)
         assert (answer.notes, answer.did_you_mean, answer.unknown_terms) == ((), (), (word,))
         assert answer.plan["forms"] == {"tapirs": ["tapirs"], word: []}
+
+
+class CountedLinks(dict[str, str]):
+    """Successors that count how often they are asked for."""
+
+    asked = 0
+
+    def __getitem__(self, rid: str) -> str:
+        self.asked += 1
+        return super().__getitem__(rid)
+
+    def get(self, rid: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        self.asked += 1
+        return super().get(rid, default)
+
+
+def test_a_chain_of_sixteen_hundred_is_followed_once() -> None:
+    size = 1600
+    stored = [StoredChunk(Chunk(n, b"", 0, 0, 1, 1, 1, ()), decision(n), "x") for n in range(size)]
+    ranked = [Ranked(one, Candidate(one.chunk.cid, 0.9), 0.9) for one in stored]
+    links = CountedLinks({f"d:{n:02}": f"d:{n + 1:02}" for n in range(size - 1)})
+    moved = demote(ranked, links)
+    assert [entry.stored.chunk.cid for entry in moved] == list(range(size - 1, -1, -1))
+    assert moved[-1].steps[-1].reason == f"replaced by d:{size - 1}"
+    assert links.asked < 5 * size

@@ -26,6 +26,7 @@ from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
 from findling.service.settings import load_settings
 from findling.service.viewer import Viewer
+from findling.stores.keyword import discard_leg
 
 WORDS = """pool pools pooling budget budgets salary salaries token tokens login logins cat cats carpet kitten harbour
 merger merge acquisition secret secretive quarterly roadmap roadmaps database retry retries timeout node.js C++ café
@@ -92,7 +93,13 @@ def _entries(seed: int, seen: int, hidden: int) -> list[Entry]:
 
 @contextmanager
 def _worlds(
-    seed: int, seen: int = 12, hidden: int = 12, changes: dict[str, Any] | None = None, *, refined: bool = False
+    seed: int,
+    seen: int = 12,
+    hidden: int = 12,
+    changes: dict[str, Any] | None = None,
+    *,
+    refined: bool = False,
+    half_read: bool = False,
 ) -> Iterator[Worlds]:
     entries = _entries(seed, seen, hidden)
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +108,7 @@ def _worlds(
         for name, shown in (("without", [entry for entry in entries if entry.is_seen]), ("with", entries)):
             engine = _engine(Path(folder) / name, changes)
             engines.append(engine)
-            viewers.append(_fill(engine, shown))
+            viewers.append(_fill(engine, shown, half_read=half_read))
             if refined:
                 engine.refine()
         try:
@@ -117,8 +124,11 @@ def _engine(folder: Path, changes: dict[str, Any] | None) -> findling.Engine:
     return findling.open(folder / "tree", settings=load_settings(folder / "tree").override(own, "test"))
 
 
-def _fill(engine: findling.Engine, entries: Sequence[Entry]) -> Viewer:
-    """Take everything in, in three steps between which the caller asks, so that whatever is kept is warm."""
+def _fill(engine: findling.Engine, entries: Sequence[Entry], *, half_read: bool = False) -> Viewer:
+    """Take everything in, in three steps between which the caller asks, so that whatever is kept is warm.
+
+    A world that is `half_read` has had a model read what came with the first step.
+    """
     permissions, viewer = engine.permissions, engine.as_caller(*ANN)
     for member, group in (("user:ann", "group:eng"), ("group:eng", "group:all"), ("user:bob", "group:ops")):
         permissions.join(member, group)
@@ -130,6 +140,8 @@ def _fill(engine: findling.Engine, entries: Sequence[Entry]) -> Viewer:
         for rid in shared:
             permissions.share(rid, "group:eng")
         viewer.search("pool budget")
+        if half_read and not start:
+            engine.refine()
         for rid in shared:
             permissions.unshare(rid, "group:eng")
     return viewer
@@ -247,6 +259,26 @@ def test_searches_with_a_model(seed: int) -> None:
     with _worlds(seed, 6, 6, refined=True) as worlds:
         for request in _requests(seed, 20):
             _same(worlds, partial(_search, request))
+
+
+@worlds_tried(3)
+@given(seed=seeds)
+def test_searches_when_a_model_has_read_a_part(seed: int) -> None:
+    with _worlds(seed, 6, 6, half_read=True) as worlds:
+        for request in _requests(seed, 15):
+            _same(worlds, partial(_search, request))
+
+
+def test_searches_when_the_index_is_behind() -> None:
+    """What stands in the way of a full answer is told to the owner alone."""
+    with _worlds(5) as worlds:
+        hidden = worlds.with_hidden._engine
+        (hidden.root / "secret.md").write_text("budget pool secret")
+        with hidden._files.writing():
+            hidden._files.store.write((), [])
+        discard_leg(hidden.home / "keyword")
+        for query in ("pool budget", "secret"):
+            _same(worlds, partial(_search, SearchRequest(query=query, explain=True)))
 
 
 @pytest.mark.parametrize("changes", [{"keyword.unit": "page"}, {"permissions.unset": "owner", "keyword.k1": 1.6}])

@@ -164,3 +164,31 @@ def test_no_header_is_too_strange(text: str, lang: str) -> None:
         for key, value in read_header(start + text, lang).items():
             assert key == key.lower()
             assert isinstance(value, str) or all(isinstance(part, str) for part in value)
+
+
+@pytest.mark.parametrize(
+    "front",
+    ["a = " + "[" * 5000, "a = " + "9" * 5000, "a = 0x" + "f" * 5000, "a = 2026-99-99", "a = "],
+)
+def test_front_matter_that_no_toml_reader_takes_is_none(front: str) -> None:
+    assert read_header(f"+++\n{front}\n+++\n# Release\n", "markdown") == {}
+
+
+def test_json_that_spells_half_a_character_can_be_stored() -> None:
+    found = read_header('{"name": "a\\ud800b\\u0000", "tags": ["\\udfff"]}', "json")
+    assert found == {"name": "a?b", "tags": ("?",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "found"),
+    [
+        ("/" + "*" * 19_000, "javascript", {}),
+        (" \t" * 9_000 + "x", "go", {}),
+        ("/** ship\n@tags" + " " * 19_000 + "\n*/", "javascript", {"description": "ship @tags"}),
+        ("<directive " + "a" * 19_000 + ">", "markdown", {}),
+        ("/*" + "*" * 9_000 + "\n * Ship it.\n " + "*" * 9_000 + "/", "javascript", {"description": "Ship it."}),
+    ],
+)
+def test_a_header_of_one_letter_is_no_trap(text: str, lang: str, found: dict[str, str]) -> None:
+    header = read_header(text, lang)
+    assert {key: str(value).strip("* ") for key, value in header.items()} == found

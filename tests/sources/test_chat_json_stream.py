@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findling.domain.errors import InvalidValueError
@@ -31,6 +31,7 @@ def stream(text: str | bytes) -> JsonStream:
     return JsonStream(io.BytesIO(text.encode() if isinstance(text, str) else text), "a.json")
 
 
+@settings(max_examples=40)
 @given(st.lists(VALUES, max_size=5), st.sampled_from([None, 1]))
 def test_entries_are_those_that_were_written(values: list[Any], indent: int | None) -> None:
     text = json.dumps(values, indent=indent, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -39,6 +40,7 @@ def test_entries_are_those_that_were_written(values: list[Any], indent: int | No
     assert list(JsonStream(Drip(text), "a.json").items()) == values
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), VALUES, max_size=4))
 def test_keys_and_their_values(values: dict[str, Any]) -> None:
     json_stream = JsonStream(Drip(json.dumps(values).encode()), "a.json")

@@ -11,7 +11,7 @@ import pytest
 from findling.domain.errors import InvalidValueError
 from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import TruthStore
-from findling.domain.queries import Field, Filters, Not
+from findling.domain.queries import All, Field, Filters, Not
 from findling.domain.resources import Document
 from findling.stores.conformance import TruthStoreSuite
 from findling.stores.conformance_samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of
@@ -287,3 +287,18 @@ def test_a_store_with_older_content_says_so(path: Path) -> None:
     connection.close()
     with SqliteStore.open(path) as store:
         assert store.outdated
+
+
+def test_ids_that_are_left_out_are_looked_up_like_any_other_condition(store: SqliteStore) -> None:
+    many = [line_document(f"r{number}", [f"line {number}"]) for number in range(1200)]
+    store.write([*many, PLAIN])
+    gone = (*(f"r{number}" for number in range(1, 1200)), "nowhere")
+    left = {number for number, document in store.documents(range(1, 1300)) if document.resource.rid not in gone}
+    without = Not(Field("rid", gone))
+    assert set(store.matching(Filters(where=without))) == left
+    only = Field("rid", ("r0", "r1"))
+    assert len(store.matching(Filters(where=All((without, only))))) == 1
+    assert (
+        list(store.matching(Filters(where=All((without, Not(only), Not(Field("rid", (PLAIN.resource.rid,)))))))) == []
+    )
+    assert set(store.matching(Filters(where=Not(without)))) == set(store.matching(Filters(where=Field("rid", gone))))

@@ -20,7 +20,12 @@ def load_relations(connection: sqlite3.Connection) -> list[Relation]:
     """All relations, in order; none in a store that is older than they are."""
     if _is_older(connection):
         return []
-    rows = connection.execute("SELECT subject, relation, object FROM relations ORDER BY 1, 2, 3").fetchall()
+    try:
+        rows = connection.execute("SELECT subject, relation, object FROM relations ORDER BY 1, 2, 3").fetchall()
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        raise CorruptError("the index has lost its relations", hint="findling snapshot list") from error
     if unknown := {relation for _, relation, _ in rows}.difference(RELATIONS):
         # A denial that is not understood must not be passed over.
         raise CorruptError(f"the index holds relations called {min(unknown)!r}", hint="findling snapshot list")

@@ -159,7 +159,7 @@ def test_a_mistyped_workspace_is_an_error_and_not_made(indexed: Path, findling: 
     for args in (("restore", "nope", "--yes"), ("drop", "nope"), ("verify", "nope")):
         code, out, err = findling("snapshot", *args, "--workspace", "typo")
         assert (code, out) == (2, "")
-        assert "no workspace at" in err
+        assert "there is no workspace" in err
     assert not (tmp_path / "workspaces" / "typo").exists()
 
 

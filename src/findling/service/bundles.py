@@ -15,6 +15,7 @@ from findling.domain.errors import (
     InvalidValueError,
     MissingExtraError,
     ModelError,
+    NotFoundError,
     NotIndexedError,
     ReadOnlyError,
 )
@@ -94,8 +95,9 @@ def export_bundle(
     """Write everything that the workspace holds to a folder, or to an archive when the target ends in `.zip`.
 
     With `principals` it is only what these may see. `created_at` is what the manifest says, or the variable
-    SOURCE_DATE_EPOCH, or now. Raises NotIndexedError when there is nothing to write, InvalidValueError when something
-    is at the target and not `force` lets a bundle take the place of another one, LockedError as every writer does.
+    SOURCE_DATE_EPOCH, or now. Raises NotIndexedError when there is nothing to write, NotFoundError when they may see
+    nothing, InvalidValueError when something is at the target and not `force` lets a bundle take the place of another
+    one, LockedError as every writer does.
     """
     target = Path(target)
     writer = engine.writer
@@ -116,6 +118,8 @@ def export_bundle(
             root,
         )
         may_see = None if principals is None else sight_of(engine, principals)
+        if may_see is not None and not any(map(may_see, store.resources())):
+            raise NotFoundError("there is nothing to export: these may see nothing", hint="findling permissions list")
         manifest = export_store(store, target, facts, vectors=vectors, may_see=may_see, force=force)
     files = [target] if target.is_file() else list(target.iterdir())
     return ExportReport(target=target, counts=manifest["counts"], size_bytes=sum(one.stat().st_size for one in files))

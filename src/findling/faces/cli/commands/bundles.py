@@ -25,6 +25,8 @@ __all__ = ["export", "import_"]
 @click.option("--no-vectors", is_flag=True, help="Leave out what a model has read; it can be read again.")
 @click.option("--as", "principals", multiple=True, metavar="PRINCIPAL", help="Only what user:NAME, … may see.")
 @click.option("--html", is_flag=True, help="Write one page that searches in a browser, without a server.")
+@click.option("--title", default="", metavar="TEXT", help="What the page is called, with --html.")
+@click.option("--max-size", metavar="SIZE", help="The largest page to write, such as 80MB, with --html; 50MB.")
 @click.option("-f", "--force", is_flag=True, help="Take the place of a bundle that is there.")
 @json_option
 @workspace_option
@@ -34,6 +36,8 @@ def export(
     no_vectors: bool,
     principals: tuple[str, ...],
     html: bool,
+    title: str,
+    max_size: str | None,
     force: bool,
     as_json: bool,
     workspace: str | None,
@@ -47,7 +51,11 @@ def export(
         if html:
             if no_vectors or force:
                 raise UsageError("--html goes with neither --no-vectors nor --force", hint="findling export --help")
-            return _export_page(engine, target, principals, as_json)
+            return _export_page(engine, target, principals, title, max_size, as_json)
+        if title or max_size:
+            raise UsageError("--title and --max-size are for --html", hint="findling export --html TARGET")
+        if target.endswith((".html", ".htm")):
+            raise UsageError(f"{target} would be a folder", hint=f"findling export --html {target}")
         from findling.service.bundles import export_bundle
 
         report = export_bundle(engine, target, vectors=not no_vectors, principals=principals or None, force=force)
@@ -101,16 +109,27 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[name]:,} {words[name]}{'' if counts[name] == 1 else 's'}" for name in shown)
 
 
-def _export_page(engine: Engine, target: str, principals: tuple[str, ...], as_json: bool) -> int:
-    from findling.service.browser_bundle import export_html
+def _export_page(
+    engine: Engine, target: str, principals: tuple[str, ...], title: str, max_size: str | None, as_json: bool
+) -> int:
+    from findling.service.browser_bundle import MAX_PAGE_BYTES, export_html
     from findling.service.bundles import sight_of
-
-    report = export_html(engine, target, may_see=sight_of(engine, principals) if principals else None)
+    may_see = sight_of(engine, principals) if principals else None
+    most = _size(max_size) if max_size else MAX_PAGE_BYTES
+    report = export_html(engine, target, title=title, may_see=may_see, max_bytes=most)
     if as_json:
         _write_json(report.to_dict())
     else:
-        write(f"{report.target}: {report.documents:,} documents, {format_size(report.bytes)}\n")
+        each = format_size(round(report.bytes_per_document))
+        write(f"{report.target}: {report.documents:,} documents, {format_size(report.bytes)}, {each} each\n")
     return 0
+
+
+def _size(text: str) -> int:
+    """A size as settings write it. Raises InvalidValueError for what is none."""
+    from findling.service.settings import Setting, parse_text
+
+    return int(str(parse_text(Setting("--max-size", "size", 0, "", minimum=1), text, "flag --max-size")))
 
 
 def _write_json(values: Mapping[str, object]) -> None:

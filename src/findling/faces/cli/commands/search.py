@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -112,11 +113,13 @@ def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
 
 
 def _make_view(engine: Engine, settings: Settings, explain: bool) -> View:
+    # The paths of a workspace without files lead nowhere here, and are shown as they are.
+    has_files = engine.root != engine.home
     return make_view(
-        engine.root,
+        engine.root if has_files else Path(),
         color=use_color(settings["output.color"], sys.stdout),
         terminal=sys.stdout.isatty(),
-        editor_uri=settings["output.editor_uri"],
+        editor_uri=settings["output.editor_uri"] if has_files else "",
         explain=explain,
     )
 

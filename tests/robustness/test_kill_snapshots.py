@@ -26,8 +26,8 @@ pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), py
 
 Hits = dict[str, list[list[object]]]
 
-FILES = 12
-POINTS = 5
+FILES = 8
+POINTS = 4
 """Places at which one run is killed, spread over all that it does to files."""
 MOMENTS = 1
 """Kills at any time besides, most of which fall into what SQLite and the index do by themselves."""
@@ -40,6 +40,14 @@ import findling
 from findling.service.settings import load_settings
 
 right = json.loads(sys.argv[1])
+
+def is_right(query, hits):
+    # Those of one state; in the moment of the change they may lack what only one of the states has.
+    ids = [{id_ for id_, _ in state[query]} for state in right]
+    in_all = set.intersection(*ids)
+    found = {id_ for id_, _ in hits}
+    return in_all <= found and any(all(hit in state[query] for hit in hits) for state in right)
+
 settings = load_settings(".")
 with findling.open(".", settings=settings) as lasting:
     while True:
@@ -48,8 +56,8 @@ with findling.open(".", settings=settings) as lasting:
                 for engine in (lasting, fresh):
                     answer = engine.search(query, limit=1000, refresh=False)
                     hits = sorted([hit.id, hit.score] for hit in answer)
-                    if hits not in [expected[query] for expected in right] or answer.degraded:
-                        print("WRONG", query, hits[:3], answer.degraded, flush=True)
+                    if not is_right(query, hits) or answer.degraded:
+                        print("WRONG", query, hits, answer.degraded, flush=True)
         print("asked", flush=True)
 """
 

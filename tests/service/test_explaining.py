@@ -263,18 +263,18 @@ def test_a_line_names_the_passage_around_it(engine: Engine) -> None:
 
 
 def test_what_a_caller_may_not_see_is_not_there(engine: Engine) -> None:
-    engine.add(_notes({"secret-plan": "Our tapir.", "secret-diary": "My tapir."}, visibility=("user:boss",)))
-    engine.add(_notes({"secret-open": "Your tapir."}, visibility=("user:boss", "user:ann")))
-    (hidden,) = _ids(engine, "n:secret-plan")
+    engine.add(_notes({"secrets-plan": "Our tapir.", "secrets-diary": "My tapir."}, visibility=("user:boss",)))
+    engine.add(_notes({"secrets-open": "Your tapir."}, visibility=("user:boss", "user:ann")))
+    (hidden,) = _ids(engine, "n:secrets-plan")
     ann = ("user:ann",)
-    for name in ("n:secret-plan", "n:secret-p", hidden, "n:secret-plan:1", f"{hidden}:1", "n:secret-nothing"):
+    for name in ("n:secrets-plan", "n:secrets-p", hidden, "n:secrets-plan:1", f"{hidden}:1", "n:secrets-nothing"):
         with pytest.raises(NotFoundError) as error:
             _ask(engine, "tapir", name, principals=ann)
         assert str(error.value).startswith(f"there is no {name} in the index")
-    assert _ask(engine, "tapir", "n:secret", principals=ann).rid == "n:secret-open"
+    assert _ask(engine, "tapir", "n:secrets-", principals=ann).rid == "n:secrets-open"
     for everything in (None, ("user:boss",)):
         with pytest.raises(InvalidValueError, match="is the beginning of 3 ids"):
-            _ask(engine, "tapir", "n:secret", principals=everything)
+            _ask(engine, "tapir", "n:secrets-", principals=everything)
 
 
 def test_a_hidden_file_does_not_stand_in_the_way_of_another(engine: Engine) -> None:

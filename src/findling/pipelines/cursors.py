@@ -113,8 +113,8 @@ def behind(cursor: Cursor, ranked: Sequence[Ranked], by: str, *, is_all: bool) -
     place_of = {mark: place for place, mark in enumerate(marks)}
     start = next((place_of[mark] + 1 for mark in cursor.marks if mark in place_of), None)
     if start is None:
-        if not is_all and (not ranked or ranked[-1].score >= cursor.score):
-            return None
+        if not is_all:
+            return None  # what was shown may have sunk below what is here
         above = sum(entry.score > cursor.score for entry in ranked)
         level = sum(entry.score >= cursor.score for entry in ranked)
         start = min(max(cursor.shown - len(cursor.marks), above), level)

@@ -61,6 +61,8 @@ def runs(entries: Sequence[Ranked]) -> list[Run]:
             last is not None
             and last.resource.rid == entry.stored.resource.rid
             and last.chunk.ordinal + 1 == entry.stored.chunk.ordinal
+            # Only lines can be widened: a message beside another one is a passage of its own.
+            and line_span(last.chunk)[0]
         ):
             found[-1].append(entry)
         else:

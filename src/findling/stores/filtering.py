@@ -102,7 +102,7 @@ def property_tests(filters: Filters) -> list[PropertyTest]:
     if filters.lang:
         tests.append(PropertyTest("lang", _one_that_is(filters.lang)))
     if filters.author:
-        tests.append(PropertyTest("author", _one_that_is(filters.author)))
+        tests.append(PropertyTest("author", _written_by(filters.author)))
     if filters.tag:
         tests.append(PropertyTest("tags", _shares(filters.tag)))
     if filters.ext:

@@ -73,10 +73,11 @@ class KeywordScope:
             ("type", filters.type),
             ("lang", filters.lang),
             ("tag", filters.tag),
-            ("author", filters.author),
         ]
         tokens = [[_token(kind, value) for value in values] for kind, values in wanted]
         clauses = [(Occur.Must, self._any_of(given)) for given in tokens if given]
+        if filters.author:
+            clauses.append((Occur.Must, self._written_by(filters.author)))
         if filters.not_ext:
             unwanted = self._any_of([_token("ext", ext) for ext in dotted(filters.not_ext)])
             clauses.append((Occur.MustNot, unwanted))

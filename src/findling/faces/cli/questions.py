@@ -71,25 +71,26 @@ def read_queries(options: SearchOptions) -> tuple[list[str], str | None]:
         raise UsageError("there is no query", hint='findling "words to find" [PATH]')
     if not all(query.strip() for query in queries):
         raise InvalidValueError("the query is empty", hint='findling "words to find" [PATH]')
-    several = _meant_command(options.words) or (
-        f'findling "{" ".join(options.words)}", with quotes, if all of it is the query'
-    )
     if len(words) > 1:
-        raise UsageError(f"only one path can be searched, not {' and '.join(words)}", hint=several)
+        told = f"only one path can be searched, not {' and '.join(words)}"
+        raise UsageError(told, hint=_what_was_meant(options.words))
     if words and not _exists(words[0]):
-        hint = several if options.queries is None else "name a folder or file that exists"
+        is_typed = options.queries is None
+        hint = _what_was_meant(options.words) if is_typed else "name a folder or file that exists"
         raise PathNotFoundError(f"there is no file or folder {words[0]}", hint=hint)
     return queries, words[0] if words else None
 
 
-def _meant_command(words: tuple[str, ...]) -> str:
-    """The command whose name the first word nearly is, as a hint; empty when it is near to none."""
+def _what_was_meant(words: tuple[str, ...]) -> str:
+    """A command whose name the first word nearly is, or a query of several words that lacks its quotes."""
     from difflib import get_close_matches
 
     from findling.faces.cli.main import COMMANDS
 
-    near = get_close_matches(words[0], COMMANDS, n=1, cutoff=0.8) if words else []
-    return f"findling {near[0]}, if you meant that command; findling --help" if near else ""
+    near = get_close_matches(words[0], COMMANDS, n=1, cutoff=0.8)
+    if near:
+        return f"findling {near[0]}, if you meant that command; findling --help"
+    return f'findling "{" ".join(words)}", with quotes, if all of it is the query'
 
 
 def build_request(query: str, options: SearchOptions, settings: Settings) -> SearchRequest:

@@ -114,6 +114,7 @@ def _export_page(
 ) -> int:
     from findling.service.browser_bundle import MAX_PAGE_BYTES, export_html
     from findling.service.bundles import sight_of
+
     may_see = sight_of(engine, principals) if principals else None
     most = _size(max_size) if max_size else MAX_PAGE_BYTES
     report = export_html(engine, target, title=title, may_see=may_see, max_bytes=most)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
 from findling.domain.resources import Document
@@ -14,6 +13,7 @@ from findling.domain.results import Degradation, Explanation, LegVerdict
 from findling.pipelines.assembling import Ranked, asked_for, make_hit
 from findling.pipelines.candidates import allowed_resources
 from findling.pipelines.checking import check_request
+from findling.pipelines.document_names import find_document
 from findling.pipelines.meaning import find_by_meaning
 from findling.pipelines.searching import Legs, Ranking, rank
 from findling.pipelines.understanding import Question, loose_words, understand
@@ -25,20 +25,10 @@ if TYPE_CHECKING:
 
     from findling.domain.ports import ReadStore
 
-__all__ = ["explain", "find_document", "full_id"]
+__all__ = ["explain", "find_document"]
 
 _DEEPEST = 100_000
 """Ranks are counted this far; nobody has read beyond."""
-
-_SHORTEST_ID = 8
-"""Characters behind the type of an id that may stand for all of it."""
-
-_LONGEST_ECHO = 200
-"""Characters of a name that an error repeats."""
-
-_LONGEST_LINE_NUMBER = 9
-"""Digits; no text has more lines."""
-
 
 class _Case(NamedTuple):
     """What a search made of a document: the answer's ranking, and the chunks of the document that are meant."""
@@ -103,94 +93,6 @@ def explain(
         hit=make_hit(entry, asked_for(question, ranking.found.keyword.forms, 3), legs.store) if entry else None,
         degraded=(*degraded, *ranking.degraded),
     )
-
-
-def find_document(store: ReadStore, name: str, below: str = "") -> tuple[Document, list[int]]:
-    """The document that an id, the id of a hit or a path names, and the chunks that are meant.
-
-    A path may be given from the root or from the folder `below` it. Raises NotFoundError when there is none,
-    InvalidValueError when a shortened id, or a path that is none of a file, fits several.
-    """
-    named = _named(store, name, below)
-    if named is not None:
-        return named
-    path, _, line = name.rpartition(":")
-    if path and line.isdecimal() and len(line) <= _LONGEST_LINE_NUMBER:
-        named = _named(store, path, below)
-        if named is not None:
-            document, cids = named
-            at = [chunk.cid for chunk in document.chunks if chunk.line_start <= int(line) <= chunk.line_end]
-            return document, at or cids
-    named = _named(store, full_id(store, name), "")
-    if named is None:  # deleted since it was looked up
-        raise _not_there(name)
-    return named
-
-
-def full_id(store: ReadStore, name: str) -> str:
-    """The id that a name is, or the only one that it begins: at least 8 characters of it, with or without its type.
-
-    Raises NotFoundError when there is none, InvalidValueError when there are several.
-    """
-    is_bare = ":" not in name
-    fitting = []
-    for rid in store.rids():
-        if rid == name:
-            return rid
-        # The beginning of a path alone is no name of a file.
-        known = rid.partition(":")[2] if is_bare and not rid.startswith("file:") else rid
-        if known.startswith(name):
-            fitting.append(rid)
-    if not fitting or len(name if is_bare else name.partition(":")[2]) < _SHORTEST_ID:
-        raise _not_there(name)
-    if len(fitting) > 1:
-        raise _several(name, "is the beginning of", fitting)
-    return fitting[0]
-
-
-def _not_there(name: str) -> NotFoundError:
-    return NotFoundError(f"there is no {_echoed(name)} in the index", hint="findling ls lists what is")
-
-
-def _several(name: str, what: str, rids: Sequence[str]) -> InvalidValueError:
-    some = ", ".join(rids[:5]) + (" …" if len(rids) > 5 else "")
-    hint = "write more of it" if what.startswith("is") else "name one by its id"
-    return InvalidValueError(f"{_echoed(name)} {what} {len(rids)} ids: {some}", hint=hint)
-
-
-def _echoed(name: str) -> str:
-    return name if len(name) <= _LONGEST_ECHO else f"{name[:_LONGEST_ECHO]}…"
-
-
-def _named(store: ReadStore, name: str, below: str) -> tuple[Document, list[int]] | None:
-    """The document with this very id, path or id of a hit."""
-    path = name.removeprefix("./")
-    for rid in (name, f"file:{below}/{path}" if below else f"file:{path}", f"file:{path}"):
-        document = store.document(rid)
-        if document is not None:
-            return document, [chunk.cid for chunk in document.chunks]
-    document = _lying_at(store, f"{below}/{path}") if below else None
-    document = document or _lying_at(store, path)
-    if document is not None:
-        return document, [chunk.cid for chunk in document.chunks]
-    if len(name) != 16 or not set(name) <= set("0123456789abcdef"):
-        return None
-    for cid, chunk in store.chunks([int(name, 16)]).items():
-        document = store.document(chunk.resource.rid)
-        if document is not None:
-            return document, [cid]
-    return None
-
-
-def _lying_at(store: ReadStore, path: str) -> Document | None:
-    """The document with this path that is no file: answers show what has a path by it."""
-    # Most names are no paths at all: an index tells that at once, without a look at all resources.
-    if not path.strip("/") or not store.matching(Filters(path=(path,))):
-        return None
-    rids = [resource.rid for resource in store.resources() if resource.path == path]
-    if len(rids) > 1:
-        raise _several(path, "is the path of", rids)
-    return store.document(rids[0]) if rids else None
 
 
 def _deeper(question: Question) -> Question:

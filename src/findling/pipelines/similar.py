@@ -15,7 +15,7 @@ from findling.domain.results import Degradation, SearchAnswer
 from findling.pipelines.accounting import vector_account
 from findling.pipelines.assembling import Asked, Ranked, make_hit
 from findling.pipelines.candidates import Candidate, relative
-from findling.pipelines.explaining import find_document
+from findling.pipelines.document_names import find_document
 from findling.pipelines.grouping import group_of, grouped
 from findling.pipelines.meaning import Judge, Meaning, Space, can_read
 from findling.pipelines.superseding import demote, replaced_by

@@ -12,7 +12,7 @@ from findling.domain.ports import ReadStore
 from findling.domain.resources import Chunk, Document, Resource
 from findling.domain.results import SCHEMA_VERSION
 from findling.pipelines.assembling import line_span
-from findling.pipelines.explaining import find_document
+from findling.pipelines.document_names import find_document
 from findling.pipelines.searching import Legs
 from findling.pipelines.superseding import predecessors, replaced_by, successors
 from findling.text.lines import LineIndex

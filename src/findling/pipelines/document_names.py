@@ -60,7 +60,7 @@ def full_id(store: ReadStore, name: str) -> str:
     if not fitting or len(name if is_bare else name.partition(":")[2]) < _SHORTEST_ID:
         raise _not_there(name)
     if len(fitting) > 1:
-        raise _several(name, "is the beginning of", fitting)
+        raise _several(name, "is the beginning of", fitting, hint="write more of it")
     return fitting[0]
 
 
@@ -68,9 +68,8 @@ def _not_there(name: str) -> NotFoundError:
     return NotFoundError(f"there is no {_echoed(name)} in the index", hint="findling ls lists what is")
 
 
-def _several(name: str, what: str, rids: Sequence[str]) -> InvalidValueError:
+def _several(name: str, what: str, rids: Sequence[str], *, hint: str) -> InvalidValueError:
     some = ", ".join(rids[:5]) + (" …" if len(rids) > 5 else "")
-    hint = "write more of it" if what.startswith("is") else "name one by its id"
     return InvalidValueError(f"{_echoed(name)} {what} {len(rids)} ids: {some}", hint=hint)
 
 
@@ -101,9 +100,9 @@ def _named(store: ReadStore, name: str, below: str) -> tuple[Document, list[int]
 def _lying_at(store: ReadStore, path: str) -> Document | None:
     """The document with this path that is no file: answers show what has a path by it."""
     # Most names are no paths at all: an index tells that at once, without a look at all resources.
-    if not path.strip("/") or not store.matching(Filters(path=(path,))):
+    if not path.strip("/") or not any(True for _ in store.matching(Filters(path=(path,)))):
         return None
     rids = [resource.rid for resource in store.resources() if resource.path == path]
     if len(rids) > 1:
-        raise _several(path, "is the path of", rids)
+        raise _several(path, "is the path of", rids, hint="name one by its id")
     return store.document(rids[0]) if rids else None

@@ -30,6 +30,7 @@ __all__ = ["explain", "find_document"]
 _DEEPEST = 100_000
 """Ranks are counted this far; nobody has read beyond."""
 
+
 class _Case(NamedTuple):
     """What a search made of a document: the answer's ranking, and the chunks of the document that are meant."""
 

@@ -147,6 +147,7 @@ SHARED_VARIABLES = {
     "XDG_CONFIG_HOME": "Where the user file lies on Linux, below `findling/`; `~/.config` when not set.",
     "XDG_DATA_HOME": "Where the workspaces lie on Linux, below `findling/`; `~/.local/share` when not set.",
     **{provider.key_variable: f"Key for {provider.name}." for provider in PROVIDERS.values() if provider.key_variable},
+    "ORT_DISABLE_TELEMETRY": "Set by findling itself: onnxruntime must not report to its maker.",
     "SOURCE_DATE_EPOCH": "The time that an export notes as its own, in seconds since the epoch, for equal files.",
     "HTTPS_PROXY": "Proxy on the way to a provider or a hub, but for the hosts in `NO_PROXY`.",
     "HF_ENDPOINT": "Hub that `findling models pull` fetches from; `https://huggingface.co` when not set.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ ROWS: list[tuple[str, tuple[str, ...] | None, Change, bool]] = [
     ("allowed to everyone", ("everyone",), _nothing, True),
     ("allowed to others", ("user:bob", "group:ops"), _nothing, False),
     ("a name that only begins so", ("user:an", "user:anna", "group:en"), _nothing, False),
-    ("another case", ("user:Ann", "USER:ann"), _nothing, False),
+    ("another case", ("user:Ann", "user:ANN"), _nothing, False),
     ("denied beats allowed", (ANN, "!user:ann"), _nothing, False),
     ("denied by a group of a group", (ANN, "!group:staff"), _nothing, False),
     ("denied to everyone", ("everyone", "!everyone"), _nothing, False),
@@ -293,6 +294,55 @@ def test_a_verdict_says_what_it_goes_by(engine: findling.Engine) -> None:
     _add(engine, "note:x", ("user:zoe", "!user:bob"), "zebra", "docs/x.md")
     assert why("user:bob") == "denied by its own list: user:zoe, !user:bob"
     assert why("user:zoe") == "its own list names user:zoe"
+
+
+def test_a_list_that_is_none_is_refused(engine: findling.Engine) -> None:
+    for entry in ("ann", "USER:ann", "! user:ann", ""):
+        with pytest.raises(InvalidValueError, match="is no principal"):
+            _add(engine, "note:x", (entry,), "zebra")
+    assert engine.search("zebra", refresh=False).total == 0
+
+
+def test_what_was_shared_of_something_is_not_shared_of_what_gets_its_id(engine: findling.Engine) -> None:
+    _add(engine, "note:x", (), "zebra")
+    engine.permissions.share("note:x", ANN)
+    assert engine.as_caller(ANN).search("zebra").total == 1
+    (view,) = (engine.home / "views").glob("*/held")
+    engine.writer.put((), ["note:x"])
+    assert not view.exists(), "what was deleted stays in no index of a caller"
+    _add(engine, "note:x", (), "zebra")
+    assert engine.as_caller(ANN).search("zebra").total == 0
+
+
+def test_threads_of_one_engine_search_while_another_writes(engine: findling.Engine) -> None:
+    _add(engine, "note:0", (ANN,), "zebra")
+    errors: list[BaseException] = []
+    is_over = threading.Event()
+
+    def search(ask: Callable[[], object]) -> None:
+        try:
+            while not is_over.is_set():
+                ask()
+        except BaseException as error:  # whatever it is, the test tells of it
+            errors.append(error)
+
+    viewer = engine.as_caller(ANN)
+    asks: list[Callable[[], object]] = [
+        lambda: engine.search("zebra", refresh=False),
+        lambda: viewer.search("zebra"),
+        lambda: viewer.suggest("zeb"),
+    ]
+    threads = [threading.Thread(target=search, args=(ask,)) for ask in asks]
+    for thread in threads:
+        thread.start()
+    for number in range(1, 12):
+        _add(engine, f"note:{number}", (ANN,), "zebra")
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert engine.search("zebra", refresh=False, limit=50).total == 12
+    assert viewer.search("zebra", limit=50).total == 12
 
 
 def test_a_list_that_cannot_be_understood_lets_nobody_in() -> None:

@@ -20,7 +20,7 @@ __all__ = ["Candidate", "Found", "allowed_resources", "find_candidates", "relati
 _LEAST_DEPTH = 100
 """Candidates a leg is asked for at least: what is far down in one leg may be first in the other."""
 
-_REORDERED = 1_000
+_REORDERED = 250
 """Matches that meaning puts in order where it finds none by itself: the same ones for a page and for the next."""
 
 _READ_AHEAD = 20

@@ -26,6 +26,7 @@ from findling.service.engine import Engine
 from findling.service.manifest import preprocessing_of, quota_of
 from findling.service.quotas import Allowance, check_quota
 from findling.service.settings import Settings, get_setting
+from findling.service.vectors import READ_UP_TO
 from findling.stores.bundle import Bundle
 from findling.stores.bundle_restoring import (
     restore_documents,
@@ -125,6 +126,14 @@ def export_bundle(
     return ExportReport(target=target, counts=manifest["counts"], size_bytes=sum(one.stat().st_size for one in files))
 
 
+def _note_what_was_read(store: TruthStore) -> None:
+    """What came with its vectors was read where it comes from."""
+    for model in store.models():
+        covered, chunks = store.coverage(model)
+        if covered >= chunks:
+            store.set_meta(READ_UP_TO + model, str(store.seq()))
+
+
 def import_bundle(
     source: Path | str,
     *,
@@ -183,6 +192,8 @@ def _take_in(bundle: Bundle, engine: Engine, tree: Path | None, merge: bool) -> 
             changed = restore_documents(bundle, store, in_order=False, admit=allowance.check)
         restore_vectors(bundle, store)
         restore_records(bundle, store)
+        if not merge:
+            _note_what_was_read(store)
         if is_new:
             files.rebuild_leg()
     with writer.writing():

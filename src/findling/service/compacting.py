@@ -77,6 +77,9 @@ def compact(
         vectors.writable()
         models = run.drop_models(meaning) if drops_models else ()
         dropped = files.store.drop_vectors()
+        from findling.service.sights import drop_stale_views
+
+        drop_stale_views(files.folder, files.store)
         removed = remove_stale(files.folder, store_id=run.store_id, unit=files.leg.unit, models=run.models(meaning))
         floor = absorbed_by_all(files.folder, run.store_id)
         forgotten = trim_log(run.store_file, floor or 0)

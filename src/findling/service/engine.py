@@ -136,6 +136,8 @@ class Engine(WorkspaceParts):
         prefixes = [path.strip("/") for path in paths]
         if "" in prefixes or "." in prefixes:
             raise InvalidValueError("an empty path would forget everything", hint="findling forget --everything")
+        from findling.service.permissions import forget_rights
+
         doomed = [r.rid for r in self._resources() if any(is_below(r.path, prefix) for prefix in prefixes)]
         with self._files.writing():
             legs = self._legs()
@@ -144,6 +146,7 @@ class Engine(WorkspaceParts):
             # The next search must not take the absence of these files for the state of the disk.
             self._files.store.set_folders(UNSURE)
             self._files.store.drop_vectors()
+            forget_rights(self.home, self._files.store, doomed)
             return len(changes)
 
     def notices(self) -> list[Degradation]:

@@ -80,7 +80,7 @@ class WorkspaceItems:
     def add_document(self, entries: Iterable[Entry], *, type: str = "") -> ItemReport:  # noqa: A002 - the key
         """The same for values that were read, which know where they stood."""
         steps = [self._step(entry, type) for entry in entries]
-        with self._ledger() as ledger:
+        with self._ledger(whole=True) as ledger:
             deletions = [_delete(ledger, step) for step in steps if isinstance(step, _Deletion)]
             outcomes = ledger.add([step for step in steps if isinstance(step, Composed)])
         return _report([*deletions, *map(_Outcome, outcomes)])
@@ -182,7 +182,7 @@ class WorkspaceItems:
     def _carried_out(self, steps: Iterable[_Step]) -> tuple[list[_Outcome], UsageError | None]:
         """Do one step after the other, up to one that cannot be done; what was done is durable."""
         outcomes: list[_Outcome] = []
-        with self._ledger() as ledger:
+        with self._ledger(whole=False) as ledger:
             try:
                 for step in steps:
                     if isinstance(step, _Deletion):
@@ -194,9 +194,9 @@ class WorkspaceItems:
         return outcomes, None
 
     @contextmanager
-    def _ledger(self) -> Iterator[Ledger]:
-        """A ledger whose entries are written when the block ends; the lock is held in it."""
-        with self._writer.writing() as put:
+    def _ledger(self, *, whole: bool) -> Iterator[Ledger]:
+        """A ledger whose entries are written when the block ends, as a `whole` or as far as they fit."""
+        with self._writer.writing(whole=whole) as put:
             ledger = Ledger(self._writer.store, time.time())
             yield ledger
             written = (item for item in ledger.pending.values() if item is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +29,13 @@ from findling.stores.sqlite_files import StoreErrors
 if TYPE_CHECKING:
     from findling.stores.lock import WriteLock
 
-__all__ = ["LOCK_PATIENCE_S", "OpenedWorkspace"]
+__all__ = ["LOCK_PATIENCE_S", "NO_WAY_BACK", "OpenedWorkspace"]
 
 LOCK_PATIENCE_S = 600.0
 """How long a command that must write waits for another writer; a first index of a large tree takes minutes."""
+
+NO_WAY_BACK = "findling index --rebuild"
+"""What is left to do when a store is damaged and no snapshot was made."""
 
 _DAMAGED = "the keyword leg was damaged and has been rebuilt"
 _MISSING = "the keyword leg was missing and has been rebuilt"
@@ -64,6 +68,8 @@ class OpenedWorkspace:
         self._store_file: tuple[int, int] | None = None
         self._leg: TantivyLeg | None = None
         self._mended = ""
+        # One thread writes, or has the leg catch up, at a time; others search on meanwhile.
+        self._guard = threading.RLock()
 
     @property
     def exists(self) -> bool:
@@ -79,8 +85,18 @@ class OpenedWorkspace:
             path = self.folder / STORE_FILE
             readonly = not (os.access(path, os.W_OK) and os.access(self.folder, os.W_OK))
             self._store_file = _identity(path)
-            self._store = SqliteStore.open(path, readonly=readonly)
+            try:
+                self._store = SqliteStore.open(path, readonly=readonly)
+            except CorruptError as damage:
+                raise CorruptError(damage.message, hint=self._way_back()) from damage
         return self._store
+
+    def _way_back(self) -> str:
+        if not (self.folder / "snapshots").is_dir():
+            return NO_WAY_BACK
+        from findling.service.snapshot_files import way_back
+
+        return way_back(self.folder)
 
     def is_replaced(self) -> bool:
         """Whether another process has deleted the store, or made it anew, since it was opened."""
@@ -167,6 +183,14 @@ class OpenedWorkspace:
 
         Raises CorruptError when a damaged leg cannot be mended now.
         """
+        if not self._guard.acquire(blocking=False):
+            return "another thread is writing; its latest changes may be missing"
+        try:
+            return self._level()
+        finally:
+            self._guard.release()
+
+    def _level(self) -> str:
         try:
             behind = self._behind()
             # Without a leg there is no answer, and whoever holds the lock is making one.
@@ -221,18 +245,26 @@ class OpenedWorkspace:
     def _locked(self, patience_s: float) -> Iterator[None]:
         from findling.stores.lock import WriteLock
 
-        lock = WriteLock(self.folder / "write.lock")
-        if not self._acquire(lock, patience_s):
-            raise LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
+        busy = LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
+        # A thread that has no patience must not wait for another one, either: it may hold what that one waits for.
+        if not self._guard.acquire(timeout=patience_s):
+            raise busy
         try:
-            yield
+            lock = WriteLock(self.folder / "write.lock")
+            if not self._acquire(lock, patience_s):
+                raise busy
+            try:
+                yield
+            finally:
+                lock.release()
         finally:
-            lock.release()
+            self._guard.release()
 
     def _acquire(self, lock: WriteLock, patience_s: float) -> bool:
         while True:
-            # What is written under the old name would be lost to whoever goes by the new one.
-            if self._was_there and not self.folder.exists():
+            # What is written under the old name would be lost to whoever goes by the new one. A search that finds its
+            # index deleted makes another one.
+            if self._was_there and patience_s >= LOCK_PATIENCE_S and not self.folder.exists():
                 raise NotFoundError(f"{self.folder} was moved or dropped meanwhile", hint="findling workspaces list")
             try:
                 self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -266,7 +298,9 @@ class OpenedWorkspace:
             self.close()
             discard_leg(self._leg_folder)
             self._put_store_aside()
-        if not self.exists:
+        if not self.exists or not (self.folder / STORE_FILE).stat().st_size:
+            if not anew and (way_back := self._way_back()) != NO_WAY_BACK:
+                raise CorruptError(f"the index in {self.folder} is gone", hint=way_back)
             self._notices += self._before_first_write()
             SqliteStore.open(self.folder / STORE_FILE).close()
         if self.store.get_meta("store_id") is None:

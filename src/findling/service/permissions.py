@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.permissions import DENIED, MEMBER, PATH, VIEWER, Relation, check_object, check_principal
+from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.sight import Sight
 from findling.service.opened import OpenedWorkspace
+from findling.service.workspace import VIEWS
 
-__all__ = ["Verdict", "WorkspacePermissions"]
+__all__ = ["Verdict", "WorkspacePermissions", "forget_rights"]
 
 
 class Verdict(NamedTuple):
@@ -141,6 +143,20 @@ class WorkspacePermissions:
         with self._files.writing():
             self._files.store.write_relations((), [relation])
         return True
+
+
+def forget_rights(folder: Path, store: TruthStore, rids: Collection[str]) -> None:
+    """Take back what was shared of resources that were deleted, and what callers' indexes hold of them.
+
+    Something else may get the same id. What is denied stays denied.
+    """
+    shared = [one for one in store.relations() if one.relation == VIEWER and one.object in rids]
+    if shared:
+        store.write_relations((), shared)
+    if (folder / VIEWS).is_dir():
+        from findling.service.sights import drop_stale_views
+
+        drop_stale_views(folder, store)
 
 
 def _is_at(resource: Resource, path: str) -> bool:

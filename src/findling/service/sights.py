@@ -24,6 +24,7 @@ from findling.pipelines.meaning import Meaning, Space
 from findling.pipelines.searching import Legs
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.vectors import READ_UP_TO
+from findling.service.workspace import VIEWS
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.lock import WriteLock
 from findling.stores.visible import VisibleStore
@@ -32,10 +33,7 @@ if TYPE_CHECKING:
     from findling.domain.ports import Vectors
     from findling.service.settings import Settings
 
-__all__ = ["VIEWS", "WorkspaceSights", "drop_stale_views"]
-
-VIEWS = "views"
-"""The folder of a workspace that holds the keyword legs of callers."""
+__all__ = ["WorkspaceSights", "drop_stale_views"]
 
 _NOTE = "held"
 """The file beside a caller's keyword leg that says what is in it."""

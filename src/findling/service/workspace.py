@@ -21,6 +21,7 @@ __all__ = [
     "PLACES",
     "PROJECT_FOLDER",
     "STORE_FILE",
+    "VIEWS",
     "Workspace",
     "check_name",
     "folder_name",
@@ -44,6 +45,9 @@ DAMAGED_FILE = f"{STORE_FILE}.damaged"
 
 PROJECT_FOLDER = ".findling"
 """The folder of a workspace that lies inside what it indexes."""
+
+VIEWS = "views"
+"""The folder of a workspace that holds the keyword legs of callers."""
 
 PLACES = ("home", "project")
 """Where a new workspace is put: with all others, or into the folder that it indexes."""

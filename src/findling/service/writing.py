@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import QuotaError
+from findling.domain.permissions import check_visibility
 from findling.domain.resources import Document, Resource
 from findling.service.manifest import preprocessing_of, quota_of, write_manifest
 from findling.service.opened import OpenedWorkspace
+from findling.service.permissions import forget_rights
 from findling.service.quotas import Allowance
 
 if TYPE_CHECKING:
@@ -58,18 +60,24 @@ class WorkspaceWriter:
 
         Whatever was written is durable in the truth with each batch of 500 and in the legs when the block ends. Raises
         LockedError when another process keeps writing, ReadOnlyError and DiskFullError when nothing can be written,
-        and QuotaError when a document does not fit: those before it stay, or with `whole` none is written.
+        InvalidValueError for a list of principals that is none, and QuotaError when a document does not fit: those
+        before it stay, or with `whole` none is written.
         """
         with self.files.writing():
             self.files.note_subject()
             legs = self._legs()
             allowance = self._allowance()
 
+            gone: set[str] = set()
+
             def put(documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> int:
                 changed = 0
                 waiting = iter(documents)
                 doomed = list(deleted_rids)
+                gone.update(doomed)
                 while (batch := list(waiting if whole else islice(waiting, _BATCH))) or doomed:
+                    for document in batch:
+                        check_visibility(document.resource.visibility or ())
                     fitting, refusal = allowance.admit(batch, doomed)
                     if refusal is not None and whole:
                         raise refusal
@@ -83,14 +91,16 @@ class WorkspaceWriter:
             try:
                 yield put
             except QuotaError:
-                self._finish(legs)
+                self._finish(legs, gone)
                 raise
-            self._finish(legs)
+            self._finish(legs, gone)
 
-    def _finish(self, legs: Legs) -> None:
+    def _finish(self, legs: Legs, gone: Collection[str]) -> None:
         """Make what was written searchable, and have the workspace say so."""
         legs.commit()
         store = self.files.store
+        if gone:
+            forget_rights(self.files.folder, store, gone)
         root = store.get_meta("root") or None
         write_manifest(self.files.folder, root=root, preprocessing=preprocessing_of(self.settings))
         if store.get_meta("indexed_at") is None:

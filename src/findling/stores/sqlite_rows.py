@@ -23,6 +23,7 @@ __all__ = [
     "to_chunk",
     "to_resource",
     "to_skipped",
+    "to_visibility",
 ]
 
 RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"

@@ -49,7 +49,6 @@ def test_every_field_has_its_place() -> None:
         Link("decision:1a2b3c4d", "supersedes", 10),
     ]
     assert text == (
-        "# Keep jobs in PostgreSQL\n\n"
         "Jobs live in one table.\n\n"
         "## Rationale\n\nThere is one database to back up.\n\n"
         "## Alternatives\n\n- Redis\n- option: RabbitMQ; reason: too much to run\n\n"
@@ -61,7 +60,7 @@ def test_every_field_has_its_place() -> None:
 
 
 def test_an_item_of_a_title_alone_has_that_for_its_text() -> None:
-    assert compose(DECISION, {"title": "Ship on Fridays"})[1] == "# Ship on Fridays"
+    assert compose(DECISION, {"title": "Ship on Fridays"})[1] == "Ship on Fridays"
     assert compose(DECISION, {"title": "Ship on Fridays", "lang": "text"})[1] == "Ship on Fridays"
 
 
@@ -112,7 +111,7 @@ def test_places_of_a_type_of_ones_own() -> None:
         "owner": "Bo",
         "pager": "4711",
     }
-    assert text == "# The queue stands still\n\n## First steps\n\n- Look at the\n  locks\n- Restart"
+    assert text == "## First steps\n\n- Look at the\n  locks\n- Restart"
 
 
 def test_without_a_title_the_name_or_the_first_line_is_one() -> None:

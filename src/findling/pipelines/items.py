@@ -47,9 +47,6 @@ def compose(type: ResourceType, item: Mapping[str, object]) -> tuple[Resource, s
     text = "\n\n".join(f"## {heading}\n\n{body}" if heading else body for heading, body in sections)
     lang = one_line(item.get("lang"), "lang") or type.lang
     title = found.title or found.fields.get("name", "")
-    if title and lang == "markdown":
-        # A heading: so that a passage of any section shows what it belongs to.
-        text = f"# {title}\n\n{text}".rstrip()
     title = title or _first_line(text)
     if not title:
         raise InvalidValueError("the item holds nothing", hint='give it a "title" or a "body"')

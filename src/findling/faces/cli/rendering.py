@@ -192,8 +192,10 @@ def _header(hit: Hit, view: View) -> str:
     if hit.place or hit.line:
         location += f" {hit.place}" if hit.place else f":{hit.line}"
     heading = " › ".join(hit.heading)
-    if hit.type == "chat" or (not heading and hit.type != "file"):
+    if hit.type == "chat":
         heading = hit.title or heading
+    elif hit.type != "file" and hit.title and hit.heading[:1] != (hit.title,):
+        heading = " › ".join((hit.title, *hit.heading))
     if hit.receipt.superseded_by:
         heading = f"{heading} (superseded by {hit.receipt.superseded_by[-1]})".lstrip()
     if view.terminal:

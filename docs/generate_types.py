@@ -46,7 +46,8 @@ from findling.service.glossary import WorkspaceGlossary
 from findling.service.items import ItemReport, WorkspaceItems
 from findling.service.memories import WorkspaceMemories
 from findling.service.permissions import WorkspacePermissions
-from findling.service.snapshots import RestoreReport, Snapshot, WorkspaceSnapshots
+from findling.service.snapshot_files import Snapshot
+from findling.service.snapshots import RestoreReport, WorkspaceSnapshots
 
 __all__ = ["json_page", "library_page", "modules_page"]
 

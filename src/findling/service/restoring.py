@@ -15,7 +15,6 @@ from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.options import scoring
 from findling.service.settings import Settings
 from findling.service.snapshot_files import Snapshot, require_room
-from findling.service.whole_files import sync_folder
 from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword_tidying import adopt_index
 from findling.stores.lock import WriteLock
@@ -23,6 +22,7 @@ from findling.stores.sqlite import SqliteStore
 from findling.stores.sqlite_backup import Lineage, put_back, read_lineage, stamp
 from findling.stores.sqlite_compacting import fold_log
 from findling.stores.sqlite_files import StoreErrors, create_private
+from findling.stores.syncing import sync_folder
 
 __all__ = ["Restored", "restore_file"]
 

@@ -7,8 +7,9 @@ import stat
 from pathlib import Path
 
 from findling.stores.sqlite_files import StoreErrors
+from findling.stores.syncing import sync_folder
 
-__all__ = ["file_size", "sync_folder", "write_whole"]
+__all__ = ["file_size", "write_whole"]
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -37,14 +38,3 @@ def file_size(path: Path) -> int:
     except FileNotFoundError:  # another process is writing
         return 0
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder outlive a power cut, where the system can promise that."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.service.whole_files import sync_folder
 from findling.service.workspace import STORE_FILE, is_formerly_named, pointer_of, refuse_link
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite_files import StoreErrors
+from findling.stores.syncing import sync_folder
 
 __all__ = [
     "changing",

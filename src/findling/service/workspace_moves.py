@@ -16,7 +16,6 @@ from pathlib import Path
 from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError
 from findling.service.manifest import read_manifest, write_manifest
 from findling.service.places import forget_place, keep_out_of_git, note_place
-from findling.service.whole_files import sync_folder
 from findling.service.workspace import (
     PROJECT_FOLDER,
     STORE_FILE,
@@ -39,6 +38,7 @@ from findling.service.workspace_folders import (
 from findling.service.workspaces import FoundWorkspace, existing_root, find_workspace
 from findling.stores.sqlite import SqliteStore
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private
+from findling.stores.syncing import sync_folder
 
 __all__ = ["adopt_index", "adoptable_index", "move_root", "move_workspace"]
 

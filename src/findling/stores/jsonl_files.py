@@ -12,7 +12,7 @@ from typing import Any
 
 from findling.domain.errors import DiskFullError, PathNotFoundError, ReadOnlyError
 
-__all__ = ["Record", "create_file", "encode", "file_errors", "sync_folder"]
+__all__ = ["Record", "create_file", "encode", "file_errors"]
 
 Record = dict[str, Any]
 """What one line holds."""
@@ -31,17 +31,6 @@ def create_file(path: Path) -> int:
     """A new file of mode 0600, in the place of whatever a killed process has left there; returns its descriptor."""
     path.unlink(missing_ok=True)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the names in a folder outlive a power cut, where the system can promise that."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import tantivy
 
 from findling.stores.keyword import discard_leg
-from findling.stores.vector_files import sync_folder, writing
+from findling.stores.syncing import sync_folder
+from findling.stores.vector_files import writing
 
 __all__ = ["Entries", "adopt_index", "count_entries"]
 

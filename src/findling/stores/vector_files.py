@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError, DiskFullError, FindlingError, ReadOnlyError
+from findling.stores.syncing import sync_folder
 
 __all__ = [
     "Columns",
@@ -32,7 +33,6 @@ __all__ = [
     "read_header",
     "remove_generation",
     "remove_litter",
-    "sync_folder",
     "write_all",
     "write_header",
     "writing",
@@ -196,17 +196,6 @@ def remove_litter(folder: Path, header: Header) -> None:
             # Some systems refuse while a reader has the file open; the next commit tries again.
             with suppress(OSError):
                 file.unlink()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make names that were given in the folder last, where the system knows how."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

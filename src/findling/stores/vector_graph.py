@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.telemetry import silence_telemetry
-from findling.stores.vector_files import Header, create_private, sync_folder, write_all
+from findling.stores.syncing import sync_folder
+from findling.stores.vector_files import Header, create_private, write_all
 from findling.stores.vector_scan import Query
 
 if TYPE_CHECKING:

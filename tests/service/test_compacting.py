@@ -205,6 +205,7 @@ def test_stale_sidecars_go_and_others_stay(engine: findling.Engine, settings: fi
     for folder in (*doomed, *kept):
         folder.mkdir(parents=True)
     (doomed[3] / "write.lock").touch()
+    (kept[0] / "held").write_bytes(b"\0" * 8)  # the note of a view of nothing
     (kept[2] / "holiday.jpg").touch()
     foreign = home / "vectors-000000000000"
     shutil.copytree(next(matrices(home)).folder, foreign)

@@ -79,8 +79,8 @@ def compact(
         dropped = files.store.drop_vectors()
         from findling.service.sights import drop_stale_views
 
-        drop_stale_views(files.folder, files.store)
-        removed = remove_stale(files.folder, store_id=run.store_id, unit=files.leg.unit, models=run.models(meaning))
+        removed = drop_stale_views(files.folder, files.store)
+        removed += remove_stale(files.folder, store_id=run.store_id, unit=files.leg.unit, models=run.models(meaning))
         floor = absorbed_by_all(files.folder, run.store_id)
         forgotten = trim_log(run.store_file, floor or 0)
         AccessLog(files.folder).fold(files.store, set(files.store.rids()).__contains__)

@@ -309,16 +309,16 @@ def _write_note(folder: Path, sight: Sight) -> None:
     draft.replace(folder / _NOTE)
 
 
-def drop_stale_views(folder: Path, store: TruthStore) -> int:
-    """Delete the views in a workspace's folder that hold anything that has changed or gone; tells how many."""
+def drop_stale_views(folder: Path, store: TruthStore) -> list[str]:
+    """Delete the views in a workspace's folder that hold anything that has changed or gone; tells which."""
     present = {right.number: right.seq for right in store.rights()}
-    dropped = 0
-    for view in (folder / VIEWS).glob("*/"):
+    dropped = []
+    for view in sorted((folder / VIEWS).glob("*/")):
         note = _read_note(view)
         if note is None or any(present.get(number) != seq for number, seq in note.held.items()):
             with WriteLock(view.with_suffix(".lock"), timeout_s=LOCK_PATIENCE_S):
                 discard_leg(view)
-            dropped += 1
+            dropped.append(f"{VIEWS}/{view.name}")
     return dropped
 
 

@@ -88,7 +88,7 @@ def _principal(share: float) -> str:
 def _report(engine: findling.Engine, share: float, queries: list[str], owner: float) -> None:
     viewer = engine.as_caller(_principal(share))
     started = time.process_time()
-    viewer.search(queries[0], refresh=False)
+    viewer.search(queries[0])
     first = time.process_time() - started
     sights = engine._sights
     legs = sights._limited(sights._look(viewer.principals))
@@ -104,7 +104,7 @@ def _report(engine: findling.Engine, share: float, queries: list[str], owner: fl
         scores = space.leg.search(vector, 0, also=cids).scores
         best = sorted(scores, key=lambda cid: (-scores[cid], cid))[:10]
         recalls.append(len(set(best) & {cid for cid, _ in hits}) / max(1, len(best)))
-    cost = _cost(lambda query: viewer.search(query, refresh=False), queries)
+    cost = _cost(lambda query: viewer.search(query), queries)
     print(
         f"{share:>4.0%} visible, {legs.keyword.size():,} passages: recall@10 {sum(recalls) / len(recalls):.3f}, "
         f"{cost * 1000:.1f} ms CPU a query, {cost / owner:.2f} of the owner's; first search {first:.2f} s"

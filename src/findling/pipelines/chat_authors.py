@@ -9,7 +9,7 @@ from typing import NamedTuple
 from findling.domain.resources import StoredChunk
 from findling.text.analysis import terms
 
-__all__ = ["Speaker", "best_message", "joined_authors", "split_authors"]
+__all__ = ["Speaker", "best_message", "joined_authors", "speaker_of", "split_authors"]
 
 
 class Speaker(NamedTuple):
@@ -56,10 +56,10 @@ def _messages(stored: StoredChunk) -> Iterator[tuple[Speaker, str]]:
     chunk, _, text = stored
     starts = [place.start - chunk.start for place in chunk.places]
     for place, start, end in zip(chunk.places, starts, [*starts[1:], len(text)], strict=False):
-        yield _speaker(place.label), text[start:end]
+        yield speaker_of(place.label), text[start:end]
 
 
-def _speaker(label: str) -> Speaker:
+def speaker_of(label: str) -> Speaker:
     """Who and when, from what the place of a message is called: `AUTHOR, 2026-04-08 08:38`."""
     timed = _TIMED.fullmatch(label)
     return Speaker(label) if timed is None else Speaker(timed["author"] or "", _seconds(timed["time"]))

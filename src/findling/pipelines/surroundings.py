@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_right
 from dataclasses import replace
 from itertools import pairwise
@@ -13,7 +12,7 @@ from findling.domain.ports import ReadStore
 from findling.domain.resources import Document, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Line
 from findling.pipelines.assembling import Asked
-from findling.pipelines.chat_authors import split_authors
+from findling.pipelines.chat_authors import speaker_of, split_authors
 from findling.text.snippets import snippet
 
 __all__ = ["Said", "in_conversation", "messages_of"]
@@ -84,11 +83,12 @@ def _speaker(stored: StoredChunk, offset: int) -> tuple[str, float | None]:
     if said:
         return said[-1].author, said[-1].at
     label = next((place.label for place in reversed(stored.chunk.places) if place.start <= offset), "")
-    named = _LABEL.fullmatch(label)
-    if named is None:
+    named = speaker_of(label)
+    if named.author == label:
+        # The place tells no time.
         authors = split_authors(resource.author)
         return label or (authors[0] if len(authors) == 1 else ""), resource.updated_at
-    return named["author"] or "", _seconds(named["time"])
+    return named.author, named.at
 
 
 def _places(document: Document) -> list[Place]:
@@ -122,16 +122,3 @@ def _recorded(resource: Resource) -> list[_Record]:
             is_time = isinstance(at, (int, float)) and not isinstance(at, bool)
             records[start] = _Record(start, author if isinstance(author, str) else "", float(at) if is_time else None)
     return [records[start] for start in sorted(records)]
-
-
-_LABEL = re.compile(r"(?:(?P<author>.*), )?(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)", re.DOTALL)
-"""What a place in a chat is called: who and when."""
-
-
-def _seconds(time: str) -> float | None:
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(f"{time}+00:00").timestamp()
-    except ValueError:  # somebody calls themselves 2024-13-45 99:99
-        return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +11,7 @@ from findling.domain.reports import Status
 from findling.domain.resources import Resource
 from findling.service.opened import OpenedWorkspace
 from findling.service.vectors import WorkspaceVectors
+from findling.service.whole_files import file_size
 from findling.text.analysis import FINGERPRINT
 
 __all__ = ["failures", "workspace_status"]
@@ -28,7 +28,7 @@ def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Pa
         resources=counts["resources"],
         chunks=counts["chunks"],
         characters=counts["characters"],
-        size_bytes=sum(map(_size, files.folder.rglob("*"))),
+        size_bytes=sum(map(file_size, files.folder.rglob("*"))),
         seq=store.seq(),
         keyword_seq=files.leg.seq(),
         indexed_at=float(indexed_at) if indexed_at else None,
@@ -48,11 +48,3 @@ def failures(skipped: Iterable[SkippedPath], resources: Iterable[Resource]) -> l
         if notes := [resource.fields[name] for name in PARTIAL if name in resource.fields]:
             failed.append(SkippedPath(resource.path or resource.rid, "read-in-part", "; ".join(notes)))
     return sorted(failed)
-
-
-def _size(path: Path) -> int:
-    try:
-        status = path.lstat()
-    except FileNotFoundError:  # another process is writing
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0

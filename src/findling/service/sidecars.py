@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import CorruptError
+from findling.service.whole_files import file_size
 from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg
 from findling.stores.lock import WriteLock
@@ -51,7 +51,7 @@ def measure_parts(folder: Path) -> dict[str, int]:
     for path in folder.rglob("*"):
         top = path.relative_to(folder).parts[0]
         if top != "snapshots":
-            parts[_part(top)] += _size(path)
+            parts[_part(top)] += file_size(path)
     return parts
 
 
@@ -136,14 +136,6 @@ def _part(top: str) -> str:
         if top.startswith(start):
             return part
     return "other"
-
-
-def _size(path: Path) -> int:
-    try:
-        status = path.lstat()
-    except FileNotFoundError:  # another process is writing
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _delete(path: Path) -> None:

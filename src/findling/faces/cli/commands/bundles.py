@@ -9,6 +9,7 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.printing import write_json
 from findling.faces.cli.progress import format_size
 from findling.faces.cli.terminal import note, write
 
@@ -60,7 +61,7 @@ def export(
 
         report = export_bundle(engine, target, vectors=not no_vectors, principals=principals or None, force=force)
     if as_json:
-        _write_json(vars(report))
+        write_json(vars(report))
     else:
         write(f"{report.target}: {_counted(report.counts)}, {format_size(report.size_bytes)}\n")
     return 0
@@ -85,7 +86,7 @@ def import_(bundle: str, root: str | None, merge: bool, as_json: bool, workspace
     for name, (there, here) in report.differing.items():
         note(f"answers may differ: {name} was {there!r} where the bundle was written, and is {here!r} here")
     if as_json:
-        _write_json(vars(report))
+        write_json(vars(report))
     else:
         write(_describe(report))
     return 0
@@ -119,7 +120,7 @@ def _export_page(
     most = _size(max_size) if max_size else MAX_PAGE_BYTES
     report = export_html(engine, target, title=title, may_see=may_see, max_bytes=most)
     if as_json:
-        _write_json(report.to_dict())
+        write_json(report.to_dict())
     else:
         each = format_size(round(report.bytes_per_document))
         write(f"{report.target}: {report.documents:,} documents, {format_size(report.bytes)}, {each} each\n")
@@ -131,12 +132,6 @@ def _size(text: str) -> int:
     from findling.service.settings import Setting, parse_text
 
     return int(str(parse_text(Setting("--max-size", "size", 0, "", minimum=1), text, "flag --max-size")))
-
-
-def _write_json(values: Mapping[str, object]) -> None:
-    from findling.faces.cli.documents import dump, report_document
-
-    write(dump(report_document(values), indent=2))
 
 
 globals()["import"] = import_  # the name of the command, under which it is looked up, is a keyword of the language

@@ -13,9 +13,10 @@ import click
 
 from findling.domain.errors import FindlingError, UsageError
 from findling.faces.cli.background import compact_in_background
-from findling.faces.cli.columns import display_width, show_controls
+from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import json_option, opened, resolve, workspace_option
-from findling.faces.cli.terminal import note, write
+from findling.faces.cli.printing import write_json, write_table
+from findling.faces.cli.terminal import note
 from findling.sources.chats.formats import FORMATS, Wishes, read_chats, read_chats_stream
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def _import(
             raise
         compact_in_background(engine, settings)
     if as_json:
-        _write_json(asdict(report))
+        write_json(asdict(report))
     if not report.threads:
         note(f"there are no messages in {file}")
         return 1
@@ -137,9 +138,9 @@ def _list(as_json: bool, path: str, workspace: str | None) -> int:
     with opened(path, resolve(path, workspace=workspace)) as engine:
         threads = list(WorkspaceChats(engine.writer).threads())
     if as_json:
-        _write_json({"threads": [thread._asdict() for thread in threads]})
+        write_json({"threads": [thread._asdict() for thread in threads]})
     else:
-        _write_table(_columns(thread) for thread in threads)
+        write_table(_columns(thread) for thread in threads)
         if not threads:
             note("there are no chats", "findling chats import FILE")
     return 0 if threads else 1
@@ -191,18 +192,3 @@ def _columns(thread: ThreadSummary) -> tuple[str, ...]:
 
 def _day(at: float | None) -> str:
     return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
-
-
-def _write_json(values: dict[str, Any]) -> None:
-    from findling.faces.cli.documents import dump, report_document
-
-    write(dump(report_document(values), indent=2))
-
-
-def _write_table(rows: Iterable[tuple[str, ...]]) -> None:
-    """Print rows with every column but the last as wide as its widest cell."""
-    shown = [[show_controls(cell) for cell in row] for row in rows]
-    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        cells = [cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True)]
-        write("  ".join(cells).rstrip() + "\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError
-from findling.faces.cli.columns import display_width, show_controls
+from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import json_option, no_context_option, opened, resolve, workspace_option
+from findling.faces.cli.printing import write_json, write_table
 from findling.faces.cli.terminal import note, write
 from findling.service.scoping import NO_CONTEXT
 
@@ -82,16 +83,16 @@ def _list(everything: bool, as_json: bool, **place: Any) -> int:
         groups, protected = engine.glossary.groups(), engine.glossary.protected()
         terms = engine.glossary.terms()
     if as_json:
-        _write_json(
+        write_json(
             groups=[group._asdict() for group in groups],
             protected=[term.surface for term in protected],
             **({"terms": [term._asdict() for term in terms]} if everything else {}),
         )
     elif everything:
-        _write_table((term.status, term.group, term.surface, term.source) for term in terms)
+        write_table((term.status, term.group, term.surface, term.source) for term in terms)
     else:
         listed = [(group.canonical, ", ".join(group.aliases)) for group in groups]
-        _write_table([*listed, *((term.surface, "(protected)") for term in protected)])
+        write_table([*listed, *((term.surface, "(protected)") for term in protected)])
     is_empty = not groups and not protected and not (everything and terms)
     if is_empty and not as_json:
         note("the glossary is empty", "findling glossary add CANONICAL ALIAS, or findling glossary pending")
@@ -112,9 +113,9 @@ def _pending(as_json: bool, **place: Any) -> int:
     if found.trouble is not None:
         note(found.trouble.what, found.trouble.fix)
     if as_json:
-        _write_json(pending=[term._asdict() for term in terms])
+        write_json(pending=[term._asdict() for term in terms])
     else:
-        _write_table((term.surface, term.group, term.source, " ".join(term.snippet.split())) for term in terms)
+        write_table((term.surface, term.group, term.source, " ".join(term.snippet.split())) for term in terms)
         if terms:
             note(f"{len(terms)} pending", "findling glossary approve TERM, or reject TERM")
     return 0 if terms else 1
@@ -282,18 +283,3 @@ def _sentence(term: GlossaryTerm) -> str:
         "protected": f"{term.surface} is protected",
     }
     return show_controls(said[term.status])
-
-
-def _write_json(**values: object) -> None:
-    from findling.faces.cli.documents import dump, report_document
-
-    write(dump(report_document(values), indent=2))
-
-
-def _write_table(rows: Iterable[Sequence[str]]) -> None:
-    """Print rows with every column but the last as wide as its widest cell."""
-    shown = [[show_controls(cell) for cell in row] for row in rows]
-    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        cells = [cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True)]
-        write("  ".join(cells).rstrip() + "\n")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,7 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageEr
 from findling.faces.cli.background import compact_in_background
 from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.printing import write_json
 from findling.faces.cli.terminal import note, write
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def sync(path: str, user_folder: str | None, as_json: bool, workspace: str | Non
     if as_json:
         shadows = [shadow._asdict() for shadow in report.shadows]
         skipped = [{"path": each.path, "reason": each.reason, "detail": each.detail} for each in report.skipped]
-        _write_json({**asdict(report), "shadows": shadows, "skipped": skipped})
+        write_json({**asdict(report), "shadows": shadows, "skipped": skipped})
     else:
         for shadow in report.shadows:
             write(show_controls(f"{shadow.winner} shadows {shadow.loser}") + "\n")
@@ -138,14 +139,8 @@ def _deletions(entries: Entries, type_name: str) -> Iterator[Entry]:
 
 def _tell(report: ItemReport, as_json: bool) -> None:
     if as_json:
-        _write_json(asdict(report))
+        write_json(asdict(report))
     if report.missing:
         named = ", ".join(report.missing[:_MOST_NAMED]) + (" …" if len(report.missing) > _MOST_NAMED else "")
         note(show_controls(f"not there: {named}"))
     note(str(report))
-
-
-def _write_json(values: dict[str, Any]) -> None:
-    from findling.faces.cli.documents import dump, report_document
-
-    write(dump(report_document(values), indent=2))

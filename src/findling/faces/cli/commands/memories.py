@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,7 @@ from findling.domain.plans import MODES
 from findling.faces.cli.background import work_in_background
 from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import as_option, json_option, opened, resolve, workspace_option
+from findling.faces.cli.printing import write_json
 from findling.faces.cli.terminal import note, write
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def remember(
         )
         read_on()
     if as_json:
-        _write_json({"memory": vars(memory)})
+        write_json({"memory": vars(memory)})
     else:
         write(f"{memory.rid}\n")
     if memory.outcome != "new":
@@ -108,7 +109,7 @@ def recall(
 
 def _show_list(listed: Sequence[Memory], limit: int, as_json: bool) -> int:
     if as_json:
-        _write_json({"memories": [vars(memory) for memory in listed[:limit]], "total": len(listed)})
+        write_json({"memories": [vars(memory) for memory in listed[:limit]], "total": len(listed)})
     else:
         write("\n".join(_shown_plainly(memory) for memory in listed[:limit]))
         if len(listed) > limit:
@@ -157,12 +158,6 @@ def _stdin() -> str:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidValueError("what comes on stdin is not UTF-8", hint="iconv -t UTF-8 FILE") from error
-
-
-def _write_json(values: dict[str, Any]) -> None:
-    from findling.faces.cli.documents import dump, report_document
-
-    write(dump(report_document(values), indent=2))
 
 
 @contextmanager

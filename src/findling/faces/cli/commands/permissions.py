@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from findling.faces.cli.options import json_option, name_from_root, opened, resolve, workspace_option
+from findling.faces.cli.printing import write_json
 from findling.faces.cli.terminal import note, write
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _list(as_json: bool, **place: Any) -> int:
     with _opened(**place) as engine:
         relations = engine.permissions.relations()
     if as_json:
-        _write_json({"relations": [relation._asdict() for relation in relations]})
+        write_json({"relations": [relation._asdict() for relation in relations]})
     else:
         for subject, relation, target in relations:
             write(f"{subject} {_VERBS[relation]} {target}\n")
@@ -163,17 +164,11 @@ def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
     with _opened(**place) as engine:
         verdict = engine.permissions.check([principal], engine.resource_id(rid))
     if as_json:
-        _write_json(verdict._asdict())
+        write_json(verdict._asdict())
     else:
         write(f"{'yes' if verdict.may_see else 'no'}: {verdict.reason}\n")
         note(f"{principal} is {', '.join(one for one in verdict.principals if one != principal)}")
     return 0 if verdict.may_see else 1
-
-
-def _write_json(document: dict[str, Any]) -> None:
-    from findling.faces.cli.documents import dump, report_document
-
-    write(dump(report_document(document), indent=2))
 
 
 def _opened(path: str, workspace: str | None) -> AbstractContextManager[Engine]:

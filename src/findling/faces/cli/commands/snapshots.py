@@ -12,6 +12,7 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.printing import write_json
 from findling.faces.cli.progress import format_size
 from findling.faces.cli.terminal import is_interactive, note, write
 
@@ -50,7 +51,7 @@ def compact(path: str, full: bool, if_worthwhile: bool, as_json: bool, workspace
             return 0 if compact_if_worthwhile(files, settings) else 1
         report = run(files, WorkspaceVectors(files, settings), settings, full=full)
     if as_json:
-        _write_json(**vars(report), freed_bytes=report.freed_bytes)
+        write_json(**vars(report), freed_bytes=report.freed_bytes)
     else:
         write(_describe(report))
     return 0
@@ -103,7 +104,7 @@ def _create(path: str, name: str, file: Path | None, keep: int | None, as_json: 
     with _opened(path, workspace) as snapshots:
         made = snapshots.create(name, to=file, keep=keep)
     if as_json:
-        _write_json(snapshot=_document(made))
+        write_json(snapshot=_document(made))
     else:
         write(f"{made.path if file else made.name}\n")
         note(f"{made.counts['resources']:,} resources, {format_size(made.size_bytes)}, sha256 {made.sha256[:12]}…")
@@ -122,7 +123,7 @@ def _list(path: str, as_json: bool, workspace: str | None) -> int:
     with _opened(path, workspace) as snapshots:
         found = snapshots.list()
     if as_json:
-        _write_json(snapshots=[_document(each) for each in found])
+        write_json(snapshots=[_document(each) for each in found])
     else:
         width = max((len(each.name) for each in found), default=0)
         for each in found:
@@ -146,7 +147,7 @@ def _verify(name: str | None, file: Path | None, path: str, as_json: bool, works
     with _opened(path, workspace) as snapshots:
         problems = snapshots.verify(chosen)
     if as_json:
-        _write_json(snapshot=str(chosen), ok=not problems, problems=list(problems))
+        write_json(snapshot=str(chosen), ok=not problems, problems=list(problems))
     else:
         write("".join(f"{problem}\n" for problem in problems) or f"{chosen} is sound\n")
     return 1 if problems else 0
@@ -172,7 +173,7 @@ def _restore(
         report = snapshots.restore(chosen, safety=not no_safety)
     if as_json:
         safety = report.safety and _document(report.safety)
-        _write_json(snapshot=_document(report.snapshot), safety=safety, put_aside=report.put_aside)
+        write_json(snapshot=_document(report.snapshot), safety=safety, put_aside=report.put_aside)
         return 0
     write(f"restored {report.snapshot.name}: {report.snapshot.counts['resources']:,} resources\n")
     if report.safety is not None and report.safety.problem:
@@ -242,9 +243,3 @@ def _describe(report: CompactReport) -> str:
     done = [f"{what} {count:,}" for what, count in parts.items() if count]
     done += [f"rewritten: {', '.join(report.rewritten)}"] if report.rewritten else []
     return text + ("; ".join(done) or "nothing to drop or rewrite") + f" ({report.seconds:.1f} s)\n"
-
-
-def _write_json(**values: Any) -> None:
-    from findling.faces.cli.documents import dump, report_document
-
-    write(dump(report_document(values), indent=2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,8 +12,9 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.faces.cli.asking import question_options, settled
-from findling.faces.cli.columns import display_width, show_controls
+from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import json_option, resolve
+from findling.faces.cli.printing import write_json, write_table
 from findling.faces.cli.progress import format_size
 from findling.faces.cli.questions import SearchOptions, build_request
 from findling.faces.cli.terminal import is_interactive, note, write
@@ -68,9 +69,9 @@ def _list(as_json: bool) -> int:
 
     accounts = list_workspaces(_home())
     if as_json:
-        _write_json(workspaces=[_account_document(account) for account in accounts])
+        write_json(workspaces=[_account_document(account) for account in accounts])
     else:
-        _write_table(map(_row, accounts))
+        write_table(map(_row, accounts))
         if not accounts:
             note("there is no workspace yet", "findling index PATH, or findling workspaces create NAME")
     return 0 if accounts else 1
@@ -210,7 +211,7 @@ def _search(words: tuple[str, ...], names: tuple[str, ...], shared: bool, as_jso
     request = build_request(query, options, settings)
     answer = search_across(request, home=_home(), names=names, shared=shared, settings_for=settings_for)
     if as_json:
-        _write_json(**answer.to_dict())
+        write_json(**answer.to_dict())
     else:
         _show(answer)
     for missing in answer.degraded:
@@ -294,18 +295,3 @@ def _row(account: WorkspaceAccount) -> tuple[str, ...]:
         indexed,
         ", ".join(remark for remark, holds in remarks.items() if holds),
     )
-
-
-def _write_json(**values: object) -> None:
-    from findling.faces.cli.documents import dump, report_document
-
-    write(dump(report_document(values), indent=2))
-
-
-def _write_table(rows: Iterable[Sequence[str]]) -> None:
-    """Print rows with every column but the last as wide as its widest cell."""
-    shown = [[show_controls(cell) for cell in row] for row in rows]
-    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        cells = [cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True)]
-        write("  ".join(cells).rstrip() + "\n")

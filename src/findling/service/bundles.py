@@ -19,7 +19,6 @@ from findling.domain.errors import (
     NotIndexedError,
     ReadOnlyError,
 )
-from findling.domain.sight import Rights
 from findling.pipelines.bundles import Facts, MaySee, export_store
 from findling.service.bundle_places import check_same_files, existing, open_target, settle_root
 from findling.service.engine import Engine
@@ -158,9 +157,7 @@ def import_bundle(
 
 def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
     """What tells whether these principals may see a resource now. Raises InvalidValueError for what is no principal."""
-    writer = engine.writer
-    is_public = writer.settings["permissions.unset"] == "public"
-    rights = Rights(principals, writer.store.relations(), unset_is_public=is_public)
+    rights = engine.permissions.rights(principals)
     return lambda resource: rights.may_see(resource.rid, resource.path, resource.visibility)
 
 

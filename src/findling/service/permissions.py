@@ -11,7 +11,7 @@ from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.permissions import DENIED, MEMBER, PATH, VIEWER, Relation, check_object, check_principal
 from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
-from findling.domain.sight import Sight
+from findling.domain.sight import Rights, Sight
 from findling.service.opened import OpenedWorkspace
 from findling.service.workspace import VIEWS
 
@@ -73,12 +73,16 @@ class WorkspacePermissions:
         """Take back what `deny` did; tells whether it was denied."""
         return self._drop(self._relation(principal, DENIED, target))
 
+    def rights(self, principals: Iterable[str]) -> Rights:
+        """What decides what these principals may see. Raises InvalidValueError for what is no principal."""
+        return self._sight(principals).rights
+
     def check(self, principals: Iterable[str], rid: str) -> Verdict:
         """Whether these principals may see a resource. Raises NotFoundError when there is none with this id."""
         document = self._files.store.document(rid)
         if document is None:
             raise NotFoundError(f"there is no {rid} in the index", hint="findling ls lists what is")
-        rights = self._sight(principals).rights
+        rights = self.rights(principals)
         resource = document.resource
         about = resource.rid, resource.path, resource.visibility
         return Verdict(rights.may_see(*about), rights.reason(*about), tuple(sorted(rights.principals)))

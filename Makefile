@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 $(BIN)/findling: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[code,hnsw,models]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[code,hnsw,models,serve,langchain,llama-index,haystack,llm]'
 	@touch $@
 
 demo: $(BIN)/findling

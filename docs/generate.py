@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: commands, settings, errors, skip reasons, formats, library, JSON, modules.
+"""Write docs/reference from the code, a page for each kind of thing that stands there.
 
 `python docs/generate.py` writes the pages; `--check` writes nothing and exits with 1 when a page differs from the code.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
+from generate_servers import mcp_page, routes_page
 from generate_types import json_page, library_page, modules_page
 from markdown_tables import code, codes, table
 
@@ -320,6 +321,8 @@ PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "formats.md": formats_page,
     "library.md": library_page,
     "json.md": json_page,
+    "routes.md": routes_page,
+    "mcp-tools.md": mcp_page,
     "modules.md": modules_page,
 }
 

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from findling.domain.resources import Resource
     from findling.domain.results import Hit, SearchAnswer
     from findling.pipelines.resource_types import register as register_type
+    from findling.service.async_engine import AsyncEngine, AsyncViewer
     from findling.service.engine import Engine
     from findling.service.engine import open_engine as open  # noqa: A004 - findling.open reads as it should
     from findling.service.settings import Settings
     from findling.service.viewer import Viewer
 
 __all__ = [
+    "AsyncEngine",
+    "AsyncViewer",
     "Engine",
     "FieldRule",
     "Filters",
@@ -50,9 +53,11 @@ __all__ = [
     "register_type",
 ]
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 _HOMES = {
+    "AsyncEngine": "findling.service.async_engine",
+    "AsyncViewer": "findling.service.async_engine",
     "Engine": "findling.service.engine",
     "FieldRule": "findling.domain.resource_types",
     "Filters": "findling.domain.queries",

@@ -58,8 +58,8 @@ ALL_COMMANDS = dict(walk(cli))
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = (
         "search explain fetch similar suggest index refine add sync chats remember recall status ls workspaces "
-        "permissions export import compact snapshot glossary models config include exclude forget doctor repair eval "
-        "completion version"
+        "permissions export import compact snapshot glossary watch serve mcp token models config include exclude "
+        "forget doctor repair eval completion version"
     )
     assert set(COMMANDS) == set(promised.split())
     subcommands = {" ".join(path) for path in ALL_COMMANDS if len(path) == 2}
@@ -67,6 +67,8 @@ def test_the_commands_are_those_that_were_promised() -> None:
         f"{group} {name}" for group in ("include", "exclude") for name in ("add", "remove", "list")
     } | {f"models {name}" for name in ("list", "pull", "use", "test")} | {
         f"glossary {name}" for name in "add list pending approve reject protect remove merge export import".split()
+    } | {f"watch {name}" for name in ("add", "remove", "list", "run")} | {
+        f"token {name}" for name in ("create", "revoke", "list")
     } | {f"permissions {name}" for name in "list join leave share unshare deny undeny check".split()} | {
         f"workspaces {name}" for name in "list create set move rename drop search".split()
     } | {f"snapshot {name}" for name in "create list verify restore drop".split()} | {

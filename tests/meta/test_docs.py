@@ -57,7 +57,7 @@ def test_the_generated_reference_is_up_to_date() -> None:
 
 def test_the_generator_tells_and_mends_a_page_that_differs(tmp_path: Path) -> None:
     """On a copy, because the real pages must stay as they are."""
-    for name in ("generate.py", "generate_types.py", "markdown_tables.py", "fields.toml"):
+    for name in ("generate.py", "generate_servers.py", "generate_types.py", "markdown_tables.py", "fields.toml"):
         (tmp_path / name).write_text(read(DOCS / name), encoding="utf-8")
 
     def generate(*args: str) -> tuple[int, str]:
@@ -151,7 +151,7 @@ def test_every_public_name_is_documented() -> None:
 def command_lines(page: Path) -> Iterator[str]:
     """Every call of findling that a page shows, in blocks for a shell and inside sentences."""
     for block in blocks(page, "sh"):
-        yield from (line for line in block.splitlines() if "findling" in line)
+        yield from (line for line in block.splitlines() if re.search(r"(^|[|;&]\s*)(\w+=\S*\s+)*findling\b", line))
     for block in blocks(page, "text"):
         yield from (line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ findling"))
     prose = re.sub(r"^```.*?^```", "", read(page), flags=re.M | re.S)
@@ -228,7 +228,7 @@ def test_every_page_is_linked_from_the_readme() -> None:
 def test_python_in_the_docs_uses_what_there_is(page: Path) -> None:
     for block in blocks(page, "python"):
         compile(block, named(page), "exec")
-        assert set(re.findall(r"findling\.(\w+)", block)) <= set(findling.__all__)
+        assert set(re.findall(r"findling\.(\w+)", block)) <= {*findling.__all__, "integrations"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

@@ -21,6 +21,12 @@
     │   ├── ModelNotFoundError     no model of this name is installed
     │   ├── ModelDamagedError      a model file is not what its card says
     │   └── ProviderError          a remote provider is down, refuses, or answers nonsense
+    ├── CallerError                whoever calls may not do that, or not now
+    │   ├── TokenError             a token is missing, unknown, revoked or too old
+    │   ├── DeniedError            a token that does not allow this
+    │   └── BusyError              more is asked than can be answered now
+    ├── OverdueError               an answer took longer than it may
+    ├── DaemonError                the daemon cannot be started, or does not answer as it should
     └── MissingExtraError          an optional dependency is not installed
 
 Each carries a stable `code`, a message that names the thing, and a `hint`: the next step to take.
@@ -29,7 +35,11 @@ Each carries a stable `code`, a message that names the thing, and a `hint`: the 
 from __future__ import annotations
 
 __all__ = [
+    "BusyError",
+    "CallerError",
     "CorruptError",
+    "DaemonError",
+    "DeniedError",
     "DiskFullError",
     "FindlingError",
     "FormatError",
@@ -42,10 +52,12 @@ __all__ = [
     "ModelNotFoundError",
     "NotFoundError",
     "NotIndexedError",
+    "OverdueError",
     "PathNotFoundError",
     "ProviderError",
     "QuotaError",
     "ReadOnlyError",
+    "TokenError",
     "UnknownSettingError",
     "UntrustedSettingError",
     "UsageError",
@@ -183,6 +195,42 @@ class ProviderError(ModelError):
     """A remote provider is down, refuses, or answers nonsense."""
 
     code = "provider"
+
+
+class CallerError(FindlingError):
+    """Whoever calls may not do that, or not now."""
+
+    code = "caller"
+
+
+class TokenError(CallerError):
+    """A token is missing, unknown, revoked or too old."""
+
+    code = "token"
+
+
+class DeniedError(CallerError):
+    """A token that does not allow this."""
+
+    code = "denied"
+
+
+class BusyError(CallerError):
+    """More is asked than can be answered now."""
+
+    code = "busy"
+
+
+class OverdueError(FindlingError):
+    """An answer took longer than it may."""
+
+    code = "overdue"
+
+
+class DaemonError(FindlingError):
+    """The daemon cannot be started, or does not answer as it should."""
+
+    code = "daemon"
 
 
 class MissingExtraError(FindlingError):

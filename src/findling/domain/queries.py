@@ -169,7 +169,8 @@ class SearchRequest:
     `within` is the part of the root that is asked, and that paths of `filters` are relative to; `None` is the part that
     was opened. `cursor` is the `next_cursor` of an earlier answer to the same question, and takes the place of
     `offset`. `facets` are properties whose values are counted. `principals` is who asks, `None` for the owner of the
-    workspace, who sees everything; an empty tuple is nobody and finds nothing.
+    workspace, who sees everything; an empty tuple is nobody and finds nothing. `quick` leaves out what takes long:
+    reading on and reranking. After `timeout_s`, if that is not 0, an answer is made of what was found until then.
     """
 
     query: str
@@ -187,3 +188,5 @@ class SearchRequest:
     profile: str = ""
     in_context: bool = True
     within: str | None = None
+    quick: bool = False
+    timeout_s: float = 0.0

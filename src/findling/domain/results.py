@@ -205,6 +205,7 @@ class SearchAnswer:
     which vectors served the answer (`speed`), the model, the share of chunks it has read (`coverage`), and the host
     that text was sent to, if any; it is empty when no vectors were asked. `facets` counts, for every property that was
     asked for, the resources that match by the values they have. `next_cursor` asks for the next page, if there is one.
+    `served_by` names the daemon that has answered, if one has.
     """
 
     query: str
@@ -225,6 +226,7 @@ class SearchAnswer:
     plan: Mapping[str, Any] = field(default_factory=dict)
     facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     next_cursor: str = ""
+    served_by: str = ""
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -16,7 +16,7 @@ from findling.pipelines.understanding import SPELLING, Question
 from findling.text.analysis import WordSpan, index_form, matching_spans, terms
 from findling.text.lines import LineIndex
 from findling.text.query_tree import canonical, identifier_parts, positive_terms, positive_texts
-from findling.text.snippets import MatchSpan, best_line, snippet
+from findling.text.snippets import Match, show_lines
 
 __all__ = ["Asked", "Ranked", "Shown", "asked_for", "line_span", "make_hit", "show"]
 
@@ -130,13 +130,13 @@ def show(stored: StoredChunk, asked: Asked) -> Shown:
     """The lines of a chunk that say best why it was found."""
     chunk, _, text = stored
     words = matching_spans(text, asked.forms)
+    forms = asked.forms
     spans = _shown_spans(
-        [MatchSpan(start, end, tuple([asked.forms[term] for term in found])) for start, end, found in words],
-        asked.identifiers,
+        [(start, end, tuple([forms[term] for term in found])) for start, end, found in words], asked.identifiers
     )
     focus = 0 if spans else asked.nearest(text)
-    lines = snippet(text, chunk.line_start, spans, asked.snippet_lines, asked.context, focus)
-    best = Line(number=best_line(text, chunk.line_start, spans, lines, focus), text="")
+    lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, focus)
+    best = Line(number=number, text="")
     offset = 0
     if chunk.places:
         from findling.text.places import placed_lines
@@ -236,11 +236,13 @@ def _missing(asked: Asked, counts: Mapping[str, int]) -> list[str]:
     return [term for term in asked.terms if term not in counts and term not in spared]
 
 
-def _shown_spans(spans: list[MatchSpan], identifiers: Mapping[str, set[str]]) -> list[MatchSpan]:
+def _shown_spans(spans: list[Match], identifiers: Mapping[str, set[str]]) -> list[Match]:
     """The spans to show: where an identifier stands as a whole, its parts elsewhere in the chunk are noise."""
-    present = {term for span in spans for term in span.terms}
+    if not identifiers:
+        return spans
+    present = {term for _, _, terms in spans for term in terms}
     noise = set().union(*(parts for whole, parts in identifiers.items() if whole in present))
-    return [span for span in spans if not noise.issuperset(span.terms)] if noise else spans
+    return [span for span in spans if not noise.issuperset(span[2])] if noise else spans
 
 
 def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> tuple[TermMatch, ...]:
@@ -248,12 +250,12 @@ def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str,
     found: dict[str, tuple[dict[str, int], list[tuple[int, int]]]] = {}
     for start, end, words in spans:
         for word in words:
-            entry = found.get(forms[word])
-            if entry is None:
-                found[forms[word]] = {word: 1}, [(start, end)]
+            term = forms[word]
+            if term not in found:
+                found[term] = {word: 1}, [(start, end)]
                 continue
-            seen, places = entry
-            seen[word] = seen.get(word, 0) + 1
+            seen, places = found[term]
+            seen[word] = seen[word] + 1 if word in seen else 1
             if places[-1][0] != start:
                 places.append((start, end))
     matches = [

@@ -81,8 +81,7 @@ def find_candidates(
         allowed=allowed_resources(store, filters),
         also=list(words),
     )
-    nearest = sorted(near, key=lambda cid: -near[cid].strength)[:_READ_AHEAD]
-    near = _standing_out(near, words)
+    judged, near = near, _standing_out(near, words)
     only_near = [cid for cid in near if cid not in words]
     if conditions is not None and only_near:
         fitting = keyword.scores(conditions, only_near)
@@ -94,6 +93,7 @@ def find_candidates(
     fused, weighing = fuse(question.text, words, near, found.ceiling, plan, ages)
     if plan.budget_ms and meaning.read_on is not None:
         # Also what was not near enough: the model may see more in it.
+        nearest = sorted(judged, key=lambda cid: -judged[cid].strength)[:_READ_AHEAD]
         ahead = list(dict.fromkeys([*[hit.cid for hit in fused[:_READ_AHEAD]], *nearest]))[:_READ_AHEAD]
         unread = [cid for cid in ahead if cid not in near or near[cid].speed == "instant"]
         read = meaning.read_on(judges[0], unread, deadline)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.model_ports import Embedder, Reranker
 from findling.domain.ports import TruthStore, VectorHits, VectorSearch
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
+from findling.pipelines.query_vectors import query_vector
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
@@ -90,8 +91,15 @@ class Judge(NamedTuple):
 
     def hit(self, cosine: float) -> MeaningHit:
         """What a cosine is worth."""
-        strength = (cosine - self.mean) / self.deviation / _FULL if self.deviation > 0 else 0.0
-        return MeaningHit(cosine, min(max(strength, 0.0), 1.0), self.space.leg.speed, cosine >= self.least)
+        return next(self.hits([(0, cosine)]))[1]
+
+    def hits(self, cosines: Iterable[tuple[int, float]]) -> Iterator[tuple[int, MeaningHit]]:
+        """What the cosines of some chunks are worth."""
+        _, _, mean, deviation = self
+        speed, least = self.space.leg.speed, self.least
+        for cid, cosine in cosines:
+            strength = (cosine - mean) / deviation / _FULL if deviation > 0 else 0.0
+            yield cid, MeaningHit(cosine, min(max(strength, 0.0), 1.0), speed, cosine >= least)
 
     @property
     def least(self) -> float:
@@ -102,7 +110,7 @@ class Judge(NamedTuple):
 
 def nearest_line(embedder: Embedder, query: str) -> Callable[[str], int]:
     """Tells where in a text the line begins that comes nearest to the query; the first one when none is near."""
-    vector = embedder.embed([query], "query")[0]
+    vector = query_vector(embedder, query)
 
     def find(text: str) -> int:
         starts = [0, *[at + 1 for at, sign in enumerate(text) if sign == "\n" and at + 1 < len(text)]]
@@ -135,12 +143,13 @@ def find_by_meaning(
     found: dict[int, MeaningHit] = {}
     judges = []
     for space in spaces:
-        vector = space.embedder.embed([query], "query")[0]
+        vector = query_vector(space.embedder, query)
         hits = space.leg.search(vector, limit, allowed=allowed, also=also)
         judge = Judge(space, vector, *_usual(hits, space))
         judges.append(judge)
-        for cid, cosine in (*hits.hits, *hits.scores.items()):
-            found.setdefault(cid, judge.hit(cosine))
+        # What is both near and asked for by name has one cosine.
+        fresh = {cid: cosine for cid, cosine in (*hits.hits, *hits.scores.items()) if cid not in found}
+        found.update(judge.hits(fresh.items()))
     return found, judges
 
 

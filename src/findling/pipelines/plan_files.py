@@ -54,7 +54,7 @@ PLAN_RULES: Mapping[str, Rule] = {
     "around": Rule("count", most=100),
     "affinities": Rule("shares"),
     "half_lives": Rule("days"),
-    "rerank_depth": Rule("count", least=1),
+    "rerank_depth": Rule("count"),
     "budget_ms": Rule("number"),
 }
 """What each field of a plan has to be, wherever it comes from; the bounds are those of the settings behind them."""

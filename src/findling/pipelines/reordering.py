@@ -57,7 +57,7 @@ def reorder(
     entries, plan = list(ranked), question.plan
     if plan.boosts or max(plan.exact_boost, plan.prefix_boost, plan.phrase_boost) > 1:
         entries = _boost(entries, typed_terms(question.node), plan, time.time() if now is None else now)
-    if meaning.reranker is not None:
+    if meaning.reranker is not None and plan.rerank_depth:
         try:
             entries = _rerank(entries, question.text, plan.rerank_depth, meaning)
         except ModelError as error:

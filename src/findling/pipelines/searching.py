@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from findling.domain.errors import FindlingError, MissingExtraError, ModelError
+from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Not, SearchRequest
@@ -70,7 +70,7 @@ def search(
         from findling.pipelines.facets import check_facets
 
         check_facets(request.facets)
-    clock = _Clock()
+    clock = _Clock(request.timeout_s)
     question = understand(request, plan, legs.store)
     clock.lap("understand")
     ranking = rank(legs, question, exclude, clock)
@@ -88,18 +88,22 @@ def search(
         from findling.pipelines.honesty import neighbours, why_nothing
 
         notes += why_nothing(legs.keyword, question, found)
-        related, meaning = neighbours(legs, ranking, wanted, exclude)
-        clock.lap("related")
+        if not clock.is_over:
+            related, meaning = neighbours(legs, ranking, wanted, exclude)
+            clock.lap("related")
     elif not hits and request.limit and is_first:
         notes += (f"{found.total:,} match, but none scores enough or escapes the pattern that excludes",)
     facets: Mapping[str, Mapping[str, int]] = {}
-    if request.facets:
+    late: tuple[Degradation, ...] = ()
+    if request.facets and clock.is_over:
+        late = (_late(request, "nothing was counted"),)
+    elif request.facets:
         from findling.pipelines.facets import facets_of
 
         facets, cut = facets_of(legs, ranking)
         notes += cut
         clock.lap("facets")
-    notes_on_legs = tuple(dict.fromkeys((*degraded, *ranking.degraded, *meaning.degraded)))
+    notes_on_legs = tuple(dict.fromkeys((*degraded, *ranking.degraded, *meaning.degraded, *late)))
     return SearchAnswer(
         query=request.query,
         understood_as=question.understood_as,
@@ -130,11 +134,33 @@ def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock:
     else:
         meant = [replace(one, applied=False) for one in meant]
     clock.lap("spell")
-    at_hand = _at_hand(legs, question)
-    clock.lap("open")
-    ranking = _ranked(legs, at_hand, question, exclude)
+    ranking = _in_time(legs, question, exclude, clock)
     clock.lap("search")
     return ranking._replace(suggestions=tuple(meant))
+
+
+def _in_time(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: _Clock) -> Ranking:
+    """What the legs make of a question; words alone when meaning takes longer than there is time for."""
+
+    def ask() -> Ranking:
+        at_hand = _at_hand(legs, question)
+        clock.lap("open")
+        return _ranked(legs, at_hand, question, exclude)
+
+    if clock.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
+        return ask()
+    from findling.pipelines.time_limits import finished_by
+
+    try:
+        return finished_by(clock.deadline, ask)
+    except OverdueError:
+        ranking = _ranked(legs, Meaning(), question, exclude)
+        note = _late(question.request, "words alone were searched")
+        return ranking._replace(degraded=[note, *ranking.degraded])
+
+
+def _late(request: SearchRequest, what: str) -> Degradation:
+    return Degradation(what=f"the {request.timeout_s:g} s for an answer were over: {what}", fix="ask again")
 
 
 def misspelled(legs: Legs, question: Question) -> list[Suggestion]:
@@ -198,7 +224,7 @@ def _standing(legs: Legs, meaning: Meaning, asked: Question, exclude: re.Pattern
     request, plan, question = asked.request, asked.plan, asked
     pages = Pages.of(request)
     least = max(request.min_score, plan.min_score)
-    shuffles = meaning.reranker is not None or _shuffles(plan)
+    shuffles = (meaning.reranker is not None and bool(plan.rerank_depth)) or _shuffles(plan)
     limit = pages.wanted
     if shuffles or plan.group != "none":
         # In steps, so that a page and the next one are cut from the same ranking.
@@ -298,11 +324,16 @@ def _wanted(ranking: Ranking, snippet_lines: int) -> Asked:
 
 
 class _Clock:
-    """Milliseconds of wall time per stage."""
+    """Milliseconds of wall time per stage, and when the time for all of them is over."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_s: float = 0.0) -> None:
         self.laps: dict[str, float] = {}
         self._last = time.perf_counter()
+        self.deadline = self._last + timeout_s if timeout_s else None
+
+    @property
+    def is_over(self) -> bool:
+        return self.deadline is not None and time.perf_counter() >= self.deadline
 
     def lap(self, stage: str) -> None:
         now = time.perf_counter()

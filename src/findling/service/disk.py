@@ -30,12 +30,22 @@ if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
     from findling.pipelines.surveying import Survey
 
-__all__ = ["UNSURE", "DiskIndex"]
+__all__ = ["UNSURE", "DiskIndex", "options_of"]
 
 UNSURE = {"": -1}
 """Times of folders that none can have: the next search looks closely."""
 
 _GLANCE_S = 0.2
+
+
+def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOptions:
+    """How the files below a root become documents; `own` are folders of the index itself.
+
+    An index that lies inside what it indexes must not take itself in.
+    """
+    named = (f"/{only}",) if only else ()
+    inside = tuple(f"/{folder.relative_to(root).as_posix()}/" for folder in own if folder.is_relative_to(root))
+    return index_options(settings, include=named, exclude=inside)
 
 
 class DiskIndex:
@@ -160,11 +170,7 @@ class DiskIndex:
 
     @property
     def _options(self) -> IndexOptions:
-        named = (f"/{self._only}",) if self._only else ()
-        # An index that lies inside what it indexes must not take itself in.
-        folder = self._files.folder
-        own = (f"/{folder.relative_to(self._root).as_posix()}/",) if folder.is_relative_to(self._root) else ()
-        return index_options(self._settings, include=named, exclude=own)
+        return options_of(self._settings, self._root, self._only, self._files.folder)
 
     def _survey(self) -> Survey:
         from findling.pipelines.surveying import survey

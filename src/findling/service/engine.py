@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from findling.domain.errors import (
     CorruptError,
     InvalidValueError,
-    NotIndexedError,
 )
 from findling.domain.ports import SkippedPath
 from findling.domain.progress import Progress
@@ -25,6 +24,7 @@ from findling.pipelines.legs import Legs
 from findling.pipelines.searching import Legs as SearchedLegs
 from findling.pipelines.searching import search
 from findling.service.disk import UNSURE, DiskIndex
+from findling.service.keeping import KeptEngine
 from findling.service.opened import OpenedWorkspace
 from findling.service.options import scoring
 from findling.service.parts import WorkspaceParts
@@ -67,7 +67,7 @@ def open_engine(
     return Engine(found, settings)
 
 
-class Engine(WorkspaceParts):
+class Engine(KeptEngine, WorkspaceParts):
     """One workspace, opened: index into it, search in it, look after it. Use it as a context manager."""
 
     def __init__(self, workspace: Workspace, settings: Settings) -> None:
@@ -252,6 +252,17 @@ class Engine(WorkspaceParts):
         self._must_be_indexed()
         return workspace_status(self._files, self._vectors, self.root)
 
+    def status_for(self, principals: tuple[str, ...] | None) -> dict[str, Any]:
+        """What a caller may know of the status: the owner everything, others how much there is that they may see."""
+        if principals is None:
+            return {**vars(self.status())}
+        self._must_be_indexed()
+        return self._ask(
+            principals,
+            [],
+            lambda legs: {"resources": sum(1 for _ in legs.store.resources()), "chunks": legs.keyword.size()},
+        )
+
     def reading(self) -> dict[str, Any]:
         """How far the model has come: `meaning` of the status alone, which costs less."""
         self._must_be_indexed()
@@ -315,22 +326,9 @@ class Engine(WorkspaceParts):
 
     # Inside
 
-    @property
-    def _vectors(self) -> WorkspaceVectors:
-        if self._opened_vectors is None:
-            from findling.service.vectors import WorkspaceVectors
-
-            self._opened_vectors = WorkspaceVectors(self._files, self._settings)
-        return self._opened_vectors
-
     def _legs(self) -> Legs:
         """All legs that are written with the truth, in step with it. The lock is held."""
         return Legs(self._files.store, self._files.sound_leg(), *self._vectors.writable())
-
-    def _must_be_indexed(self) -> None:
-        self._files.let_go_if_replaced()
-        if not self._files.exists:
-            raise NotIndexedError(f"{self.root} is not indexed", hint=f"findling index {self.root}")
 
     def _resources(self) -> Iterator[Resource]:
         self._must_be_indexed()
@@ -375,14 +373,6 @@ class Engine(WorkspaceParts):
 
     def _sight(self, principals: Iterable[str]) -> Sight:
         return self._sights.sight(principals)
-
-    @property
-    def _sights(self) -> WorkspaceSights:
-        if self._opened_sights is None:
-            from findling.service.sights import WorkspaceSights
-
-            self._opened_sights = WorkspaceSights(self._files, self._settings, lambda: self._vectors.meaning())
-        return self._opened_sights
 
 
 def _settle(workspace: Workspace, settings: Settings) -> list[Degradation]:

@@ -68,6 +68,8 @@ def prepared(
     filters, names = request.filters, ["context.workspace"]
     types = tuple(name.lower() for name in filters.type or _types_in(request.query))
     plan = request.plan or _for_types(plan_of(request.profile), types, settings)
+    if request.quick:
+        plan = replace(plan, budget_ms=0.0, rerank_depth=0)
     if request.within is None:
         names.append("context.path")
     if request.in_context:

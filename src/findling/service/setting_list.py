@@ -280,7 +280,7 @@ SETTINGS: tuple[Setting, ...] = (
         "rerank.model", "text", "none", "What reads query and passage together: as semantic.model.", user_only=True
     ),
     Setting("rerank.base_url", "text", "", "Address of the provider of rerank.model; empty: its own.", user_only=True),
-    Setting("rerank.depth", "count", 50, "How many of the best hits are read again.", minimum=1),
+    Setting("rerank.depth", "count", 50, "How many of the best hits are read again; 0: none."),
     Setting(
         "chat.model",
         "text",
@@ -315,6 +315,61 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("quota.resources", "count", 0, "The most resources of a workspace that sets no quota itself; 0: any."),
     Setting("quota.text", "size", 0, "The most characters of text, likewise."),
     Setting("quota.disk", "size", 0, "The most bytes on disk, likewise."),
+    Setting(
+        "serve.use",
+        "text",
+        "auto",
+        "Whether a command that searches asks a running daemon.",
+        ("auto", "never"),
+        user_only=True,
+    ),
+    Setting("serve.host", "text", "127.0.0.1", "Address that the daemon listens on.", user_only=True),
+    Setting("serve.port", "count", 3463, "Port of the daemon; 0: any that is free.", maximum=65535, user_only=True),
+    Setting("serve.names", "patterns", (), "Names of hosts that requests may be for besides its own.", user_only=True),
+    Setting("serve.require_token", "switch", False, "Ask for a token on loopback, too.", user_only=True),
+    Setting("serve.timeout_s", "number", 10.0, "How long the daemon looks for an answer.", minimum=0.1, user_only=True),
+    Setting(
+        "serve.threads", "count", 0, "Questions answered at once; 0: two for each core.", maximum=256, user_only=True
+    ),
+    Setting("serve.waiting", "count", 256, "Questions that may wait; more are turned away.", minimum=1, user_only=True),
+    Setting("serve.rate", "number", 100.0, "Requests a second that one token may send; 0: any.", user_only=True),
+    Setting("serve.max_body", "size", 16777216, "The largest request that is read.", minimum=1024, user_only=True),
+    Setting(
+        "serve.cache", "count", 512, "Answers kept for the same question on the same index; 0: none.", user_only=True
+    ),
+    Setting(
+        "serve.idle_s",
+        "number",
+        900.0,
+        "After this time without a question models are let go; 0: never.",
+        user_only=True,
+    ),
+    Setting(
+        "serve.refresh_s",
+        "number",
+        5.0,
+        "How long the daemon waits for more changes of files before it takes them in.",
+        user_only=True,
+    ),
+    Setting(
+        "watch.wait_s",
+        "number",
+        2.0,
+        "How long watching waits for more changes at most before it takes them in.",
+        minimum=0.1,
+        user_only=True,
+    ),
+    Setting(
+        "watch.polling",
+        "text",
+        "auto",
+        "Whether folders are looked at again and again: where the system cannot tell of changes, always, never.",
+        ("auto", "always", "never"),
+        user_only=True,
+    ),
+    Setting("watch.poll_s", "number", 2.0, "Time between two looks.", minimum=0.1, user_only=True),
+    Setting("mcp.write", "switch", False, "Let MCP clients remember things and have files indexed.", user_only=True),
+    Setting("mcp.max_tokens", "count", 8000, "About how many tokens an answer to an MCP client may take.", minimum=500),
     Setting("output.color", "text", "auto", "When to colour the output.", ("auto", "always", "never")),
     Setting(
         "output.editor_uri",

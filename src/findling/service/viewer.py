@@ -22,14 +22,21 @@ __all__ = ["Viewer"]
 class Viewer:
     """Answers as if nothing else were there than what the principals may see. Nothing can be changed through it."""
 
-    def __init__(self, engine: Engine, principals: tuple[str, ...]) -> None:
-        """Raises InvalidValueError for what is no principal."""
+    def __init__(self, engine: Engine, principals: tuple[str, ...] | None) -> None:
+        """Without principals it is the owner who looks. Raises InvalidValueError for what is no principal."""
         self._engine = engine
-        self.principals = tuple([check_principal(one) for one in principals])
+        self.principals = None if principals is None else tuple([check_principal(one) for one in principals])
 
     def search(self, request: SearchRequest | str, **options: Any) -> SearchAnswer:
         """Answer a question from the index as it is; options are the fields of SearchRequest."""
         return self._engine.search(self._asked(request, options), refresh=False)
+
+    def search_in_stages(self, request: SearchRequest | str, **options: Any) -> Iterator[tuple[str, SearchAnswer]]:
+        """A quick answer as `candidates`, and then the whole one as `reranked`."""
+        asked = self._asked(request, options)
+        yield "candidates", self._engine.search(replace(asked, quick=True), refresh=False)
+        if not asked.quick:
+            yield "reranked", self._engine.search(asked, refresh=False)
 
     def explain(self, request: SearchRequest | str, name: str, **options: Any) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
@@ -50,6 +57,10 @@ class Viewer:
     def ls(self, prefix: str = "") -> Iterator[Resource]:
         """The resources in order of their ids, or those at and below a path."""
         return self._engine.ls(prefix, principals=self.principals)
+
+    def status(self) -> dict[str, Any]:
+        """What the workspace holds: everything for its owner, for others how much of it they may see."""
+        return self._engine.status_for(self.principals)
 
     def _asked(self, request: SearchRequest | str, options: dict[str, Any]) -> SearchRequest:
         # Whoever calls is not for the caller to say, and neither is when files are read.

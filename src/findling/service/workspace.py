@@ -14,7 +14,6 @@ from findling.domain.errors import (
     PathNotFoundError,
     UntrustedSettingError,
 )
-from findling.stores.sqlite import SqliteStore
 
 __all__ = [
     "DAMAGED_FILE",
@@ -154,6 +153,8 @@ def indexed_root(folder: Path) -> Path | None:
     """
     if not (folder / STORE_FILE).exists():
         return None
+    from findling.stores.sqlite import SqliteStore  # 15 ms that whoever asks a daemon has no use for
+
     try:
         with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
             root = store.get_meta("root")

@@ -36,7 +36,7 @@ from findling.sources.reading import UnreadableError, read_bytes
 from findling.sources.rule_patterns import compile_rules
 from findling.sources.user_rules import Rules
 
-__all__ = ["REASONS", "FoundFile", "scan", "verdict"]
+__all__ = ["REASONS", "TELLING_NAMES", "FoundFile", "admits", "scan", "verdict"]
 
 REASONS = {
     "binary": "not text: an image, sound, archive or program by its name, or by its content",
@@ -103,6 +103,21 @@ def verdict(root: str, path: str, rules: Rules = _DEFAULT_RULES) -> FoundFile | 
     """
     outcome = _descend(*_start(root, rules, path))
     return None if isinstance(outcome, _Directory) else outcome
+
+
+def admits(root: str, path: str, rules: Rules = _DEFAULT_RULES) -> bool:
+    """Whether a file of this path would be indexed as far as names tell; it need not be there, its folder must be.
+
+    Raises as `scan` does.
+    """
+    scope, top, parts = _start(root, rules, path)
+    parent = _descend(scope, top, parts[:-1])
+    if not parts or not isinstance(parent, _Directory):
+        return False
+    name = parts[-1]
+    rule = scope.exclude.match(parent.path + name, name, False) if scope.exclude else None
+    is_excluded = rule is not None and not rule.negated
+    return not is_excluded and _objection_to_file(scope, parent, parent.path + name, name) is None
 
 
 class _Scope(NamedTuple):
@@ -184,7 +199,7 @@ def _descend(scope: _Scope, top: _Directory, parts: tuple[str, ...]) -> _Directo
     while isinstance(outcome, _Directory):
         directory = outcome
         try:
-            telling = [name for name in _TELLING_NAMES if os.path.lexists(f"{directory.absolute}/{name}")]
+            telling = [name for name in TELLING_NAMES if os.path.lexists(f"{directory.absolute}/{name}")]
             outcome = _settle(scope, directory, telling)
             if not names or not isinstance(outcome, _Directory):
                 return outcome
@@ -221,7 +236,9 @@ def _walk(scope: _Scope, start: _Directory) -> Iterator[FoundFile | SkippedPath]
 
 _CACHE_TAG, _ENVIRONMENT_TAG = "CACHEDIR.TAG", "pyvenv.cfg"
 _CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"  # https://bford.info/cachedir/
-_TELLING_NAMES = (*IGNORE_FILES, _CACHE_TAG, _ENVIRONMENT_TAG)
+
+TELLING_NAMES = (*IGNORE_FILES, _CACHE_TAG, _ENVIRONMENT_TAG)
+"""The files that bear on everything in their folder."""
 
 
 def _list(scope: _Scope, directory: _Directory) -> tuple[list[os.DirEntry[str]], list[str]]:
@@ -231,7 +248,7 @@ def _list(scope: _Scope, directory: _Directory) -> tuple[list[os.DirEntry[str]],
         scope.folders[directory.path] = os.stat(directory.absolute).st_mtime_ns
     with os.scandir(directory.absolute) as found:
         entries = {entry.name + "/" if _leads_on(entry, follow) else entry.name: entry for entry in found}
-    return [entries[key] for key in sorted(entries)], [name for name in _TELLING_NAMES if name in entries]
+    return [entries[key] for key in sorted(entries)], [name for name in TELLING_NAMES if name in entries]
 
 
 def _leads_on(entry: os.DirEntry[str], follow_symlinks: bool) -> bool:

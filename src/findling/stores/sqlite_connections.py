@@ -1,4 +1,4 @@
-"""The connections of a store: one to read and one to write, each shared between threads under a lock."""
+"""The connections of a store: a few to read with, taken in turns by the threads, and one to write."""
 
 from __future__ import annotations
 
@@ -9,37 +9,56 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from findling.domain.errors import LockedError, ReadOnlyError
-from findling.stores.sqlite_files import BUSY_SECONDS, StoreErrors, connect, transaction
+from findling.stores.sqlite_files import BUSY_SECONDS, StoreErrors, connect, connect_readonly, transaction
 
 __all__ = ["Connections"]
 
+_MOST_READERS = 4
+"""Reading is a tenth of a search: more threads than that are seldom at it at once, and each costs two open files."""
+
+_READER_CACHE_KIB = 2_000
+"""Of every reader but the first: what is read again is in the cache of the system, too."""
+
 
 class Connections:
-    """Reads and writes use a connection each, so that a reader sees whole writes only and does not wait for one.
+    """Reads and writes use connections of their own, so that a reader sees whole writes only and waits for none.
 
-    The second connection is opened with the first write.
+    The connection that writes is opened with the first write, a further one to read when all others are in use.
     """
 
     def __init__(self, path: Path, reader: sqlite3.Connection, *, readonly: bool) -> None:
         self.errors = StoreErrors(path)
         self.writer: sqlite3.Connection | None = None
         self._path = path
+        self._file = _identity(path)
         self._readonly = readonly
         self._reader = reader
-        self._read_lock = threading.RLock()
+        self._idle = [reader]
+        self._readers = 1
+        self._most_readers = _MOST_READERS
+        self._given_back = threading.Condition()
+        self._is_closed = False
         self._write_lock = threading.RLock()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """One state of the store for as many statements as it takes."""
-        with self._read_lock, self.errors, transaction(self._reader):
-            yield self._reader
+        connection = self._take()
+        try:
+            with self.errors, transaction(connection):
+                yield connection
+        finally:
+            self._give_back(connection)
 
     @contextmanager
     def glancing(self) -> Iterator[sqlite3.Connection]:
         """For a single statement, which sees one state of the store without a transaction around it."""
-        with self._read_lock, self.errors:
-            yield self._reader
+        connection = self._take()
+        try:
+            with self.errors:
+                yield connection
+        finally:
+            self._give_back(connection)
 
     @contextmanager
     def writing(self, patience_s: float | None = None) -> Iterator[sqlite3.Connection]:
@@ -77,11 +96,66 @@ class Connections:
             self._write_lock.release()
 
     def close(self) -> None:
-        """Release both connections; closing twice is fine."""
-        with self._write_lock, self._read_lock:
-            self._reader.close()
+        """Release all connections when nobody uses them any more; closing twice is fine."""
+        with self._write_lock:
+            with self._given_back:
+                self._is_closed = True
+                self._given_back.notify_all()
+                self._given_back.wait_for(lambda: len(self._idle) == self._readers)
+                for reader in self._idle:
+                    reader.close()
             if self.writer is not None:
                 self.writer.close()
+
+    def _take(self) -> sqlite3.Connection:
+        """A connection that nobody else uses until it is given back; waits for one when there are enough of them."""
+        with self._given_back:
+            while not self._is_closed:
+                if self._idle:
+                    return self._idle.pop()
+                if self._readers < self._most_readers:
+                    if (another := self._another()) is not None:
+                        self._readers += 1
+                        return another
+                    self._most_readers = self._readers
+                self._given_back.wait()
+        raise sqlite3.ProgrammingError("Cannot operate on a closed database.")  # as sqlite3 itself says
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._given_back:
+            self._idle.append(connection)
+            self._given_back.notify_all() if self._is_closed else self._given_back.notify()
+
+    def _another(self) -> sqlite3.Connection | None:
+        """One more connection that reads; `None` when it is not to be had, or the path leads to another file by now."""
+        if not self._is_there():
+            return None  # whoever opened the other file with the log of this one would harm both
+        try:
+            connection = connect_readonly(self._path) if self._readonly else connect(self._path)
+        except (OSError, sqlite3.Error):
+            return None
+        try:
+            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+            # The log is opened with the first statement: by then it must still be the one of this file.
+            connection.execute("SELECT * FROM header").fetchone()
+            if self._is_there():
+                return connection
+        except sqlite3.Error:
+            pass  # those that are there will do
+        connection.close()
+        return None
+
+    def _is_there(self) -> bool:
+        return self._file is not None and self._file == _identity(self._path)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one at the same path; None when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _begin(connection: sqlite3.Connection, patience_s: float | None) -> None:

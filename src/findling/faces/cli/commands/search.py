@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from findling.domain.errors import DaemonError
 from findling.domain.results import SearchAnswer
 from findling.faces.cli.asking import question_options, settled
-from findling.faces.cli.background import compact_in_background, refine_in_background
+from findling.faces.cli.background import compact_in_background, refine_in_background, tell_reading
 from findling.faces.cli.options import opened, setting_option, yes_option
 from findling.faces.cli.progress import progress_bar
 from findling.faces.cli.questions import (
@@ -32,6 +33,7 @@ from findling.faces.cli.rendering import (
 from findling.faces.cli.terminal import ask_before_indexing, note, use_color, write
 
 if TYPE_CHECKING:
+    from findling.domain.queries import SearchRequest
     from findling.service.engine import Engine
     from findling.service.settings import Settings
 
@@ -39,6 +41,9 @@ __all__ = ["search"]
 
 _LONGEST_ECHO = 200
 """Characters of a query that are repeated in a message."""
+
+_AT_ONCE = 32
+"""Questions that a daemon is asked at once: nobody has to wait for the first answer until the last one is found."""
 
 
 @click.command(options_metavar="[OPTIONS]")
@@ -63,8 +68,9 @@ _LONGEST_ECHO = 200
 @click.option("--explain", is_flag=True, help="Say why each hit is there, what was planned and how long it took.")
 @click.option("-Q", "--queries", metavar="FILE", help="Ask every line of FILE, or of stdin for -.")
 @setting_option("color")
+@click.option("--no-daemon", is_flag=True, help="Search in this process, also when a daemon runs.")
 @yes_option
-def search(words: tuple[str, ...], **given: Any) -> int:
+def search(words: tuple[str, ...], no_daemon: bool, **given: Any) -> int:
     """Search a folder or a file, by default the current folder.
 
     Words rank; "quoted words" must stand in a row; -word must not occur; also OR, NOT, (groups), prefix*, fuzzy~,
@@ -81,19 +87,71 @@ def search(words: tuple[str, ...], **given: Any) -> int:
         requests = [build_request(query, options, settings) for query in queries]
     else:
         requests = planned_requests(queries, options, settings)
+    printer = _Printer(format_, with_queries=bool(options.queries))
+    left = requests if no_daemon else _ask_daemon(path, settings, requests, printer, explain=options.explain)
+    if left:
+        _search_here(path, settings, left, printer, options, is_fresh=len(left) < len(requests))
+    else:
+        printer.finish()
+    return 0 if printer.found else 1
+
+
+def _ask_daemon(
+    path: str | None, settings: Settings, requests: list[SearchRequest], printer: _Printer, *, explain: bool
+) -> list[SearchRequest]:
+    """Have a running daemon answer; the requests that are left to this process, all of them where there is none."""
+    if settings["serve.use"] == "never":
+        return requests
+    from findling.service.daemon_state import read_state
+    from findling.service.workspace import home_folder
+
+    home = home_folder(settings["store.home"])
+    state = read_state(home)
+    if state is None:
+        return requests
+    from findling.service.daemon_search import search_in_daemon
+
+    left = requests
+    while left:
+        try:
+            found = search_in_daemon(state, home, path, settings, left[:_AT_ONCE], refresh=len(left) == len(requests))
+        except DaemonError as trouble:
+            if explain:
+                note(f"searched here: {trouble.message}", trouble.hint)
+            return left
+        view = _make_view(found.root, found.folder, settings, explain)
+        for answer in found.answers:
+            printer.show(answer, view)
+        tell_reading(found.reading)
+        left = left[_AT_ONCE:]
+    if explain:
+        note(f"answered by {answer.served_by}")
+    return []
+
+
+def _search_here(
+    path: str | None,
+    settings: Settings,
+    requests: list[SearchRequest],
+    printer: _Printer,
+    options: SearchOptions,
+    *,
+    is_fresh: bool,
+) -> None:
+    """Answer in this process, and have started what goes on behind it."""
     with opened(path, settings) as engine:
-        refresh = settings["search.refresh"] == "auto" and not _index_first(engine, settings, options.yes)
-        printer = _Printer(format_, _make_view(engine, settings, options.explain), with_queries=bool(options.queries))
+        is_fresh = is_fresh or _index_first(engine, settings, options.yes)
+        refresh = settings["search.refresh"] == "auto" and not is_fresh
+        view = _make_view(engine.root, engine.home, settings, options.explain)
         for request in requests:
             with progress_bar() as bar:
                 answer = engine.search(request, refresh=refresh, on_progress=bar)
-            printer.show(answer)
+            printer.show(answer, view)
             refresh = False
         printer.finish()
         if answer.meaning.get("coverage", 1) < 1 and not answer.meaning["sent_to"]:
             refine_in_background(engine, settings)  # files that came since the last time
         compact_in_background(engine, settings)
-    return 0 if printer.found else 1
 
 
 def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
@@ -112,11 +170,11 @@ def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
     return True
 
 
-def _make_view(engine: Engine, settings: Settings, explain: bool) -> View:
+def _make_view(root: Path, folder: Path, settings: Settings, explain: bool) -> View:
     # The paths of a workspace without files lead nowhere here, and are shown as they are.
-    has_files = engine.root != engine.home
+    has_files = root != folder
     return make_view(
-        engine.root if has_files else Path(),
+        root if has_files else Path(),
         color=use_color(settings["output.color"], sys.stdout),
         terminal=sys.stdout.isatty(),
         editor_uri=settings["output.editor_uri"] if has_files else "",
@@ -127,27 +185,27 @@ def _make_view(engine: Engine, settings: Settings, explain: bool) -> View:
 class _Printer:
     """Prints answers as they come: the answer on stdout, what else is to be said on stderr."""
 
-    def __init__(self, format_: str, view: View, *, with_queries: bool) -> None:
-        self._format, self._view, self._with_queries = format_, view, with_queries
+    def __init__(self, format_: str, *, with_queries: bool) -> None:
+        self._format, self._with_queries = format_, with_queries
         self._documents: list[dict[str, Any]] = []
         self._printed = False
         self.found = False
 
-    def show(self, answer: SearchAnswer) -> None:
+    def show(self, answer: SearchAnswer, view: View) -> None:
         self.found = self.found or bool(answer.hits)
         if self._format == "json":
             from findling.faces.cli.documents import answer_document
 
-            self._documents.append(answer_document(answer, self._view.root))
+            self._documents.append(answer_document(answer, view.root))
         elif self._format == "jsonl":
             from findling.faces.cli.documents import answer_stream, dump
 
-            write("".join(map(dump, answer_stream(answer, self._view.root))))
+            write("".join(map(dump, answer_stream(answer, view.root))))
         elif self._format == "text":
-            self._show_text(answer)
+            self._show_text(answer, view)
         else:
-            write((render_files if self._format == "files" else render_vimgrep)(answer, self._view))
-        _tell(answer, self._view)
+            write((render_files if self._format == "files" else render_vimgrep)(answer, view))
+        _tell(answer, view)
 
     def finish(self) -> None:
         if self._format == "json":
@@ -155,8 +213,8 @@ class _Printer:
 
             write(dump(self._documents if self._with_queries else self._documents[0], indent=2))
 
-    def _show_text(self, answer: SearchAnswer) -> None:
-        text = render_text(answer, self._view)
+    def _show_text(self, answer: SearchAnswer, view: View) -> None:
+        text = render_text(answer, view)
         if self._with_queries and text:
             text = f"# {answer.query}\n{text}"
         write("\n" + text if self._printed and text else text)

@@ -15,6 +15,7 @@ from findling.faces.cli.terminal import write
 
 if TYPE_CHECKING:
     from findling.domain.reports import Status
+    from findling.service.settings import Settings
 
 __all__ = ["ls", "status"]
 
@@ -29,19 +30,21 @@ def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str
     """Say what the index of PATH holds and how fresh it is."""
     if skipped and failed:
         raise click.UsageError("--skipped and --failed are two lists; ask for one of them")
-    with opened(path, resolve(path, workspace=workspace)) as engine:
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
         state = engine.status()
         left_out = engine.skipped() if skipped else engine.failed() if failed else []
+    daemon = None if (skipped or failed) and not as_json else _ask_daemon(settings)
     if as_json:
         from findling.faces.cli.documents import dump, report_document
 
         entries = [{"path": entry.path, "reason": entry.reason, "detail": entry.detail} for entry in left_out]
         listed = {"skipped_paths": entries} if skipped else {"failed_paths": entries} if failed else {}
-        write(dump(report_document({**vars(state), **listed}), indent=2))
+        write(dump(report_document({**vars(state), **listed, "daemon": daemon}), indent=2))
     elif skipped or failed:
         write("".join("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) + "\n" for entry in left_out))
     else:
-        write(_describe(state))
+        write(_describe(state, daemon))
     return 0
 
 
@@ -78,9 +81,32 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
     return "; ".join([*parts, *meaning["problems"]]) or "words only"
 
 
-def _describe(state: Status) -> str:
+def _ask_daemon(settings: Settings) -> dict[str, Any] | None:
+    """What the daemon of this home says about itself, if one runs."""
+    from findling.service.daemon_client import ask_daemon
+    from findling.service.workspace import home_folder
+
+    answered = ask_daemon(home_folder(settings["store.home"]), "GET", "/local/status")
+    return answered[1] if answered is not None and answered[0] == 200 else None
+
+
+def _describe_daemon(daemon: Mapping[str, Any]) -> str:
+    facts = [f"process {daemon['pid']} at {daemon['address']}", f"since {_moment(daemon['started_at'])}"]
+    if daemon["total_queries"]:
+        times = f"{daemon['avg_latency_ms']:.1f} ms on average, 99 % within {daemon['p99_latency_ms']:.1f} ms"
+        noun = "query" if daemon["total_queries"] == 1 else "queries"
+        facts.append(f"{daemon['total_queries']:,} {noun} ({times})")
+    else:
+        facts.append("no queries yet" if daemon["ready"] else "getting ready")
+    return ", ".join(facts)
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def _describe(state: Status, daemon: Mapping[str, Any] | None) -> str:
     behind = state.seq - state.keyword_seq
-    indexed = "never" if state.indexed_at is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(state.indexed_at))
     facts = {
         "root": state.root,
         "index": f"{state.home} ({format_size(state.size_bytes)})",
@@ -88,9 +114,11 @@ def _describe(state: Status) -> str:
         "chunks": f"{state.chunks:,}",
         "characters": f"{state.characters:,}",
         "left out": count_reasons(state.skipped) or "nothing",
-        "indexed": indexed,
+        "indexed": "never" if state.indexed_at is None else _moment(state.indexed_at),
         "keyword leg": f"{behind:,} changes behind" if behind else "up to date",
         "meaning": _describe_meaning(state.meaning),
         "format": f"{state.format}, analyzer {state.analyzer}",
     }
+    if daemon is not None:
+        facts["daemon"] = _describe_daemon(daemon)
     return "".join(f"{name + ':':<13}{value}\n" for name, value in facts.items())

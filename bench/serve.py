@@ -1,0 +1,275 @@
+"""The daemon under load: time of an answer, answers a second, CPU, memory; and the command line through it.
+
+    python bench/serve.py [--work DIR] [--files 5000] [--seconds 5] [--connections 1 8 64] [--parts keyword instant cli]
+    python bench/serve.py --parts refined            reads everything with the model first, which takes long
+    python bench/serve.py --parts soak --soak 100000
+
+The corpus is the first `--files` files of the tree of `bench/corpus.py`, in the order of their paths. The daemon is a
+real one, `findling serve`, without its limit of requests a second; the client is `bench/load.py` in a process of its
+own, or wrk with `--wrk`, if that is installed.
+
+| part | asks |
+| --- | --- |
+| keyword | by words alone |
+| instant | by words and instant vectors, no model |
+| refined | by words and a model that has read everything |
+| cli | `findling search` with the daemon and without it: CPU seconds of a call |
+| soak | `--soak` requests by words, with the memory of the daemon in ten steps |
+
+"new" is every question for the first time, "repeated" 200 questions over and over, which a daemon may have answers to.
+CPU is that of the daemon as a share of one core; load is how busy all cores of the machine were meanwhile, so what is
+above that share was the client and everybody else. Needs Linux.
+"""
+
+from __future__ import annotations
+
+import sys
+
+# A script's own folder comes first on the path, and this one holds a `keyword` that the standard library would import.
+sys.path[0] = f"{__file__.rpartition('/')[0] or '.'}/.."
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.corpus import make_tree
+from bench.load import bodies
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PEER_CPU_S = 2.45
+"""What a call of the peer's command line costs, recorded on another machine."""
+
+PARTS = ("keyword", "instant", "refined", "cli", "soak")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Daemon(NamedTuple):
+    """A daemon that runs."""
+
+    pid: int
+    port: int
+    environment: dict[str, str]
+
+    def cpu_s(self) -> float:
+        """What it has used since its start."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    def rss_mb(self) -> float:
+        """What it holds in memory."""
+        text = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.findall(r"VmRSS:\s+(\d+)", text)[0]) / 1024
+
+
+def main() -> None:
+    """Measure the parts that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, default=Path.home() / ".cache" / "findling-bench")
+    parser.add_argument("--files", type=int, default=5000)
+    parser.add_argument("--seconds", type=float, default=5.0, help="how long each load lasts")
+    parser.add_argument("--connections", type=int, nargs="+", default=[1, 8, 64])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["keyword", "instant", "cli"])
+    parser.add_argument("--soak", type=int, default=2000, help="requests of the soak")
+    parser.add_argument("--calls", type=int, default=5, help="calls of the command line, each way")
+    parser.add_argument("--wrk", action="store_true", help="load with wrk")
+    arguments = parser.parse_args()
+    folder, tree = _lay_out(arguments.work, arguments.files)
+    print(f"{platform.python_version()} on {os.cpu_count()} cores of {platform.machine()}; {arguments.files:,} files")
+    for part in arguments.parts:
+        environment = _environment(folder, part)
+        _index(tree, environment, refined=part == "refined")
+        with _serving(tree, environment) as daemon:
+            if part == "soak":
+                _soak(daemon, arguments.soak)
+            elif part == "cli":
+                _command_line(daemon, tree, arguments.calls)
+            else:
+                _load(daemon, part, arguments)
+
+
+def _lay_out(work: Path, count: int) -> tuple[Path, Path]:
+    """The folder of this benchmark, and the first files of the corpus in it."""
+    whole = make_tree(work)
+    folder = work / f"serve-{count}"
+    tree = folder / "tree"
+    if not (folder / ".complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        files = sorted(file for file in whole.rglob("*") if file.is_file() and file.name != ".complete")[:count]
+        for file in files:
+            target = tree / file.relative_to(whole)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+        (folder / ".complete").touch()
+    return folder, tree
+
+
+def _environment(folder: Path, part: str) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
+    settings = {
+        # An index of its own: what a model has read stays read.
+        "FINDLING_HOME": str(folder / ("refined" if part == "refined" else "home")),
+        "FINDLING_CONFIG": str(folder / "config.toml"),
+        "FINDLING_SEMANTIC_REFINE": "never",
+        "FINDLING_SEMANTIC_MODEL": "auto" if part == "refined" else "none",
+        "FINDLING_SERVE_RATE": "0",
+    }
+    return {**own, **settings, "PYTHONPATH": str(REPOSITORY / "src")}
+
+
+def _findling(*words: str) -> list[str]:
+    return [sys.executable, "-m", "findling", *words]
+
+
+def _index(tree: Path, environment: dict[str, str], *, refined: bool) -> None:
+    subprocess.run(_findling("index", str(tree)), env=environment, check=True, stdout=subprocess.DEVNULL)
+    if refined:
+        subprocess.run(_findling("refine", str(tree)), env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def _serving(tree: Path, environment: dict[str, str]) -> Iterator[Daemon]:
+    """A daemon that is ready, and is ended in the end."""
+    command = _findling("serve", str(tree), "--port", "0", "--no-watch", "--yes")
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            state = Path(environment["FINDLING_HOME"]) / ".daemon" / "state.json"
+            found: dict[str, Any] = {}
+            while found.get("pid") != process.pid:
+                if process.poll() is not None:
+                    log.seek(0)
+                    raise SystemExit(f"the daemon did not start: {log.read().decode()}")
+                time.sleep(0.05)
+                found = json.loads(state.read_text()) if state.exists() else {}
+            _wait_until_ready(found["port"])
+            yield Daemon(process.pid, found["port"], environment)
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _wait_until_ready(port: int) -> None:
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10):
+                return
+        except OSError:
+            time.sleep(0.1)
+
+
+def _load(daemon: Daemon, part: str, arguments: argparse.Namespace) -> None:
+    mode = "keyword" if part == "keyword" else "hybrid"
+    print(f"\n{part}: {mode}, {daemon.rss_mb():.0f} MB before")
+    print(f"{'queries':<10}{'connections':>12}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU':>7}{'load':>7}{'failed':>8}")
+    for queries in ("new", "repeated"):
+        for count in arguments.connections:
+            seed = 2 * count + (queries == "new")
+            before, busy = daemon.cpu_s(), _busy()
+            started = time.perf_counter()
+            measure = _wrk if arguments.wrk and shutil.which("wrk") else _own_client
+            told = measure(daemon, mode, queries, count, arguments.seconds, seed)
+            seconds = time.perf_counter() - started
+            cpu, load = (daemon.cpu_s() - before) / seconds, _share(busy, _busy())
+            print(
+                f"{queries:<10}{count:>12}{told['per_second']:>9.0f}{told['p50_ms']:>9.1f}{told['p99_ms']:>9.1f}"
+                f"{cpu:>7.0%}{load:>7.0%}{told['failed']:>8.0f}",
+                flush=True,
+            )
+
+
+def _own_client(
+    daemon: Daemon, mode: str, queries: str, count: int, seconds: float, seed: int, requests: int = 10**9
+) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.load", str(daemon.port)]
+    command += ["--connections", str(count), "--mode", mode, "--queries", queries, "--seed", str(seed)]
+    command += ["--seconds", str(seconds), "--requests", str(requests)]
+    told: dict[str, float] = json.loads(
+        subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=REPOSITORY).stdout
+    )
+    return told
+
+
+def _wrk(daemon: Daemon, mode: str, queries: str, count: int, seconds: float, seed: int) -> dict[str, float]:
+    """The same by wrk, which goes through so many questions that none comes twice in this time."""
+    asked = bodies(mode, queries, seed)
+    lines = [next(asked).decode() for _ in range(200 if queries == "repeated" else 50_000)]
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+        listed = ",\n".join(f"[==[{line}]==]" for line in lines)
+        script.write(f"local asked = {{{listed}}}\nlocal place = 0\n")
+        script.write('wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n')
+        script.write("request = function()\n  place = place % #asked + 1\n")
+        script.write("  return wrk.format(nil, nil, nil, asked[place])\nend\n")
+        script.flush()
+        address = f"http://127.0.0.1:{daemon.port}/v1/search"
+        command = ["wrk", "-t1", f"-c{count}", f"-d{seconds:.0f}s", "--latency", "-s", script.name, address]
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    failed = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    return {
+        "per_second": float(re.findall(r"Requests/sec:\s+([\d.]+)", text)[0]),
+        "p50_ms": _milliseconds(re.findall(r"50%\s+(\S+)", text)[0]),
+        "p99_ms": _milliseconds(re.findall(r"99%\s+(\S+)", text)[0]),
+        "failed": float(failed[1]) if failed else 0.0,
+    }
+
+
+def _milliseconds(text: str) -> float:
+    number, unit = re.findall(r"([\d.]+)(\D+)", text)[0]
+    return float(number) * {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}[str(unit)]
+
+
+def _soak(daemon: Daemon, requests: int) -> None:
+    print(f"\nsoak: {requests:,} new questions by words over 8 connections")
+    print(f"{'requests':>10}{'MB':>8}{'CPU ms each':>13}")
+    print(f"{0:>10,}{daemon.rss_mb():>8.0f}")
+    step = max(requests // 10, 1)
+    for number in range(1, 11):
+        before = daemon.cpu_s()
+        told = _own_client(daemon, "keyword", "new", 8, 1e9, number, step)
+        each = (daemon.cpu_s() - before) / told["requests"] * 1000
+        print(f"{step * number:>10,}{daemon.rss_mb():>8.0f}{each:>13.2f}", flush=True)
+
+
+def _command_line(daemon: Daemon, tree: Path, calls: int) -> None:
+    print(f"\ncommand line: CPU s of `findling search`, best of {calls}")
+    search = _findling("search", "database connection pool", str(tree), "--format", "files")
+    before = daemon.cpu_s()
+    through = min(_cpu_of(search, daemon.environment) for _ in range(calls))
+    served = (daemon.cpu_s() - before) / calls
+    alone = min(_cpu_of(search, {**daemon.environment, "FINDLING_SERVE_USE": "never"}) for _ in range(calls))
+    print(f"through the daemon {through:.3f} (and {served:.3f} in the daemon), without it {alone:.3f}")
+    bar = PEER_CPU_S / 10
+    print(f"a tenth of the peer's {PEER_CPU_S} is {bar:.3f}: {'met' if through <= bar else 'NOT met'}")
+
+
+def _cpu_of(command: Sequence[str], environment: dict[str, str]) -> float:
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise SystemExit(f"{' '.join(command)} failed with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def _busy() -> tuple[float, float]:
+    """How long all cores have worked, and how long there were any, since the start of the machine."""
+    numbers = [int(part) for part in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
+    return float(sum(numbers) - numbers[3] - numbers[4]), float(sum(numbers))
+
+
+def _share(before: tuple[float, float], after: tuple[float, float]) -> float:
+    return (after[0] - before[0]) / max(after[1] - before[1], 1.0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Whether the server is well, what it counts, and what it can be asked."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from findling import __version__
+from findling.faces.http.asking import Owning, asked
+from findling.faces.http.docs_page import PAGE_HEADERS, docs_page
+from findling.faces.http.json_text import json_response, report_text
+from findling.faces.http.openapi import Report
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["server"])
+
+
+@router.get("/healthz", response_model=Report)
+async def healthz() -> Response:
+    """Whether the server runs: `status` is `ok`."""
+    return json_response(report_text({"status": "ok"}))
+
+
+@router.get("/readyz", response_model=Report)
+async def readyz(request: Request) -> Response:
+    """Whether everything is loaded: 503 until it is; questions are answered before, but the first ones wait."""
+    is_ready = asked(request).host.is_ready
+    told = report_text({"status": "ready" if is_ready else "warming-up"})
+    if is_ready:
+        return json_response(told)
+    return json_response(told, status=503, headers={"cache-control": "no-store", "retry-after": "1"})
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(asked: Owning) -> Response:
+    """What the server counts, as Prometheus reads it. For the owner."""
+    from findling.faces.http.metrics import METRICS, metrics_text
+
+    text = await asked.run(lambda: metrics_text(asked.host, asked.line))
+    return Response(text, headers={"cache-control": "no-store", "content-type": METRICS})
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """The description of all routes."""
+    return json_response(request.app.state.openapi_text, headers={"cache-control": "no-cache"})
+
+
+@router.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
+    """The same for people."""
+    return Response(docs_page(request.app.openapi(), __version__), headers=PAGE_HEADERS, media_type="text/html")

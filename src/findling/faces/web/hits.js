@@ -1,0 +1,126 @@
+// Hits: what was found, where it stands, and the lines that show why.
+
+import { miniBar } from "./bars.js";
+import { dayOf } from "./dates.js";
+import { h, reconcile } from "./dom.js";
+import { counted, marked, nameOf, visible } from "./texts.js";
+
+/** Have the list show these hits. `linkTo(id, tab)` gives the address at which one is opened. */
+export function showHits(list, hits, linkTo, { isBrowsing = false } = {}) {
+  reconcile(list, hits, {
+    keyOf: (hit) => hit.id,
+    signOf: (hit) => JSON.stringify([hit, isBrowsing]),
+    make: (hit) => hitElement(hit, isBrowsing),
+  });
+  point(list, linkTo);
+}
+
+/** Neighbours by meaning: shorter, as they do not match. */
+export function showRelated(list, hits, linkTo) {
+  reconcile(list, hits, {
+    keyOf: (hit) => hit.id,
+    signOf: (hit) => JSON.stringify(hit),
+    make: (hit) => {
+      const first = linesElement(hit.lines.slice(0, 1));
+      return h("li", { class: "hit slim" }, h("h3", {}, titleLink(hit)), whereElement(hit), first);
+    },
+  });
+  point(list, linkTo);
+}
+
+/** Mark the hit that is opened, in every list. */
+export function markOpened(id) {
+  for (const hit of document.querySelectorAll(".hit")) {
+    const isOpened = hit.dataset.key === id;
+    hit.classList.toggle("opened", isOpened);
+    const link = hit.querySelector(".open");
+    if (isOpened) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/** Lines with their numbers and what matched in them; what a page or a sheet is called stands above its lines. */
+function linesElement(lines) {
+  const hasNumbers = lines.some((line) => line.number);
+  const made = h("div", { class: hasNumbers ? "lines" : "lines unnumbered" });
+  let place = "";
+  for (const line of lines) {
+    if (line.place && line.place !== place) made.append(h("div", { class: "place" }, line.place));
+    place = line.place;
+    made.append(
+      h(
+        "div",
+        { class: "line" },
+        hasNumbers && h("span", { class: "number" }, line.number ? String(line.number) : ""),
+        h("span", { class: "text", dir: "auto" }, marked(line.text, line.spans)),
+      ),
+    );
+  }
+  return made;
+}
+
+/** Have every link of a list lead to its hit from here: hits that stay outlast the question they were found by. */
+function point(list, linkTo) {
+  for (const link of list.querySelectorAll("a[data-hit]")) {
+    link.href = linkTo(link.dataset.hit, link.dataset.tab ?? "text");
+  }
+}
+
+const titleLink = (hit) => h("a", { class: "open", data: { hit: hit.id } }, h("bdi", {}, visible(nameOf(hit))));
+
+function hitElement(hit, isBrowsing) {
+  const score = hit.score.toFixed(2);
+  const why = h(
+    "a",
+    { class: "why", data: { hit: hit.id, tab: "why" }, title: "Why it is here", "aria-label": `Score ${score}: why` },
+    miniBar(hit.receipt),
+    h("span", {}, score),
+  );
+  return h(
+    "li",
+    { class: "hit" },
+    h("h3", {}, titleLink(hit), isBrowsing ? "" : why),
+    whereElement(hit),
+    chatElement(hit) ?? linesElement(hit.lines),
+    passagesElement(hit),
+  );
+}
+
+function whereElement(hit) {
+  const heading = hit.heading.filter((one) => one && one !== hit.title).join(" › ");
+  const source = hit.path || hit.rid;
+  const line = hit.place || (hit.line > (hit.path ? 0 : 1) ? `line ${hit.line}` : "");
+  const successor = hit.receipt?.superseded_by?.at(-1);
+  const parts = [
+    hit.type === "file" ? null : h("span", { class: "badge" }, hit.type),
+    source === nameOf(hit) ? null : h("bdi", { class: "path" }, visible(source)),
+    line,
+    heading && h("bdi", {}, visible(heading)),
+    hit.author && h("bdi", {}, visible(hit.author)),
+    hit.at ? h("time", { datetime: dayOf(hit.at) }, dayOf(hit.at)) : null,
+    successor && h("span", { class: "old" }, `superseded by ${successor}`),
+  ].filter(Boolean);
+  return h("p", { class: "where" }, parts.map((part) => h("span", {}, part)));
+}
+
+/** A message with those before and after it. */
+function chatElement(hit) {
+  if (!hit.around.length) return null;
+  const before = hit.around.filter((line) => line.number < 0);
+  const after = hit.around.filter((line) => line.number >= 0);
+  const quiet = (line) => {
+    const who = line.place ? h("b", {}, `${line.place} `) : "";
+    return h("p", { class: "around", dir: "auto" }, who, marked(line.text, line.spans));
+  };
+  return h("div", { class: "chat" }, before.map(quiet), linesElement(hit.lines), after.map(quiet));
+}
+
+function passagesElement(hit) {
+  if (!hit.passages.length) return null;
+  const links = hit.passages.map((one) => {
+    const place = one.place || (one.line_start ? `lines ${one.line_start}–${one.line_end}` : "passage");
+    return h("a", { data: { hit: one.id } }, place);
+  });
+  const listed = links.flatMap((link, place) => [place ? ", " : "", link]);
+  return h("p", { class: "passages" }, `${counted(links.length, "more passage")}: `, listed);
+}

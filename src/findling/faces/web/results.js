@@ -1,0 +1,84 @@
+// The results: how much was found, what is to be said about it, and the hits.
+
+import { byId, fill, h, show } from "./dom.js";
+import { showHits, showRelated } from "./hits.js";
+import { noticesOf, troubleNotice } from "./notices.js";
+import { isAsked, isNarrowed, widened } from "./state.js";
+import { counted, milliseconds } from "./texts.js";
+
+const BY = { keyword: "by words", semantic: "by meaning", hybrid: "by words and meaning" };
+
+/** Show an answer in the place of the one before. `linkTo(id, tab)` and `linkToQuery(text)` give addresses. */
+export function showAnswer(state, answer, { isQuick = false, linkTo, linkToQuery, widen }) {
+  const isBrowsing = answer.reading === "browse";
+  const isFound = answer.hits.length > 0;
+  const count = countOf(state, answer);
+  byId("count").textContent = count;
+  if (!isQuick) byId("announce").textContent = isFound ? count : "Nothing was found";
+  showStage(isQuick ? true : undefined, answer);
+  fill(byId("notices"), isAsked(state) ? noticesOf(answer, linkToQuery) : []);
+  showHits(byId("hits"), answer.hits, linkTo, { isBrowsing });
+  showRelated(byId("related-hits"), answer.related, linkTo);
+  show(byId("related"), answer.related.length > 0);
+  show(byId("more"), Boolean(answer.next_cursor) && !isQuick);
+  show(byId("nothing"), !isFound);
+  if (!isFound) fill(byId("nothing"), nothingElement(state, widen));
+  byId("results").removeAttribute("aria-busy");
+}
+
+/** What is going on: `true` a quick answer, `false` the whole one is asked for, `undefined` it is there. */
+export function showStage(isQuick, answer) {
+  const stage = byId("stage");
+  const isAsking = isQuick !== undefined;
+  stage.classList.toggle("asking", isAsking);
+  if (isAsking) {
+    byId("results").setAttribute("aria-busy", "true");
+    if (answer) stage.textContent = "first look";
+    return;
+  }
+  byId("results").removeAttribute("aria-busy");
+  stage.textContent = answer ? told(answer) : "";
+}
+
+/** Nothing can be shown. */
+export function clearResults() {
+  for (const id of ["hits", "related-hits", "count", "notices"]) fill(byId(id));
+  for (const id of ["related", "more", "nothing", "welcome"]) show(byId(id), false);
+}
+
+/** Why nothing can be shown, and what to do. */
+export function showTrouble(error) {
+  fill(byId("notices"), troubleNotice(error));
+  byId("announce").textContent = error.message;
+}
+
+function countOf(state, answer) {
+  if (!isAsked(state)) return "";
+  if (!answer.hits.length) return "";
+  const shown = counted(answer.hits.length, "hit");
+  return answer.total > answer.hits.length ? `${shown} of ${counted(answer.total, "passage")}` : shown;
+}
+
+function told(answer) {
+  const time = Object.values(answer.timings_ms ?? {}).reduce((sum, value) => sum + value, 0);
+  const by = answer.reading === "browse" ? "latest first" : BY[answer.strategy] ?? answer.strategy;
+  return [by, answer.meaning?.reranker ? "reranked" : "", milliseconds(time)].filter(Boolean).join(" · ");
+}
+
+function nothingElement(state, widen) {
+  const offers = [];
+  if (isNarrowed(state)) offers.push(offer("Search without the filters", () => widen(widened(state))));
+  if (state.mode !== "hybrid") {
+    offers.push(offer("Search by words and meaning", () => widen({ ...state, mode: "hybrid" })));
+  }
+  const advice = state.q.trim()
+    ? "Try fewer words, another word for the same, or only its beginning: config*."
+    : "There is nothing here that passes these filters.";
+  return [
+    h("p", {}, h("b", {}, "Nothing was found.")),
+    h("p", { class: "quiet" }, advice),
+    offers.length ? h("p", { class: "actions" }, offers) : "",
+  ];
+}
+
+const offer = (label, act) => h("button", { type: "button", class: "plain", on: { click: act } }, label);

@@ -1,0 +1,107 @@
+// Asking: a quick answer while somebody types, the whole one when they pause.
+
+import { ask, isAborted } from "./api.js";
+import { nextDay } from "./dates.js";
+import { FACETS } from "./state.js";
+
+const QUICK_AFTER_MS = 120;
+const WHOLE_AFTER_MS = 500;
+const PAGE = 20;
+
+/**
+ * Answers come through `onAnswer(state, answer, isQuick)`, what keeps them away through `onTrouble(error, isQuick)`.
+ * Only the latest question is answered: whatever was asked before is called off.
+ */
+export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
+  let timers = [];
+  let calls = new AbortController();
+  let asked = 0;
+
+  function begin() {
+    timers.forEach(clearTimeout);
+    timers = [];
+    calls.abort();
+    calls = new AbortController();
+    asked += 1;
+    return { turn: asked, signal: calls.signal, isWhole: false };
+  }
+
+  async function run(state, round, isQuick) {
+    if (round.isWhole) return;
+    onAsking(isQuick);
+    try {
+      const answer = isQuick ? await quickAnswer(state, round.signal) : await wholeAnswer(state, round.signal);
+      if (round.turn !== asked || round.isWhole) return;
+      round.isWhole = !isQuick;
+      onAnswer(state, answer, isQuick);
+    } catch (error) {
+      if (!isAborted(error) && round.turn === asked) onTrouble(error, isQuick);
+    }
+  }
+
+  return {
+    /** Somebody types: answer soon, and in full once they pause. */
+    typed(state) {
+      const round = begin();
+      timers = [
+        setTimeout(() => run(state, round, true), QUICK_AFTER_MS),
+        setTimeout(() => run(state, round, false), WHOLE_AFTER_MS),
+      ];
+    },
+    /** Answer at once, and in full. */
+    now(state) {
+      return run(state, begin(), false);
+    },
+    /** The next page of an answer. */
+    async more(state, cursor) {
+      return ask("/v1/search", { body: { ...bodyOf(state), cursor }, signal: calls.signal });
+    },
+  };
+}
+
+function quickAnswer(state, signal) {
+  return ask("/v1/search", { body: { ...bodyOf(state), quick: true }, signal });
+}
+
+/** The answer with its facets. Values beside the chosen ones are counted without that choice: they would widen it. */
+async function wholeAnswer(state, signal) {
+  const names = [...Object.keys(FACETS), "year"];
+  const chosen = [...Object.keys(state.filters), ...(state.from || state.to ? ["year"] : [])];
+  const [answer, ...others] = await Promise.all([
+    ask("/v1/search", { body: { ...bodyOf(state), facets: names }, signal }),
+    ...chosen.map((name) => {
+      const body = { ...bodyOf(without(state, name)), facets: [name], limit: 1, quick: true };
+      return ask("/v1/search", { body, signal });
+    }),
+  ]);
+  const facets = { ...answer.facets };
+  chosen.forEach((name, place) => {
+    facets[name] = others[place].facets[name];
+  });
+  return { ...answer, facets };
+}
+
+function without(state, name) {
+  if (name === "year") return { ...state, from: "", to: "" };
+  const { [name]: _, ...filters } = state.filters;
+  return { ...state, filters };
+}
+
+/** The request that a state stands for. */
+function bodyOf(state) {
+  const body = { query: state.q.trim(), limit: PAGE, filters: filtersOf(state) };
+  if (state.workspace) body.workspace = state.workspace;
+  if (state.mode !== "hybrid") body.mode = state.mode;
+  return body;
+}
+
+/** The same, as it stands in an address. */
+export function parametersOf(state) {
+  const mode = state.mode === "hybrid" ? "" : state.mode;
+  return { q: state.q.trim(), ...filtersOf(state), workspace: state.workspace, mode };
+}
+
+// Days are those of UTC, as the years of the facets and the dates of hits are.
+function filtersOf({ filters, from, to }) {
+  return { ...filters, ...(from && { after: `${from}T00:00:00Z` }), ...(to && { before: `${nextDay(to)}T00:00:00Z` }) };
+}

@@ -1,0 +1,207 @@
+"""What every adapter does: open a workspace, ask it, and give passages in full, with what is known about each."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypedDict
+
+from findling.domain.errors import InvalidValueError, MissingExtraError, NotFoundError, UsageError
+from findling.domain.permissions import check_principal
+from findling.domain.queries import Filters, SearchRequest
+from findling.domain.results import Hit, SearchAnswer
+from findling.pipelines.plan_files import read_filters
+from findling.service.engine import Engine, open_engine
+from findling.service.settings import load_settings
+from findling.service.viewer import Viewer
+from findling.service.workspace import home_folder
+from findling.service.workspaces import find_workspace
+
+__all__ = ["Closing", "FoundText", "SearchOptions", "Searcher", "filters_from", "missing_extra"]
+
+
+class SearchOptions(TypedDict, total=False):
+    """What an adapter may be told besides whom and what to ask: fields of SearchRequest, with the same defaults.
+
+    `filters` may be a table such as `{"ext": ["py"], "path": "src", "after": "2026-01-31"}`.
+    """
+
+    filters: Filters | Mapping[str, Any] | None
+    exclude_pattern: str | None
+    min_score: float
+    profile: str
+    in_context: bool
+    within: str | None
+    quick: bool
+    timeout_s: float
+
+
+class FoundText(NamedTuple):
+    """A passage with its whole text; the values of `metadata` are plain ones."""
+
+    id: str
+    text: str
+    score: float
+    metadata: dict[str, str | int | float | None]
+
+
+class Searcher:
+    """Asks one workspace. What it has opened itself it closes, at the latest when nobody holds it any more."""
+
+    def __init__(
+        self,
+        *,
+        path: str | Path | None = None,
+        workspace: str | None = None,
+        engine: Engine | Viewer | None = None,
+        principals: str | Sequence[str] | None = None,
+        refresh: bool = True,
+        creates: bool = True,
+        options: SearchOptions,
+    ) -> None:
+        """Without an engine, the workspace is opened as `findling.open` does; a named one has to be there already.
+
+        With `refresh` every search takes in what has changed on disk, and the first one indexes unless it `creates` no
+        index. Raises UsageError for what does not go together or is no option, NotFoundError for the name of a
+        workspace that is not there; as `findling.open` does.
+        """
+        known = SearchOptions.__annotations__
+        if unknown := [name for name in options if name not in known]:
+            raise InvalidValueError(f"there is no option {unknown[0]}", hint=f"there are: {', '.join(known)}")
+        who = _principals(principals)
+        fields: dict[str, Any] = {**options, "filters": filters_from(options.get("filters"))}
+        self._request = SearchRequest(query="", principals=who, **fields)
+        self._has_answered, self._guard = False, threading.Lock()
+        self._opened: Engine | None = None
+        if engine is None:
+            engine = self._opened = _opened(path, workspace)
+            weakref.finalize(self, engine.close)
+        elif path is not None or workspace is not None:
+            raise UsageError("an open engine has a workspace already", hint="leave out path and workspace")
+        if isinstance(engine, Viewer):
+            if who is not None:
+                raise UsageError("a viewer has principals already", hint="leave out principals")
+            self._search, self.fetch = engine.search, engine.fetch
+        else:
+            self._search = partial(engine.search, refresh=refresh and (creates or engine.is_indexed()))
+            self.fetch = partial(engine.fetch, principals=who)
+
+    def find(self, query: str, *, limit: int, filters: Filters | Mapping[str, Any] | None = None) -> list[FoundText]:
+        """The passages that answer a query, best first; `filters` take the place of those that were set."""
+        return self.in_full(self.ask(query, limit=limit, filters=filters))
+
+    def ask(self, query: str, *, limit: int, filters: Filters | Mapping[str, Any] | None = None) -> SearchAnswer:
+        """The answer to a query, as the engine gives it."""
+        request = replace(self._request, query=query, limit=limit)
+        if filters is not None:
+            request = replace(request, filters=filters_from(filters))
+        if self._has_answered:
+            return self._search(request)
+        # The first search may index: threads that ask meanwhile would be told of half of it.
+        with self._guard:
+            answer = self._search(request)
+            self._has_answered = True
+        return answer
+
+    def in_full(self, hits: Iterable[Hit]) -> list[FoundText]:
+        """The hits with the whole text of each; what has gone since it was found is left out."""
+        found = []
+        for hit in hits:
+            with suppress(NotFoundError):
+                found.append(FoundText(hit.id, self.fetch(hit.id).text, hit.score, _metadata(hit)))
+        return found
+
+    def close(self) -> None:
+        """Close what was opened here; closing twice is fine."""
+        if self._opened is not None:
+            self._opened.close()
+
+
+class Closing:
+    """An adapter that can be closed, and used as a context manager."""
+
+    _searcher: Searcher
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the workspace if it was opened here; closing twice is fine."""
+        self._searcher.close()
+
+
+def filters_from(given: Filters | Mapping[str, Any] | None) -> Filters:
+    """The filters of a table: one text may stand for a list of one, and dates may be written out.
+
+    Raises InvalidValueError for what is no filter, and for a value that does not fit.
+    """
+    if given is None or isinstance(given, Filters):
+        return given or Filters()
+    document: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in ("after", "before") and isinstance(value, str):
+            value = _moment(name, value)
+        is_list = name not in ("after", "before", "where")
+        document[name] = [value] if is_list and isinstance(value, str) else value
+    return read_filters(document)
+
+
+def missing_extra(extra: str, package: str) -> MissingExtraError:
+    """What to say when the library that an adapter is for is not there."""
+    return MissingExtraError(f"{package} is not installed", hint=f"pip install 'findling[{extra}]'")
+
+
+def _principals(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    return tuple([check_principal(one) for one in ([given] if isinstance(given, str) else given)])
+
+
+def _opened(path: str | Path | None, workspace: str | None) -> Engine:
+    if workspace:
+        # Opened under a name that was mistyped, the current folder would be indexed anew.
+        find_workspace(workspace, home_folder(load_settings("." if path is None else path)["store.home"]))
+    return open_engine(path, workspace=workspace)
+
+
+def _moment(name: str, text: str) -> float | None:
+    from findling.text.query_dates import changed
+
+    period = changed(name, text)
+    if period is None:
+        raise InvalidValueError(
+            f"filters: {name} must be a date, not {text!r}", hint="2026-01-31, or 7d for a week ago"
+        )
+    return period.after if name == "after" else period.before
+
+
+def _metadata(hit: Hit) -> dict[str, str | int | float | None]:
+    return {
+        "id": hit.id,
+        "rid": hit.rid,
+        "path": hit.path,
+        "type": hit.type,
+        "title": hit.title,
+        "heading": " › ".join(hit.heading),
+        "line_start": hit.line_start,
+        "line_end": hit.line_end,
+        "line": hit.line,
+        "place": hit.place,
+        "author": hit.author,
+        "at": hit.at,
+        "score": hit.score,
+        "keyword_score": hit.receipt.keyword_score,
+        "vector_score": hit.receipt.vector_score,
+        "fused_score": hit.receipt.fused_score,
+    }

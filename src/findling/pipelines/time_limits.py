@@ -1,0 +1,60 @@
+"""Work that must not keep an answer waiting."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from findling.domain.errors import OverdueError
+
+__all__ = ["finished_by"]
+
+_MOST_LATE = 16
+"""Pieces of work that may go on although nobody waits for them: a provider that hangs must not fill the memory."""
+
+_T = TypeVar("_T")
+
+
+def finished_by(deadline: float, work: Callable[[], _T]) -> _T:
+    """What the work gives, or raises, unless the deadline (of `time.perf_counter`) passes first.
+
+    Raises OverdueError then; the work goes on in a thread of its own, and what it gives is dropped. When too much of
+    that has come together, no more work is begun that could be late.
+    """
+    remaining = deadline - time.perf_counter()
+    if remaining <= 0 or len(_late) >= _MOST_LATE:
+        raise OverdueError("there is no time left", hint="ask again")
+    task = _Task(work)
+    threading.Thread(target=task.run, name="findling-in-time", daemon=True).start()
+    return task.outcome(remaining)
+
+
+class _Task(Generic[_T]):
+    def __init__(self, work: Callable[[], _T]) -> None:
+        self._work = work
+        self._ended = threading.Event()
+        self._given: list[_T] = []
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._given.append(self._work())
+        except BaseException as error:  # passed on to whoever waits
+            self._error = error
+        self._ended.set()
+        _late.discard(self)
+
+    def outcome(self, patience_s: float) -> _T:
+        if not self._ended.wait(patience_s):
+            _late.add(self)
+            if self._ended.is_set():
+                _late.discard(self)  # it ended in between, and did not find itself among the late ones
+            raise OverdueError("the work was not finished in time", hint="ask again")
+        if self._error is not None:
+            raise self._error
+        return self._given[0]
+
+
+_late: set[object] = set()

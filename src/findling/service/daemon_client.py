@@ -1,0 +1,103 @@
+"""Asking a running daemon over its unix socket.
+
+HTTP by hand: `http.client` and all that it brings would cost a search more time than the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from findling import __version__
+from findling.domain.errors import DaemonError
+from findling.service.daemon_state import DaemonState, read_state
+
+if TYPE_CHECKING:
+    from socket import socket
+
+__all__ = ["ask_daemon", "call_daemon"]
+
+PATIENCE_S = 60.0
+"""How long a daemon may be silent before it counts as one that does not answer."""
+
+_CONNECT_S = 1.0
+_PIECE = 1 << 18
+
+
+def ask_daemon(
+    home: Path, method: str, path: str, document: object = None, headers: Mapping[str, str] | None = None
+) -> tuple[int, Any] | None:
+    """The status and the document that the daemon of a home answers with; `None` when there is none that answers."""
+    state = read_state(home)
+    if state is None:
+        return None
+    try:
+        return call_daemon(state, method, path, document, headers)
+    except DaemonError:
+        return None
+
+
+def call_daemon(
+    state: DaemonState,
+    method: str,
+    path: str,
+    document: object = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    patience_s: float = PATIENCE_S,
+    any_version: bool = False,
+) -> tuple[int, Any]:
+    """The same of a certain daemon. Raises DaemonError that says why there is no answer."""
+    if state.version != __version__ and not any_version:
+        raise DaemonError(f"the daemon is findling {state.version}, this is {__version__}", hint="restart the daemon")
+    if not state.socket:
+        raise DaemonError("the daemon has no socket for the command line", hint=state.address)
+    body = b"" if document is None else json.dumps(document).encode()
+    lines = [f"{method} {path} HTTP/1.1", "host: localhost", "connection: close", f"content-length: {len(body)}"]
+    if body:
+        lines.append("content-type: application/json")
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    try:
+        status, content = _exchange(state.socket, "\r\n".join([*lines, "", ""]).encode() + body, patience_s)
+        return status, json.loads(content) if content else None
+    except (OSError, ValueError) as error:
+        raise DaemonError(
+            f"the daemon of process {state.pid} does not answer: {error}", hint="findling serve --stop, or start it"
+        ) from error
+
+
+def _exchange(path: str, request: bytes, patience_s: float) -> tuple[int, bytes]:
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(_CONNECT_S)
+        line.connect(path)
+        line.settimeout(patience_s)
+        line.sendall(request)
+        return _read(line)
+
+
+def _read(line: socket) -> tuple[int, bytes]:
+    """The status and the body of an answer. Raises ValueError for anything else, and for one that breaks off."""
+    received = bytearray()
+    while b"\r\n\r\n" not in received:
+        received += _next_piece(line)
+    head, _, rest = bytes(received).partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    pieces, missing = [rest], int(fields["content-length"]) - len(rest) if "content-length" in fields else None
+    if missing is None:
+        raise ValueError("it does not say how long its answer is")
+    while missing > 0:
+        pieces.append(_next_piece(line))
+        missing -= len(pieces[-1])
+    return int(first.split(" ", 2)[1]), b"".join(pieces)
+
+
+def _next_piece(line: socket) -> bytes:
+    piece = line.recv(_PIECE)
+    if not piece:
+        raise ValueError("it has hung up")
+    return piece

@@ -1,0 +1,231 @@
+"""What a server keeps ready for everybody who asks: opened workspaces, and answers that still hold."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.callers import ALL_WORKSPACES, OWNER, Caller
+from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError
+from findling.domain.queries import SearchRequest
+from findling.domain.results import SearchAnswer
+from findling.service.answer_cache import AnswerCache
+from findling.service.engine import Engine, open_engine
+from findling.service.setting_list import SETTINGS, Value
+from findling.service.settings import Settings, load_settings
+from findling.service.statistics import Statistics
+from findling.service.viewer import Viewer
+from findling.service.workspace import STORE_FILE, Workspace, home_folder, locate, workspace_in
+from findling.service.workspaces import WorkspaceAccount, find_workspace, list_workspaces
+
+if TYPE_CHECKING:
+    from findling.domain.reports import IndexReport
+
+__all__ = ["Host"]
+
+_MOST_OPEN = 16
+"""Workspaces that stay open: one with 100,000 passages and a model maps some 100 MB."""
+
+_SECTIONS_OF_LEGS = ("keyword.", "semantic.", "rerank.", "remote.", "privacy.", "permissions.", "chat.", "store.")
+_OF_LEGS = tuple(setting.name for setting in SETTINGS if setting.name.startswith(_SECTIONS_OF_LEGS))
+"""Settings that decide how legs are opened: whoever differs in one of them has engines of their own."""
+
+
+class _Key(NamedTuple):
+    folder: Path
+    settings: tuple[Value, ...]
+
+
+class _Kept:
+    """An opened workspace, by how many it is in use, and when it was last."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.leases = 0
+        self.used_at = time.monotonic()
+
+
+class Host:
+    """The workspaces of one home, opened when they are asked for. `path` says which one is asked by default."""
+
+    def __init__(self, settings: Settings, path: str | Path | None = None, *, served_by: str = "") -> None:
+        self.settings = settings
+        self.home = home_folder(settings["store.home"])
+        self.statistics = Statistics()
+        self.served_by = served_by
+        self.is_ready = False
+        with open_engine(path, settings=settings) as engine:
+            self._subject = engine.subject if engine.root != engine.home else engine.home
+            self.default = str(engine.root)
+        self._place = self._served()
+        self._named: dict[str, Settings] = {}
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._guard = threading.Lock()
+        self._answers = AnswerCache(settings["serve.cache"])
+
+    # Opening
+
+    @contextlib.contextmanager
+    def opened(self, caller: Caller, workspace: str = "") -> Iterator[Engine]:
+        """The engine of a workspace, the served one by default, which stays open and loaded meanwhile.
+
+        Raises NotFoundError for a name that no workspace has and, in the same words, for one that the caller may not
+        ask.
+        """
+        place, settings = self._find(caller, workspace)
+        with self._leased(place, settings) as engine:
+            yield engine
+
+    @contextlib.contextmanager
+    def viewing(self, caller: Caller, workspace: str = "") -> Iterator[Viewer]:
+        """A workspace as the caller may see it. Raises as `opened` does."""
+        with self.opened(caller, workspace) as engine:
+            yield Viewer(engine, caller.principals)
+
+    @contextlib.contextmanager
+    def opened_local(self, path: str | Path, settings: Settings, workspace: str = "") -> Iterator[Engine]:
+        """The engine that `open_engine` would give: for whoever could open it without a server. Raises as that does."""
+        name = workspace or settings["workspace.name"] or settings["context.workspace"]
+        place = locate(path, home=home_folder(settings["store.home"]), name=name, place=settings["store.place"])
+        with self._leased(place, settings) as engine:
+            yield engine
+
+    def workspaces(self, caller: Caller) -> list[WorkspaceAccount]:
+        """The workspaces that a caller may ask."""
+        accounts = list_workspaces(self.home)
+        if ALL_WORKSPACES in caller.workspaces:
+            return accounts
+        return [one for one in accounts if one.folder == self._place.folder or one.label in caller.workspaces]
+
+    # Answering
+
+    def search(self, caller: Caller, request: SearchRequest, workspace: str = "") -> SearchAnswer:
+        """Answer a question, as far as that is possible in time. Raises as `opened` and `Viewer.search` do."""
+        started = time.perf_counter()
+        longest = self.settings["serve.timeout_s"]
+        request = replace(request, timeout_s=min(request.timeout_s or longest, longest), principals=caller.principals)
+        try:
+            with self.opened(caller, workspace) as engine:
+                found = self._answers.get(engine, request)
+                if found is None:
+                    state = engine.state()  # first: what is written meanwhile makes it another one
+                    answer = Viewer(engine, caller.principals).search(request)
+                    self._answers.put(engine, request, answer, state)
+        except FindlingError:
+            self.statistics.failed()
+            raise
+        seconds = time.perf_counter() - started
+        if found is not None:
+            answer = replace(found, timings_ms={"kept": round(seconds * 1000, 3)})
+        self.count(answer, seconds, cached=found is not None)
+        if answer.meaning and not workspace:
+            self._tell_legs(vectors=True, model=bool(answer.meaning["model"]))
+        return replace(answer, served_by=self.served_by) if caller.is_owner else answer
+
+    def count(self, answer: SearchAnswer, seconds: float, *, cached: bool = False) -> None:
+        """Have an answer counted that was found by other means than `search`."""
+        self.statistics.answered(answer.strategy, seconds, degraded=len(answer.degraded), cached=cached)
+
+    # Looking after it
+
+    def warm_up(self) -> None:
+        """Load what the first question would have to wait for."""
+        from findling.domain.results import Degradation
+
+        notes: list[Degradation] = []
+        try:
+            with self.opened(OWNER) as engine:
+                times = engine.warm_up(notes)
+                status = engine.status()
+        except NotIndexedError:
+            pass
+        else:
+            for name, seconds in times.items():
+                self.statistics.took(f"{name}_time_ms", seconds)
+            self._tell_legs(vectors="vector_warmup" in times, model="model_load" in times)
+            self.statistics.tell(documents=status.resources, last_index_refresh=status.indexed_at)
+        self.is_ready = True
+        self.statistics.took("startup_time_ms", time.time() - self.statistics.started_at)
+
+    def take_in(self, workspace: str = "") -> IndexReport:
+        """Bring the index up to the state of the disk. Raises as `Engine.index` does."""
+        with self.opened(OWNER, workspace) as engine:
+            report = engine.index()
+            documents = engine.status().resources
+        if not workspace:
+            self.statistics.tell(documents=documents)
+        self.statistics.tell(last_index_refresh=time.time())
+        return report
+
+    def unload_idle(self) -> bool:
+        """Let models and vectors go that nobody has asked for a while; tells whether there were any."""
+        idle_s = self.settings["serve.idle_s"]
+        if not idle_s:
+            return False
+        let_go = False
+        with self._guard:
+            for kept in self._kept.values():
+                if not kept.leases and time.monotonic() - kept.used_at >= idle_s:
+                    let_go = kept.engine.unload() or let_go
+        if let_go:
+            self._answers.clear()
+            self._tell_legs(vectors=False, model=False)
+        return let_go
+
+    def close(self) -> None:
+        """Close all workspaces; whoever is still at it finishes first, or finds them closed."""
+        with self._guard:
+            while self._kept:
+                self._kept.popitem()[1].engine.close()
+
+    # Inside
+
+    def _tell_legs(self, *, vectors: bool, model: bool) -> None:
+        self.statistics.tell(legs={"keyword": True, "vectors": vectors, "model": model})
+
+    def _find(self, caller: Caller, workspace: str) -> tuple[Workspace, Settings]:
+        if not workspace:
+            if not (self._place.folder / STORE_FILE).exists():
+                self._place = self._served()
+            return self._place, self.settings
+        missing = NotFoundError(f"there is no workspace {workspace}", hint="findling workspaces list")
+        if ALL_WORKSPACES not in caller.workspaces and workspace not in caller.workspaces:
+            raise missing
+        try:
+            place = workspace_in(find_workspace(workspace, self.home).folder)
+        except (NotFoundError, OSError, ValueError):
+            raise missing from None
+        if workspace not in self._named:
+            # The settings of its own project file, under which the command line searches it as well.
+            self._named[workspace] = load_settings(place.root if place.root.exists() else ".")
+        return place, self._named[workspace]
+
+    def _served(self) -> Workspace:
+        name = self.settings["workspace.name"] or self.settings["context.workspace"]
+        return locate(self._subject, home=self.home, name=name, place=self.settings["store.place"])
+
+    @contextlib.contextmanager
+    def _leased(self, place: Workspace, settings: Settings) -> Iterator[Engine]:
+        key = _Key(place.folder, tuple([settings[name] for name in _OF_LEGS]))
+        with self._guard:
+            kept = self._kept.pop(key, None) or _Kept(Engine(place, settings))
+            self._kept[key] = kept
+            kept.leases += 1
+            self._let_go_of_old()
+        try:
+            yield kept.engine.beside(place, settings)
+        finally:
+            with self._guard:
+                kept.leases -= 1
+                kept.used_at = time.monotonic()
+
+    def _let_go_of_old(self) -> None:
+        unused = [key for key, kept in self._kept.items() if not kept.leases]
+        for key in unused[: max(0, len(self._kept) - _MOST_OPEN)]:
+            self._kept.pop(key).engine.close()

@@ -1,0 +1,123 @@
+"""What a server does with an engine that stays open: have it ready, share it, tell whether it has changed, let go."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC
+from copy import copy
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from findling.domain.errors import NotIndexedError
+from findling.domain.results import Degradation
+from findling.service.disk import DiskIndex
+from findling.service.opened import OpenedWorkspace
+from findling.service.profiles import plan_of
+from findling.service.settings import Settings
+from findling.service.workspace import STORE_FILE, Workspace
+
+if TYPE_CHECKING:
+    from findling.service.sights import WorkspaceSights
+    from findling.service.vectors import WorkspaceVectors
+
+__all__ = ["KeptEngine"]
+
+_WARM_UP = "what is this about"
+
+
+class KeptEngine(ABC):
+    """The part of an engine that only a server makes use of."""
+
+    home: Path
+    root: Path
+    scope: str
+    _only: str
+    _files: OpenedWorkspace
+    _settings: Settings
+    _disk: DiskIndex
+    _plan_of: Any
+    _legs: Any
+    _opened_vectors: WorkspaceVectors | None
+    _opened_sights: WorkspaceSights | None
+
+    def beside(self, workspace: Workspace, settings: Settings) -> Self:
+        """The same opened index, for another part of its root and under settings that agree on how legs are opened.
+
+        It is not to be closed.
+        """
+        _ = (self._vectors, self._sights)  # so that both share them
+        other = copy(self)
+        other.scope, other._settings = workspace.scope, settings
+        other._disk = DiskIndex(self._files, settings, self.root, self._only, self._legs, has_files=workspace.has_files)
+        other._plan_of = cache(partial(plan_of, settings))
+        return other
+
+    def state(self) -> object:
+        """Something that is another one as soon as anything has changed that answers depend on."""
+        self._files.let_go_if_replaced()
+        store = self._files.store
+        # The numbers tell every change of content and rights; the files also one of the glossary, and of vectors.
+        files = [self.home / (STORE_FILE + suffix) for suffix in ("", "-wal")]
+        return store.get_meta("store_id"), store.seq(), store.relations_version(), *map(_version, files)
+
+    def warm_up(self, notes: list[Degradation]) -> dict[str, float]:
+        """Load the legs and the model; how many seconds each of them took. Raises NotIndexedError, CorruptError."""
+        times: dict[str, float] = {}
+        started = time.perf_counter()
+        self._must_be_indexed()
+        notes += [Degradation(what=note) for note in (self._files.level_leg(),) if note]
+        self._files.leg.size()
+        times["keyword_load"] = time.perf_counter() - started
+        started = time.perf_counter()
+        meaning = self._vectors.meaning()
+        notes += meaning.degraded
+        if meaning.spaces:
+            times["vector_warmup"] = time.perf_counter() - started
+        for space in meaning.spaces:
+            # A provider elsewhere is sent nothing that nobody asked.
+            if space.leg.speed == "refined" and space.embedder.in_process:
+                started = time.perf_counter()
+                space.embedder.embed([_WARM_UP], "query")
+                times["model_load"] = time.perf_counter() - started
+        return times
+
+    def unload(self) -> bool:
+        """Let vectors and models go, which come back when they are needed; tells whether there were any."""
+        vectors, sights = self._opened_vectors, self._opened_sights
+        self._opened_vectors = self._opened_sights = None
+        if sights is not None:
+            sights.close()
+        if vectors is not None:
+            vectors.close()
+        return vectors is not None
+
+    @property
+    def _vectors(self) -> WorkspaceVectors:
+        if self._opened_vectors is None:
+            from findling.service.vectors import WorkspaceVectors
+
+            self._opened_vectors = WorkspaceVectors(self._files, self._settings)
+        return self._opened_vectors
+
+    @property
+    def _sights(self) -> WorkspaceSights:
+        if self._opened_sights is None:
+            from findling.service.sights import WorkspaceSights
+
+            vectors = self._vectors
+            self._opened_sights = WorkspaceSights(self._files, self._settings, vectors.meaning)
+        return self._opened_sights
+
+    def _must_be_indexed(self) -> None:
+        self._files.let_go_if_replaced()
+        if not self._files.exists:
+            raise NotIndexedError(f"{self.root} is not indexed", hint=f"findling index {self.root}")
+
+
+def _version(path: Path) -> tuple[int, int, int]:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return 0, 0, 0
+    return status.st_ino, status.st_mtime_ns, status.st_size

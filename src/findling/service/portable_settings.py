@@ -1,0 +1,59 @@
+"""Settings as a document, so that another process can work under the very same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from findling.domain.errors import InvalidValueError
+from findling.service.settings import SETTINGS, Settings
+
+__all__ = ["read_settings", "settings_document"]
+
+
+def settings_document(settings: Settings) -> dict[str, Any]:
+    """What differs from the defaults, with where it comes from, and the profiles and types of settings files."""
+    changed = {
+        setting.name: [settings[setting.name], settings.origin(setting.name)]
+        for setting in SETTINGS
+        if settings.origin(setting.name) != "default" or settings[setting.name] != setting.default
+    }
+    profiles = [[name, dict(values), settings.profile_origin(name)] for name, values in settings.profiles.items()]
+    if not settings.types:
+        return {"values": changed, "profiles": profiles, "types": []}
+    from dataclasses import asdict
+
+    return {"values": changed, "profiles": profiles, "types": [asdict(one) for one in settings.types.values()]}
+
+
+def read_settings(document: Mapping[str, Any]) -> Settings:
+    """The settings that `settings_document` wrote.
+
+    Raises UnknownSettingError or InvalidValueError for what another version may have written.
+    """
+    try:
+        by_origin: dict[str, dict[str, object]] = {}
+        for name, (value, origin) in document["values"].items():
+            by_origin.setdefault(origin, {})[name] = value
+        settings = Settings()
+        for origin, values in by_origin.items():
+            settings = settings.override(values, origin)
+        for name, values, origin in document["profiles"]:
+            checked = Settings().override(values, origin)
+            settings = settings.with_profiles({name: {key: checked[key] for key in values}}, origin)
+        return settings.with_types(_read_types(document["types"])) if document["types"] else settings
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidValueError(
+            f"these are no settings: {error!r}", hint="send what settings_document gives"
+        ) from error
+
+
+def _read_types(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    from findling.domain.resource_types import FieldRule, ResourceType
+
+    return {
+        one["name"]: ResourceType(
+            **{**one, "fields": {name: FieldRule(**rule) for name, rule in one["fields"].items()}}
+        )
+        for one in documents
+    }

@@ -1,0 +1,64 @@
+"""Daemons that really run, each in a process of its own, for tests that ask them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from findling.service.daemon_client import ask_daemon
+from findling.service.daemon_state import DaemonState, running
+
+PATIENCE_S = 60
+
+
+class Daemon(NamedTuple):
+    """A running daemon, and where it is to be found."""
+
+    process: subprocess.Popen[str]
+    home: Path
+    state: DaemonState
+
+    def about(self) -> dict[str, Any]:
+        """What it says of itself."""
+        answered = ask_daemon(self.home, "GET", "/local/status")
+        assert answered is not None
+        assert answered[0] == 200
+        found: dict[str, Any] = answered[1]
+        return found
+
+    def stderr(self) -> str:
+        """What it has said, once it has ended."""
+        return self.process.communicate(timeout=PATIENCE_S)[1]
+
+
+@contextmanager
+def daemon_of(home: Path, root: Path, *args: str, environ: Mapping[str, str] | None = None) -> Iterator[Daemon]:
+    """A daemon that serves a folder on any free port, until the block ends."""
+    command = [sys.executable, "-m", "findling", "serve", str(root), "--port", "0", *args]
+    own = {**(environ or os.environ), "FINDLING_HOME": str(home)}
+    process = subprocess.Popen(
+        command, env=own, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        yield Daemon(process, home, wait_for(process, home))
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def wait_for(process: subprocess.Popen[str], home: Path) -> DaemonState:
+    """Wait until the process listens."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and process.poll() is None:
+        state = running(home)
+        if state is not None and state.pid == process.pid:
+            return state
+        time.sleep(0.02)
+    raise AssertionError(f"no daemon: {process.communicate()[1] if process.poll() is not None else 'it hangs'}")

@@ -1,0 +1,386 @@
+"""A search says the same whether a daemon answers it or the command itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from findling.faces.cli.main import run
+from findling.service.daemon_state import read_state, write_state
+from tests.faces.daemons import Daemon, daemon_of
+from tests.faces.test_cli_startup import LIST_MODULES
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
+
+Findling = Callable[..., tuple[int, str, str]]
+
+OWN_FILE = """
+[profiles.mine]
+mode = "keyword"
+limit = 2
+"""
+
+PROJECT_FILE = """
+[search]
+snippet_lines = 2
+[context]
+types = ["file"]
+[profiles.brief]
+base = "auto"
+limit = 1
+[types.recipe]
+weights = { title = 9.0 }
+fields = { dish = "title", steps = { place = "body", heading = "Steps" } }
+"""
+
+FILES = {
+    "src/auth.py": "import os\n\n\ndef login(user):\n    token = create_session(user)\n    return token\n",
+    "src/shop.ts": "export function basket(user: string) {\n  return user;\n}\n",
+    "docs/guide.md": "# Guide\n\n## Signing in\n\nEvery login makes a session token.\n\n## Tokens\n\nKept.\n",
+    "docs/index.md": "# The index\n\nHow a stale index is noticed: by its session.\n",
+    "team/kitchen/notes.md": "# Kitchen\n\nThe session of the cooks. Every token is a spoon.\n",
+    "team/.findling.toml": PROJECT_FILE,
+    "umläute/größe.txt": "Ein Token für die Sitzung.\n",
+}
+
+
+class Served(NamedTuple):
+    """A daemon, the folder that it serves, and the variables under which it runs."""
+
+    daemon: Daemon
+    root: Path
+    environ: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("through")
+    root, home = folder / "root", folder / "workspaces"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (folder / "config.toml").write_text(OWN_FILE)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
+    environ |= {
+        "HOME": str(folder),
+        "TERM": "xterm",
+        "FINDLING_HOME": str(home),
+        "FINDLING_CONFIG": str(folder / "config.toml"),
+        "FINDLING_SEARCH_MODE": "keyword",  # some say otherwise: to load the model takes a while each time
+        "FINDLING_SEMANTIC_REFINE": "never",
+        "FINDLING_SEMANTIC_THREADS": "1",
+    }
+    recipe = {"type": "recipe", "id": "1", "dish": "Session soup", "steps": "Stir the token."}
+    decision = {"type": "decision", "id": "7", "title": "Keep the session token", "rationale": "It is simple."}
+    (folder / "items.jsonl").write_text(f"{json.dumps(recipe)}\n{json.dumps(decision)}\n")
+    (folder / "fact.json").write_text(json.dumps(decision))
+    with pytest.MonkeyPatch.context() as patch:
+        use(environ, patch)
+        patch.chdir(root)
+        for args in (
+            ["index"],
+            ["permissions", "share", "docs/", "user:ann"],
+            ["index", "--workspace", "docs", "docs"],
+            ["index", "--workspace", "mixed", "team"],
+            ["add", str(folder / "items.jsonl"), "--in", "team", "--workspace", "mixed"],
+            ["workspaces", "create", "facts"],
+            ["add", str(folder / "fact.json"), "--workspace", "facts"],
+            *[["refine", *options] for options in ([], ["--workspace", "docs"], ["--workspace", "mixed"])],
+            ["refine", "--workspace", "facts"],
+        ):
+            assert run(args) == 0, args
+    with daemon_of(home, root, "--no-watch", environ=environ) as daemon:
+        yield Served(daemon, root, environ)
+
+
+@pytest.fixture(autouse=True)
+def here(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(served.environ, monkeypatch)
+    monkeypatch.chdir(served.root)
+
+
+def use(environ: dict[str, str], patch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("FINDLING_")]:
+        patch.delenv(name)
+    for name, value in environ.items():
+        patch.setenv(name, value)
+
+
+def asked(daemon: Daemon) -> int:
+    count: int = daemon.about()["total_queries"]
+    return count
+
+
+def both(served: Served, findling: Findling, *args: str, questions: int = 1) -> tuple[int, str, str]:
+    """What the daemon answers, having made sure that it did, and that the command itself says the same."""
+    before = asked(served.daemon)
+    through = findling("search", *args)
+    assert asked(served.daemon) - before == questions, through
+    alone = findling("search", "--no-daemon", *args)
+    assert asked(served.daemon) - before == questions, "nobody asked the daemon"
+    assert without_times(through) == without_times(alone)
+    return through
+
+
+def without_times(outcome: tuple[int, str, str]) -> tuple[int, Any, str]:
+    """What must not differ: everything but how long it took, and who did it."""
+    code, out, err = outcome
+    err = "".join(line for line in err.splitlines(True) if "answered by the daemon" not in line)
+    lines = out.splitlines()
+    if out.startswith(("{", "[")):
+        documents = (
+            [json.loads(out)] if len(lines) < 2 or not lines[0].endswith("}") else [json.loads(x) for x in lines]
+        )
+        for document in documents:
+            for answer in document if isinstance(document, list) else [document]:
+                answer.pop("timings_ms", None)
+                answer.pop("served_by", None)
+        return code, json.dumps(documents), err
+    return code, re.sub(r"(?m)^  timings: .*$", "", out), err
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("session token",),
+        ("session token", "-k", "1"),
+        ("session token", "-k", "2", "-C", "1"),
+        ("session token", "--json"),
+        ("session token", "--jsonl"),
+        ("session token", "--files"),
+        ("session token", "--format", "vimgrep"),
+        ("session token", "--color", "always"),
+        ("session token", "--explain"),
+        ("session token", "--explain", "--json"),
+        ("session token", "--mode", "hybrid"),
+        ("session token", "--mode", "hybrid", "--explain", "--json"),
+        ("session token", "--mode", "semantic", "--json"),
+        ("session token", "--set", "keyword.weight_title=9", "--json"),
+        ("session token", "--set", "search.limit=1"),
+        ("session token", "--set", "search.diversity=0.5", "--json"),
+        ("session token", "--mode", "hybrid", "--alpha", "0.9", "--fusion", "rrf", "--json"),
+        ("session token", "--words", "all"),
+        ("session token", "--min-score", "0.5"),
+        ("session token", "--profile", "mine", "--json"),
+        ("session token", "--as", "user:ann", "--mode", "hybrid", "--json"),
+        ("session token", "--as", "user:nobody"),
+        ("session token", "-e", "md"),
+        ("session token", "-E", "md", "--json"),
+        ("session token", "-x", "spoon"),
+        ("session token", "--path", "docs"),
+        ("session token", "--type", "file", "--lang", "markdown"),
+        ("session token", "--tag", "none"),
+        ("session token", "--author", "nobody"),
+        ("session token", "--after", "2001-01-31", "--before", "2101-01-31"),
+        ("session token", "--before", "2001-01-31"),
+        ("session token", "--history"),
+        ("session token", "--group", "resource", "--json"),
+        ("session token", "--facet", "ext", "--facet", "path"),
+        ("session token", "--facet", "ext", "--json"),
+        ("session token", "--no-index"),
+        ("session token", "docs"),
+        ("session token", "docs/guide.md"),
+        ("session token", "./docs/../src"),
+        ("session token", "team"),
+        ("session token", "team", "--no-context"),
+        ("session token", "team", "--profile", "brief"),
+        ("session token", "--workspace", "docs", "--json"),
+        ("session token", "--workspace", "docs", "docs"),
+        ("session token", "--workspace", "facts", "--json"),
+        ("session token", "--workspace", "facts", "--facet", "type"),
+        ("soup", "--workspace", "mixed", "--mode", "hybrid", "--json"),
+        ("Größe der Sitzung", "umläute"),
+        ('"session token" -spoon',),
+        ("login ext:py OR ext:md",),
+        ("sesion tokn",),
+        ("qwertyuiop",),
+        ("qwertyuiop", "--json"),
+        ("-e", "md", "--", "-token session"),
+    ],
+    ids=" ".join,
+)
+def test_every_option_means_the_same(served: Served, findling: Findling, args: tuple[str, ...]) -> None:
+    assert both(served, findling, *args)[0] in (0, 1)
+
+
+@pytest.mark.parametrize("folder", ["", "docs", "team", "team/kitchen", "src", ".."])
+@pytest.mark.parametrize("options", [(), ("--workspace", "docs"), ("--workspace", "mixed")], ids=" ".join)
+def test_every_folder_means_the_same(
+    served: Served, findling: Findling, monkeypatch: pytest.MonkeyPatch, folder: str, options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(served.root / folder)
+    if folder == ".." and not options:  # nothing is indexed there, and nothing may be
+        options = ("--no-index",)
+        assert findling("session token", *options) == findling("session token", *options, "--no-daemon")
+        return
+    both(served, findling, "session token", *options)
+
+
+def test_a_context_in_the_environment_means_the_same(
+    served: Served, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FINDLING_CONTEXT_PATH", "docs")
+    _, _, err = both(served, findling, "session token")
+    assert "searched in the context of env FINDLING_CONTEXT_PATH: path docs" in err
+    monkeypatch.setenv("FINDLING_CONTEXT_TYPES", "decision,file")
+    _, _, err = both(served, findling, "session token")
+    assert "types decision, file" in err
+
+
+def test_several_questions_and_pages(served: Served, findling: Findling, tmp_path: Path) -> None:
+    lines = ["session token", "qwertyuiop", "login"] * 12
+    (tmp_path / "queries").write_text("\n".join(lines))
+    for options in ((), ("--json",), ("--jsonl",), ("--files",)):
+        both(served, findling, "-Q", str(tmp_path / "queries"), *options, questions=len(lines))
+    first = json.loads(both(served, findling, "session token", "-k", "1", "--json")[1])
+    assert first["next_cursor"]
+    second = both(served, findling, "session token", "-k", "1", "--cursor", first["next_cursor"], "--json")
+    assert json.loads(second[1])["hits"][0]["id"] != first["hits"][0]["id"]
+
+
+def test_a_plan_means_the_same(served: Served, findling: Findling, tmp_path: Path) -> None:
+    found = findling("session token", "docs", "-e", "md", "--words", "all", "--json")[1]
+    (tmp_path / "plan.json").write_text(found)
+    again = json.loads(both(served, findling, "--plan", str(tmp_path / "plan.json"), "--json")[1])
+    assert [hit["id"] for hit in again["hits"]] == [hit["id"] for hit in json.loads(found)["hits"]]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("session", "--workspace", "nope"),
+        ("session", "--profile", "nope"),
+        ("session", "--set", "search.nope=1"),
+        ("session", "--as", "nobody"),
+        ("session", "--facet", "nope"),
+        ("session", "--cursor", "nope"),
+        ("session", "nowhere"),
+        ("session", "/usr", "--workspace", "docs"),
+        ("session", "--mode", "semantic", "--set", "semantic.model=nope"),
+    ],
+    ids=" ".join,
+)
+def test_errors_are_the_same(findling: Findling, args: tuple[str, ...]) -> None:
+    assert without_times(findling("search", *args)) == without_times(findling("search", "--no-daemon", *args))
+
+
+def test_explain_says_who_answered(served: Served, findling: Findling) -> None:
+    assert f"answered by the daemon of process {served.daemon.state.pid}" in findling("login", "--explain")[2]
+    assert "answered by" not in findling("login")[2]
+    assert json.loads(findling("login", "--json")[1])["served_by"] == f"the daemon of process {served.daemon.state.pid}"
+    assert json.loads(findling("login", "--json", "--no-daemon")[1])["served_by"] == ""
+
+
+def test_nobody_is_asked_against_the_settings(
+    served: Served, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = asked(served.daemon)
+    monkeypatch.setenv("FINDLING_SERVE_USE", "never")
+    assert findling("login")[0] == 0
+    assert asked(served.daemon) == before
+
+
+def test_a_file_that_was_saved_just_now_is_found(served: Served, findling: Findling) -> None:
+    file = served.root / "docs" / "new.md"
+    for number in range(5):
+        word = f"walrus{'x' * number}"
+        file.write_text(f"# New\n\nA {word}.\n")
+        assert findling(word, "--files")[1] == "docs/new.md\n"
+    file.unlink()
+    assert findling(word, "--files", "--set", "search.typos=ignore")[0] == 1
+
+
+def test_a_path_that_is_no_utf8_comes_through(served: Served, findling: Findling) -> None:
+    name = os.fsdecode(b"docs/caf\xe9.md")
+    try:
+        (served.root / name).write_text("# Walnut\n")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    try:
+        both(served, findling, "walnut")
+    finally:
+        (served.root / name).unlink()
+
+
+def test_what_is_not_indexed_is_indexed_by_the_command(served: Served, findling: Findling, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "a.txt").write_text("a walrus\n")
+    before = asked(served.daemon)
+    code, out, err = findling("walrus", str(tmp_path / "new"), "--files", "--explain")
+    assert (code, out) == (0, f"{os.path.relpath(tmp_path / 'new' / 'a.txt')}\n") or out.endswith("a.txt\n")
+    assert "searched here: the daemon leaves this to the command line" in err
+    assert asked(served.daemon) == before
+    findling("walrus", str(tmp_path / "new"))
+    assert asked(served.daemon) == before + 1, "and now the daemon knows it"
+
+
+def test_a_daemon_of_another_version_is_left_alone(served: Served, findling: Findling) -> None:
+    state = read_state(served.daemon.home)
+    assert state is not None
+    before = asked(served.daemon)
+    try:
+        write_state(served.daemon.home, state._replace(version="0.0.1"))
+        code, _, err = findling("login", "--explain")
+        assert code == 0
+        assert "searched here: the daemon is findling 0.0.1" in err
+        assert "0.0.1" not in findling("login")[2]
+    finally:
+        write_state(served.daemon.home, state)
+    assert asked(served.daemon) == before
+
+
+def test_status_tells_of_the_daemon(served: Served, findling: Findling, monkeypatch: pytest.MonkeyPatch) -> None:
+    findling("login")
+    state = served.daemon.state
+    line = next(line for line in findling("status")[1].splitlines() if line.startswith("daemon:"))
+    assert f"process {state.pid} at {state.address}, since " in line
+    assert "ms on average" in line
+    told = json.loads(findling("status", "--json")[1])["daemon"]
+    assert told["pid"] == state.pid
+    assert told["total_queries"] > 0
+    assert set(told["legs"]) == {"keyword", "vectors", "model"}
+    assert told["legs"]["keyword"] is True
+    assert (told["documents"], told["ready"]) == (len(FILES) - 1, True)
+    monkeypatch.setenv("FINDLING_HOME", str(served.root.parent / "other"))
+    findling("index")
+    assert json.loads(findling("status", "--json")[1])["daemon"] is None
+    assert "daemon:" not in findling("status")[1]
+
+
+def test_a_search_through_the_daemon_imports_little(served: Served) -> None:
+    command = [sys.executable, "-c", LIST_MODULES, "session token"]
+    before = asked(served.daemon)
+    done = subprocess.run(command, capture_output=True, text=True, env=served.environ, cwd=served.root)
+    assert done.returncode == 0, done.stderr
+    assert asked(served.daemon) == before + 1
+    loaded = set(done.stderr.splitlines())
+    heavy = {
+        "Stemmer",
+        "asyncio",
+        "concurrent.futures",
+        "difflib",
+        "email",
+        "fastapi",
+        "findling.pipelines.searching",
+        "findling.service.engine",
+        "findling.stores.keyword",
+        "http",
+        "logging",
+        "msgspec",
+        "numpy",
+        "onnxruntime",
+        "sqlite3",
+        "ssl",
+        "subprocess",
+        "tantivy",
+        "uvicorn",
+    }
+    assert loaded & heavy == set()

@@ -1,0 +1,168 @@
+"""Two servers that differ only in what the caller may not see send the same bytes, whatever they are asked.
+
+The worlds are those of `tests/service/test_twin_worlds.py`; the caller is known by a token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from findling.domain.callers import OWNER
+from findling.domain.queries import SearchRequest
+from findling.service.tokens import TokenBook
+from findling.service.workspaces import create_workspace
+from tests.faces.http_servers import Client, in_process
+from tests.service import test_twin_worlds as twins
+
+SEEDS = (3,)
+
+
+class Twins(NamedTuple):
+    """The same caller in front of both servers."""
+
+    without: Client
+    with_hidden: Client
+    owners: tuple[Client, Client]
+
+    def same(self, method: str, path: str, **options: Any) -> str:
+        """What both say, which has to be the same."""
+        one, other = (_told(client.ask(method, path, **options)) for client in (self.without, self.with_hidden))
+        assert one == other, f"{method} {path} {options}"
+        return one
+
+
+@pytest.fixture(params=SEEDS, scope="module")
+def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
+    with _worlds(request.param, tmp_path_factory.mktemp("twins")) as made:
+        yield made
+
+
+@contextmanager
+def _worlds(seed: int, folder: Path) -> Iterator[Twins]:
+    entries = twins._entries(seed, 10, 10)
+    callers, owners = [], []
+    with ExitStack() as stack:
+        for name, shown in (("without", [one for one in entries if one.is_seen]), ("with", entries)):
+            root = folder / name / "tree"
+            root.mkdir(parents=True)
+            host, app = stack.enter_context(in_process(root, {"search.mode": "hybrid"}, requires_token=True))
+            with host.opened(OWNER) as engine:
+                twins._fill(engine, shown)
+            create_workspace("team", home=host.home)
+            if name == "with":
+                create_workspace("board", home=host.home)
+                (root / "secret.md").write_text("budget pool secret")
+            book = TokenBook(host.home)
+            token = book.create("ann", principals=twins.ANN, scopes=("read", "write"), workspaces=("team",))
+            callers.append(Client(app, token))
+            owners.append(Client(app, book.create("owner", principals=None, scopes=("read",))))
+        yield Twins(callers[0], callers[1], (owners[0], owners[1]))
+
+
+def _told(response: Any) -> str:
+    """Everything that is sent, but for times and the id of the request."""
+    headers = {name: value for name, value in response.headers.items() if name != "x-request-id"}
+    assert len(response.content) == int(headers.get("content-length", len(response.content)))
+    text = re.sub(r'"timings_ms":\{[^}]*\}|"latency_ms":[\d.]+|"instance": "[0-9a-f]*"', "", response.text)
+    if text != response.text:
+        headers.pop("content-length", None)  # a time may have a digit more
+    return f"{response.status_code}\n{headers}\n{text}"
+
+
+def test_searches(worlds: Twins) -> None:
+    for request in twins._requests(7, 20):
+        body = _body(request)
+        told = worlds.same("POST", "/v1/search", json=body)
+        assert told.startswith("200")
+        worlds.same("POST", "/v1/search", json=body)  # once more, when an answer may have been kept
+    for body in map(_body, twins._requests(8, 6)):
+        worlds.same("POST", "/v1/search/stream", json=body)
+    for query in ("pool budget", "secret", "secretiv*", '"quarterly roadmap"', "is:head", "merger -pool", "zebra"):
+        worlds.same("GET", "/v1/search", params={"q": query, "facets": ["type", "author", "tag"], "explain": "true"})
+        worlds.same("GET", "/v1/search/stream", params={"q": query, "mode": "keyword"})
+        worlds.same("POST", "/api/v2/search", json={"query": query, "limit": 5})
+
+
+def _body(request: SearchRequest) -> dict[str, Any]:
+    assert request.plan is not None
+    names = ("mode", "fusion", "typos", "feedback", "boosts", "collapse", "diversity", "adaptive_k", "group", "heads")
+    return {
+        "query": request.query,
+        "limit": request.limit,
+        "offset": request.offset,
+        "filters": {"tag": list(request.filters.tag)},
+        "facets": list(request.facets),
+        "explain": request.explain,
+        "plan": {name: getattr(request.plan, name) for name in names},
+    }
+
+
+def test_documents_and_names(worlds: Twins) -> None:
+    rids = [entry.resource.rid for entry in twins._entries(3, 10, 10)]
+    names = [
+        *rids,
+        "decision:",
+        "note:999",
+        "decision:00",
+        "docs/3.md",
+        "0123456789abcdef",
+        "secret.md",
+        "file:secret.md",
+    ]
+    statuses = set()
+    for name in names:
+        statuses.add(worlds.same("GET", f"/v1/fetch/{name}")[:3])
+        worlds.same("GET", f"/v1/fetch/{name}", headers={"if-none-match": "*"})
+        worlds.same("GET", f"/v1/similar/{name}", params={"limit": 3})
+        worlds.same("GET", "/v1/explain", params={"q": "pool budget", "id": name})
+    assert statuses == {"200", "404"}
+    for text in ("se", "sec", "budg", "pool mer", "sercet", "x", ""):
+        worlds.same("GET", "/v1/suggest", params={"q": text})
+
+
+def test_pages(worlds: Twins) -> None:
+    cursor, pages = "", 0
+    while True:
+        body = {"query": "pool budget token cat", "limit": 2, "cursor": cursor}
+        worlds.same("POST", "/v1/search", json=body)
+        answers = [client.post("/v1/search", body).json() for client in worlds[:2]]
+        assert answers[0]["next_cursor"] == answers[1]["next_cursor"]
+        cursor, pages = answers[0]["next_cursor"], pages + 1
+        if not cursor:
+            break
+    assert pages > 1
+
+
+def test_everything_else(worlds: Twins) -> None:
+    assert '"resources"' in worlds.same("GET", "/v1/status")
+    worlds.same("GET", "/v1/status", params={"workspace": "team"})
+    assert '"team"' in worlds.same("GET", "/v1/workspaces")
+    for name in ("board", "absent"):
+        for path in ("search?q=pool&", "status?a=1&", "status?", "suggest?q=po&", "fetch/note:001?"):
+            worlds.same("GET", f"/v1/{path}workspace={name}")
+        worlds.same("POST", "/v1/search", json={"query": "pool", "workspace": name})
+    for path in ("/metrics", "/v1/failed", "/v1/glossary/candidates"):
+        assert worlds.same("GET", path).startswith("403")
+    rid = twins._entries(3, 10, 10)[0].resource.rid
+    for path, body in (("/v1/resources", {"delete": [rid]}), ("/v1/index", {})):
+        assert worlds.same("POST", path, json=body).startswith("403")
+    assert worlds.same("POST", "/v1/glossary/candidates/0123456789abcdef/approve").startswith("403")
+    for path in ("/healthz", "/readyz", "/nothing", "/openapi.json", "/v1/search?q=a&b=c"):
+        worlds.same("GET", path)
+    worlds.same("POST", "/v1/search", json={"query": "pool", "cursor": "abc", "within": "docs"})
+    worlds.same(
+        "POST", "/v1/search", json={"query": "pool", "exclude_pattern": "bud.*", "min_score": 0.2, "context": 2}
+    )
+
+
+def test_the_worlds_do_differ_for_their_owner(worlds: Twins) -> None:
+    """Otherwise all of the above could not fail."""
+    totals = [owner.get("/v1/search?q=pool+budget").json()["total"] for owner in worlds.owners]
+    assert totals[0] < totals[1]
+    assert worlds.without.get("/v1/search?q=pool+budget").json()["total"] > 0

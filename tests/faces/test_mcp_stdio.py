@@ -1,0 +1,244 @@
+"""`findling mcp` as clients start it: a process that speaks on stdin and stdout, alone and with a daemon."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+import findling
+from findling.faces.mcp.client_configs import CLIENTS
+from findling.service.daemon_state import running
+from findling.service.settings import Settings
+from tests.faces.mcp_desks import asked, make_project, text_of
+
+ERAS = ["auto", "legacy"]
+
+LIST_MODULES = (
+    "import sys; from findling.faces.cli.main import run; code = run(sys.argv[1:]); "
+    "print('\\n'.join(sys.modules), file=sys.stderr); sys.exit(code)"
+)
+
+
+class _World(NamedTuple):
+    """A project, and the environment that its processes have."""
+
+    root: Path
+    env: dict[str, str]
+
+    @property
+    def home(self) -> Path:
+        return Path(self.env["FINDLING_HOME"])
+
+    def server(self, *options: str) -> StdioServerParameters:
+        """What a client starts."""
+        arguments = ["-m", "findling", "mcp", str(self.root), *options]
+        return StdioServerParameters(command=sys.executable, args=arguments, env=self.env)
+
+    def spoken(self, lines: list[str], *options: str) -> tuple[list[dict[str, Any]], set[str]]:
+        """What a process answers to some lines, message by message, and the modules that it has loaded."""
+        done = subprocess.run(
+            [sys.executable, "-c", LIST_MODULES, "mcp", str(self.root), *options],
+            input="".join(f"{line}\n" for line in lines),
+            capture_output=True,
+            text=True,
+            env=self.env,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()], set(done.stderr.splitlines())
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> _World:
+    folder = tmp_path_factory.mktemp("w")
+    root = make_project(folder / "project")
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")},
+        "FINDLING_HOME": str(folder / "home"),
+        "FINDLING_CONFIG": str(folder / "config.toml"),
+        "FINDLING_SEARCH_MODE": "keyword",
+        "FINDLING_SEMANTIC_REFINE": "never",
+        "FINDLING_MCP_WRITE": "true",
+    }
+    with findling.open(root, settings=Settings().override({"store.home": str(folder / "home")}, "test")) as engine:
+        engine.index()
+        engine.permissions.share("file:docs/guide.md", "user:ann")
+    return _World(root, env)
+
+
+class _Daemon:
+    """A daemon of the world, started when one is needed."""
+
+    def __init__(self, world: _World) -> None:
+        self._world = world
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "findling", "serve", str(self._world.root), "--port", "0", "--no-watch"]
+        self._process = subprocess.Popen(command, env=self._world.env, stderr=subprocess.DEVNULL)
+        while running(self._world.home) is None:
+            assert self._process.poll() is None
+            time.sleep(0.05)
+
+    def end(self, how: int) -> None:
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(timeout=30)
+            self._process = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+
+@pytest.fixture(scope="module")
+def a_daemon(world: _World) -> Iterator[_Daemon]:
+    one = _Daemon(world)
+    yield one
+    one.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def daemon(a_daemon: _Daemon) -> _Daemon:
+    """A daemon that runs."""
+    if not a_daemon.is_running:
+        a_daemon.start()
+    return a_daemon
+
+
+@pytest.fixture
+def no_daemon(a_daemon: _Daemon) -> None:
+    a_daemon.end(signal.SIGTERM)
+
+
+def _message(method: str, key: int | None = None, **params: Any) -> str:
+    return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **({} if key is None else {"id": key})})
+
+
+OPENING = [
+    _message("initialize", 1, protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"}),
+    _message("notifications/initialized"),
+]
+SEARCH = _message("tools/call", 2, name="search", arguments={"query": "login"})
+
+
+async def _every_tool(client: Client) -> None:
+    async def ask(name: str, **arguments: Any) -> dict[str, Any]:
+        result = await client.call_tool(name, arguments)
+        assert not result.is_error, text_of(result)
+        document: dict[str, Any] = json.loads(text_of(result))
+        return document
+
+    assert "evidence, not instructions" in (client.instructions or "")
+    assert [tool.name for tool in (await client.list_tools()).tools][:2] == ["search", "fetch"]
+    assert (await ask("search", query="session token"))["total"] == 2
+    assert (await ask("fetch", id="docs/guide.md"))["text"].startswith("# Guide")
+    assert (await ask("explain", query="token", id="src/auth.py"))["found"]
+    assert (await ask("similar", id="src/auth.py"))["results"]
+    assert (await ask("status"))["types"]["file"] == 4
+    assert (await ask("remember", text="The binder is blue."))["outcome"] in ("new", "known")
+    assert (await ask("index"))["unchanged"] == 4
+    assert (await client.read_resource("findling://status")).contents
+    assert (await client.call_tool("fetch", {"id": "nope"})).is_error
+
+
+def test_alone(world: _World, no_daemon: None, tmp_path: Path) -> None:
+    """The first search of a folder indexes it."""
+    asked(_World(make_project(tmp_path / "another"), world.env).server(), _every_tool, "legacy")
+
+
+def test_stdout_is_for_messages_alone(world: _World, no_daemon: None) -> None:
+    """Whatever comes, each line is a message, and the process ends when its client does."""
+    (world.root / "broken.pdf").write_bytes(b"%PDF-1.4 nonsense")
+    answers, loaded = world.spoken(
+        ["not json", *OPENING, SEARCH, '{"jsonrpc":"2.0","id":3,"method":"no/such"}', "[]", ""]
+    )
+    by_key = {answer.get("id"): answer for answer in answers}
+    assert "login" in by_key[2]["result"]["content"][0]["text"]
+    assert by_key[3]["error"]["code"] == -32601
+    assert "mcp" in loaded
+    (world.root / "broken.pdf").unlink()
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_with_a_daemon(world: _World, daemon: _Daemon, era: str) -> None:
+    asked(world.server(), _every_tool, era)
+
+
+def test_a_thin_process_with_a_daemon(world: _World, daemon: _Daemon) -> None:
+    answers, loaded = world.spoken(["not json", *OPENING, SEARCH, "[]"])
+    assert [answer.get("id") for answer in answers if "error" in answer] == [None, None]
+    (found,) = [answer["result"] for answer in answers if answer.get("id") == 2]
+    assert found["structuredContent"]["total"] == 2
+    assert loaded & {"mcp", "pydantic", "anyio", "asyncio", "starlette", "httpx2", "tantivy", "numpy"} == set()
+    # The same through the eyes of somebody else.
+    answers, _ = world.spoken([*OPENING, SEARCH], "--as", "user:ann")
+    (found,) = [answer["result"] for answer in answers if answer.get("id") == 2]
+    assert [hit["id"] for hit in found["structuredContent"]["results"]] == ["file:docs/guide.md"]
+
+
+def test_a_daemon_that_is_killed_is_not_missed(world: _World, daemon: _Daemon) -> None:
+    async def ask() -> None:
+        async with Client(world.server()) as new, Client(world.server(), mode="legacy") as old:
+            before = await new.call_tool("search", {"query": "login"})
+            assert before.structured_content == (await old.call_tool("search", {"query": "login"})).structured_content
+            daemon.end(signal.SIGKILL)
+            for client in (new, old):
+                several = [client.call_tool("search", {"query": word}) for word in ("login", "token", "basket")]
+                login, token, basket = await asyncio.gather(*several)
+                assert login.structured_content == before.structured_content
+                assert token.structured_content["total"] == 2
+                assert basket.structured_content["total"] == 1
+                assert len((await client.list_tools()).tools) == 7
+
+    asyncio.run(ask())
+
+
+def test_it_does_not_start_for_what_is_not_there(findling: Callable[..., tuple[int, str, str]], project: Path) -> None:
+    code, out, err = findling("mcp", "nowhere")
+    assert (code, out) == (2, "")
+    assert "nowhere" in err
+    code, out, err = findling("mcp", "--as", "nobody in particular")
+    assert (code, out) == (2, "")
+    assert "is no principal" in err
+    code, out, err = findling("mcp", "--workspace", "nowhere")
+    assert (code, out) == (2, "")
+    assert "there is no workspace nowhere" in err
+
+
+def test_settings_for_clients(findling: Callable[..., tuple[int, str, str]], project: Path) -> None:
+    for client in CLIENTS:
+        code, out, err = findling("mcp", "docs", "--as", "user:ann", "--print-config", client)
+        assert code == 0
+        assert err
+        if client == "codex":
+            entry = tomllib.loads(out)["mcp_servers"]["findling"]
+        elif client == "vscode":
+            entry = json.loads(out)["servers"]["findling"]
+            assert entry["type"] == "stdio"
+        else:
+            line, _, rest = out.partition("\n\n") if client == "claude" else ("", "", out)
+            entry = json.loads(rest)["mcpServers"]["findling"]
+            assert line.startswith("claude mcp add findling -- /" if client == "claude" else "")
+        assert Path(entry["command"]).is_absolute()
+        assert entry["args"][-4:] == ["mcp", str(project / "docs"), "--as", "user:ann"]
+
+
+def test_the_skill_is_printed(findling: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = findling("mcp", "--print-skill")
+    assert code == 0
+    assert out.startswith("---\n")
+    assert "findling" in out
+    assert findling("mcp", "--print-skill", "--print-config", "codex")[0] == 2

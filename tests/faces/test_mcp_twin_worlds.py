@@ -1,0 +1,137 @@
+"""What an MCP client is told is the same, byte by byte, whatever else lies where its caller may not look."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from mcp import Client
+from mcp.server import Server
+from mcp.shared.exceptions import MCPError
+
+from findling.domain.callers import OWNER, Caller
+from findling.faces.mcp.budget import compact_json
+from findling.faces.mcp.desk import Desk, local_desk
+from findling.faces.mcp.server import make_server
+from findling.service.engine import Engine
+from findling.service.settings import Settings
+from tests.faces.mcp_desks import asked
+from tests.service.test_twin_worlds import ANN, LIMITS, SHAPES, WORDS, _entries, _worlds
+
+Call = tuple[str, dict[str, Any]]
+
+READER = Caller("ann", ANN, frozenset({"read", "write"}))
+SMALL = 500
+
+
+@contextmanager
+def _servers(seed: int, caller: Caller = READER) -> Iterator[list[Server[Any]]]:
+    """A server of the world without, and one of the world with what must not be seen."""
+    with _worlds(seed) as worlds:
+        servers = []
+        for viewer in worlds:
+            servers.append(make_server(partial(_desk, viewer._engine, caller)))
+        yield servers
+
+
+def _desk(engine: Engine, caller: Caller) -> Desk:
+    own = Settings().override({"mcp.write": True, "mcp.max_tokens": SMALL, "semantic.refine": "never"}, "test")
+    return local_desk(lambda: nullcontext(engine), caller, own)
+
+
+async def _told(client: Client, name: str, arguments: dict[str, Any]) -> str:
+    result = await client.call_tool(name, arguments)
+    return compact_json(result.model_dump(mode="json", exclude_none=True))
+
+
+async def _read(client: Client, uri: str) -> str:
+    try:
+        return compact_json((await client.read_resource(uri)).model_dump(mode="json", exclude={"ttl_ms"}))
+    except MCPError as error:
+        return str(error)
+
+
+async def _everything(client: Client, calls: list[Call], uris: list[str]) -> list[str]:
+    """All that a client can get to know."""
+    tools = [tool.model_dump(mode="json") for tool in (await client.list_tools()).tools]
+    said = [client.instructions or "", compact_json(tools)]
+    said += [await _told(client, name, arguments) for name, arguments in calls]
+    return said + [await _read(client, uri) for uri in ("findling://status", *uris)]
+
+
+def _calls(seed: int) -> list[Call]:
+    """Calls of every tool that reads, about what is seen, what is hidden, and what was never there."""
+    chance = random.Random(seed)
+    words = [*WORDS, "secretiv", "budgett", "zebra", "merg"]
+    calls: list[Call] = [("status", {})]
+    for _ in range(25):
+        query = chance.choice(SHAPES).format(*chance.choices(words, k=2)) + chance.choice(LIMITS)
+        filters = chance.choice([{}, {}, {"tag": "secret"}, {"type": "note"}, {"author": ["Bob"]}, {"path": "docs"}])
+        options = {
+            "limit": chance.choice([1, 3, 10]),
+            "mode": chance.choice(["auto", "keyword", "hybrid", "semantic"]),
+            "detail": chance.choice(["concise", "full"]),
+            "max_chars": chance.choice([1000, 8000]),
+        }
+        calls.append(("search", {"query": query, "filters": filters, **options}))
+    for name in _names(seed):
+        calls += [("fetch", {"id": name}), ("similar", {"id": name}), ("explain", {"query": "pool", "id": name})]
+    calls.append(("search", {"query": "pool", "filters": {"type": "secretive"}}))
+    calls.append(("remember", {"text": f"{chance.choice(words)} is what I know"}))
+    return calls
+
+
+def _names(seed: int) -> list[str]:
+    rids = [entry.resource.rid for entry in _entries(seed, 12, 12)]
+    return [*rids, "note:999", "decision:00", "docs/3.md", "docs/3.md:1", "0123456789abcdef"]
+
+
+@settings(max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck])
+@given(seed=st.integers(0, 10**6), era=st.sampled_from(["auto", "legacy"]))
+def test_every_tool_and_resource(seed: int, era: str) -> None:
+    uris = [f"findling://document/{name}" for name in _names(seed)]
+    with _servers(seed) as servers:
+        ask = partial(_everything, calls=_calls(seed), uris=uris)
+        without, with_hidden = (asked(server, ask, era) for server in servers)
+    assert without == with_hidden
+    assert any('"results":[{' in said for said in without)
+
+
+def test_callers_at_once(seed: int = 11) -> None:
+    """What one caller warms up is of no use to another, however their questions mix."""
+
+    async def ask(servers: list[Server[Any]]) -> list[list[str]]:
+        async with Client(servers[0]) as one, Client(servers[1]) as other:
+            calls = _calls(seed)[:20]
+            return await asyncio.gather(*[_everything(client, calls, []) for client in (one, other, one, other)])
+
+    with _servers(seed) as servers:
+        first, *others = asyncio.run(ask(servers))
+    assert all(other == first for other in others)
+
+
+def test_what_is_hidden_is_as_what_was_never_there() -> None:
+    with _servers(3) as (_, server):
+        hidden = [entry.resource.rid for entry in _entries(3, 12, 12) if not entry.is_seen]
+        for rid in hidden[:4]:
+            for name, arguments in (("fetch", {}), ("similar", {}), ("explain", {"query": "pool"})):
+                said = [
+                    asked(server, partial(_told, name=name, arguments={"id": one, **arguments}))
+                    for one in (rid, "note:zzz")
+                ]
+                assert said[0].replace(rid, "note:zzz") == said[1]
+            said = [asked(server, partial(_read, uri=f"findling://document/{one}")) for one in (rid, "note:zzz")]
+            assert said[0].replace(rid, "note:zzz") == said[1]
+
+
+def test_the_worlds_do_differ_for_their_owner() -> None:
+    """Otherwise none of the above could fail."""
+    with _servers(3, OWNER) as servers:
+        one, other = (asked(server, partial(_told, name="search", arguments={"query": "pool"})) for server in servers)
+    assert one != other

@@ -1,0 +1,158 @@
+"""A real server with the web page on it, which tests can stop and start again, and the page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+from starlette.types import ASGIApp, Scope
+
+from findling.domain.callers import Caller
+from findling.faces.http.app import create_app
+from findling.faces.http.guards import OPEN_PATHS as ALWAYS_OPEN
+from findling.faces.http.guards import Guard
+from findling.faces.web.pages import OPEN_PATHS, page_routes
+from findling.service.hosting import Host
+from findling.service.queueing import WorkLine
+from findling.service.settings import Settings
+from findling.service.tokens import TokenBook
+from tests.faces.browser_pages import BrowserPage
+
+if TYPE_CHECKING:
+    from selenium.webdriver.chrome.webdriver import WebDriver
+
+__all__ = ["WebPage", "WebServer"]
+
+_PATIENCE_S = 30.0
+
+
+class WebServer:
+    """The page and the interface of one workspace, on a port that stays the same over a restart."""
+
+    def __init__(self, root: Path, settings: Settings, *, requires_token: bool = False) -> None:
+        self._root, self._settings, self._requires_token = root, settings, requires_token
+        self.port = _free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        """Serve, and come back when questions are answered."""
+        self.host = Host(self._settings, self._root)
+        self._line = WorkLine()
+        app = self._guarded(create_app(self.host, self._line, identify=_caller, extra_routes=page_routes()))
+        config = uvicorn.Config(app, host="127.0.0.1", port=self.port, log_level="error", ws="none", lifespan="on")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, name="web-server")
+        self._thread.start()
+        end = time.monotonic() + _PATIENCE_S
+        while not self._server.started:
+            assert self._thread.is_alive() and time.monotonic() < end, "the server does not start"
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """Serve no more; stopping twice is fine."""
+        self._server.should_exit = True
+        self._thread.join(_PATIENCE_S)
+        assert not self._thread.is_alive(), "the server does not stop"
+        self._line.close()
+        self.host.close()
+
+    def _guarded(self, app: ASGIApp) -> ASGIApp:
+        return Guard(
+            app,
+            names=(),
+            tokens=TokenBook(self.host.home),
+            requires_token=self._requires_token,
+            max_body=1 << 20,
+            rate=0,
+            open_paths=(*ALWAYS_OPEN, *OPEN_PATHS),
+        )
+
+
+class WebPage(BrowserPage):
+    """The page of a server, opened by its address."""
+
+    def __init__(self, driver: WebDriver, server: WebServer) -> None:
+        self.driver = driver
+        self.server = server
+
+    def open(self, query: str = "") -> None:
+        """Load the page afresh, by a link such as `?q=words`, and wait for its first answer."""
+        self.driver.get("about:blank")
+        self._log("browser")
+        self._log("performance")
+        self.driver.get(f"{self.server.address}/{query}")
+        self.wait(lambda: self.run("return document.documentElement.dataset.ready"))
+        self.rest()
+
+    def ready(self) -> None:
+        """Load the page unless it is there already."""
+        if not self.driver.current_url.startswith(self.server.address):
+            self.open()
+
+    def rest(self) -> None:
+        """Wait until the page has the whole answer."""
+        self.wait(lambda: self.run("return !document.querySelector('[aria-busy=true], .asking')"))
+
+    def type(self, text: str) -> None:
+        """Type into the search box instead of what stands there, and wait for the whole answer."""
+        box = self.all("#query")[0]
+        box.clear()
+        box.send_keys(text)
+        self.wait(lambda: self.run("return document.querySelector('#stage.asking')"))
+        self.rest()
+
+    def texts(self, selector: str) -> list[str]:
+        """What the elements say that can be seen, all at one moment."""
+        script = (
+            "return [...document.querySelectorAll(arguments[0])]"
+            ".map((one) => one.checkVisibility() ? one.innerText.trim() : '')"
+        )
+        found: list[str] = self.run(script, selector)
+        return found
+
+    def click(self, selector: str) -> None:
+        """Click on the first element that a selector finds, once it is there and stays there."""
+        from selenium.common.exceptions import StaleElementReferenceException
+
+        def clicked() -> bool:
+            try:
+                found = self.all(selector)
+                if found:
+                    found[0].click()
+            except StaleElementReferenceException:
+                return False
+            return bool(found)
+
+        self.wait(clicked)
+
+    def see(self, selector: str, text: str) -> None:
+        """Wait until an element that can be seen says something."""
+        self.wait(lambda: any(text in seen for seen in self.texts(selector)))
+
+    def focused_hit(self) -> str:
+        """The title of the hit that has the focus."""
+        return str(self.run("return document.activeElement.closest('.hit')?.querySelector('.open')?.textContent ?? ''"))
+
+    def requests(self) -> list[str]:
+        """Every address that was asked for since the page was opened, the browser's own pictures left out."""
+        events = [json.loads(entry["message"])["message"] for entry in self._log("performance")]
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [url for one in sent if not (url := str(one["request"]["url"])).startswith(("about:", "data:"))]
+
+
+def _caller(scope: Scope) -> Caller:
+    caller: Caller = scope["state"]["caller"]
+    return caller
+
+
+def _free_port() -> int:
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        port: int = asked.getsockname()[1]
+        return port

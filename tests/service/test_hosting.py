@@ -1,0 +1,207 @@
+"""What a server keeps ready: who may ask what, answers that still hold, engines that are shared and let go."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import findling
+from findling.domain.callers import OWNER, Caller
+from findling.domain.errors import NotFoundError, NotIndexedError
+from findling.domain.queries import SearchRequest
+from findling.service.hosting import Host
+from findling.service.statistics import Statistics
+from findling.service.workspaces import create_workspace
+
+ANN = Caller("ann", ("user:ann",), frozenset({"read"}))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> findling.Settings:
+    values = {"store.home": str(tmp_path / "home"), "semantic.model": "none"}
+    return findling.Settings().override(values, "test")
+
+
+@pytest.fixture
+def tree(tmp_path: Path, settings: findling.Settings) -> Path:
+    root = tmp_path / "tree"
+    (root / "docs").mkdir(parents=True)
+    (root / "docs" / "open.md").write_text("The roadmap for spring.\n")
+    (root / "plan.md").write_text("The secret roadmap for autumn.\n")
+    with findling.open(root, settings=settings) as engine:
+        engine.index()
+        engine.permissions.share("path:docs/open.md", "user:ann")
+    return root
+
+
+@pytest.fixture
+def host(tree: Path, settings: findling.Settings) -> Iterator[Host]:
+    made = Host(settings, tree, served_by="daemon 1")
+    yield made
+    made.close()
+
+
+def paths(host: Host, caller: Caller, query: str = "roadmap", **options: object) -> list[str]:
+    return [hit.path for hit in host.search(caller, SearchRequest(query=query, **options))]  # type: ignore[arg-type]
+
+
+def test_callers_see_what_their_principals_may_see(host: Host) -> None:
+    assert sorted(paths(host, OWNER)) == ["docs/open.md", "plan.md"]
+    assert paths(host, ANN) == ["docs/open.md"]
+    # Whoever asks is not for the request to say.
+    assert paths(host, ANN, principals=None) == ["docs/open.md"]
+    assert paths(host, Caller("nobody")) == []
+
+
+def test_the_same_question_is_answered_from_what_is_kept_until_something_changes(host: Host, tree: Path) -> None:
+    first = host.search(OWNER, SearchRequest(query="roadmap"))
+    again = host.search(OWNER, SearchRequest(query="roadmap"))
+    assert again.hits == first.hits
+    assert (set(again.timings_ms), again.served_by) == ({"kept"}, "daemon 1")
+    others = host.search(ANN, SearchRequest(query="roadmap"))
+    assert ("kept" in others.timings_ms, others.served_by) == (False, "")
+    (tree / "new.md").write_text("Another roadmap.\n")
+    host.take_in()
+    assert "new.md" in paths(host, OWNER)
+    with host.opened(OWNER) as engine:
+        engine.permissions.unshare("path:docs/open.md", "user:ann")
+    assert paths(host, ANN) == []
+    with host.opened(OWNER) as engine:
+        engine.glossary.add("roadmap", ["itinerary"])
+    assert len(paths(host, OWNER, "itinerary")) == 3
+    assert host.statistics.snapshot()["cache_hits"] == 1
+
+
+def test_an_answer_that_lacks_something_is_not_kept(host: Host) -> None:
+    with host.opened(OWNER) as engine:
+        state = engine.state()
+        answer = engine.search("roadmap", refresh=False)
+        request = SearchRequest(query="roadmap")
+        worse = findling.SearchAnswer(**{**vars(answer), "degraded": (object(),)})
+        host._answers.put(engine, request, worse, state)
+        assert host._answers.get(engine, request) is None
+        host._answers.put(engine, request, answer, ("another", "state"))
+        assert host._answers.get(engine, request) is None
+        host._answers.put(engine, request, answer, state)
+        assert host._answers.get(engine, request) is answer
+
+
+def test_a_workspace_that_may_not_be_asked_is_as_one_that_is_not_there(host: Host, tmp_path: Path) -> None:
+    create_workspace("notes", home=host.home)
+    with host.opened(OWNER, "notes") as engine:
+        engine.items.add([{"type": "knowledge", "id": "k", "title": "Roadmap", "body": "x"}])
+    assert [account.name for account in host.workspaces(ANN)] == [""]
+    assert {account.name for account in host.workspaces(OWNER)} == {"", "notes"}
+    said = []
+    for name in ("notes", "nowhere"):
+        with pytest.raises(NotFoundError) as refused, host.opened(ANN, name):
+            pass
+        said.append((refused.value.message.replace(name, "NAME"), refused.value.hint))
+    assert said[0] == said[1]
+    with host.viewing(ANN._replace(workspaces=("notes",)), "notes") as viewer:
+        assert viewer.status() == {"resources": 0, "chunks": 0}
+
+
+def test_the_command_line_shares_the_opened_legs_under_settings_of_its_own(
+    host: Host, tree: Path, settings: findling.Settings
+) -> None:
+    with host.opened(OWNER) as whole:
+        with host.opened_local(tree / "docs", settings.override({"search.limit": 1}, "flag")) as part:
+            assert [hit.path for hit in part.search("roadmap")] == ["docs/open.md"]
+            assert part._files is whole._files
+        with host.opened_local(tree, settings.override({"keyword.k1": 2.0}, "flag")) as other:
+            assert other._files is not whole._files
+        assert len(whole.search("roadmap").hits) == 2
+
+
+def test_only_what_nobody_uses_is_let_go(tree: Path, settings: findling.Settings) -> None:
+    host = Host(settings.override({"serve.idle_s": 1e-9}, "test"), tree)
+    try:
+        assert paths(host, OWNER, "itinerary of spring")
+        with host.opened(OWNER):
+            assert not host.unload_idle()
+        assert host.unload_idle()
+        assert not host.unload_idle()
+        assert paths(host, OWNER, "itinerary of spring")
+    finally:
+        host.close()
+
+
+def test_few_workspaces_stay_open(settings: findling.Settings, host: Host) -> None:
+    for number in range(20):
+        create_workspace(f"w{number}", home=host.home)
+        with host.opened(OWNER, f"w{number}") as engine:
+            engine.items.add([{"type": "knowledge", "id": "k", "title": f"Number {number}", "body": "x"}])
+    assert len(host._kept) == 16
+    with host.opened(OWNER, "w0") as engine:
+        assert len(engine.search("number", refresh=False).hits) == 1
+
+
+def test_getting_ready_tells_what_it_loaded(host: Host) -> None:
+    assert not host.is_ready
+    host.warm_up()
+    told = host.statistics.snapshot()
+    assert host.is_ready
+    assert told["documents"] == 2
+    assert told["legs"] == {"keyword": True, "vectors": True, "model": False}
+    assert told["startup_time_ms"] >= told["keyword_load_time_ms"] > 0
+
+
+def test_what_is_not_indexed_can_be_served_and_indexed_later(tmp_path: Path, settings: findling.Settings) -> None:
+    root = tmp_path / "empty"
+    root.mkdir()
+    host = Host(settings, root)
+    try:
+        host.warm_up()
+        assert host.is_ready
+        with pytest.raises(NotIndexedError):
+            host.search(OWNER, SearchRequest(query="roadmap"))
+        (root / "a.md").write_text("A roadmap.\n")
+        host.take_in()
+        assert paths(host, OWNER) == ["a.md"]
+        assert host.statistics.snapshot()["failed_queries"] == 1
+    finally:
+        host.close()
+
+
+def test_many_threads_ask_while_files_change(host: Host, tree: Path) -> None:
+    troubles: list[BaseException] = []
+    over = threading.Event()
+
+    def ask(caller: Caller) -> None:
+        try:
+            while not over.is_set():
+                found = paths(host, caller, limit=50)
+                assert "docs/open.md" in found
+                assert caller is OWNER or found == ["docs/open.md"]
+        except BaseException as error:
+            troubles.append(error)
+
+    threads = [threading.Thread(target=ask, args=(caller,)) for caller in (OWNER, OWNER, ANN, ANN)]
+    for thread in threads:
+        thread.start()
+    for number in range(10):
+        (tree / f"more{number}.md").write_text(f"Roadmap number {number}.\n")
+        host.take_in()
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert not troubles
+    assert len(paths(host, OWNER, limit=50)) == 12
+
+
+def test_the_99th_percentile_is_that_of_the_latest_questions() -> None:
+    statistics = Statistics()
+    for _ in range(5000):
+        statistics.answered("keyword", 5.0)
+    for number in range(4096):
+        statistics.answered("hybrid", 0.001 if number % 50 else 0.5, degraded=number == 0)
+    told = statistics.snapshot()
+    assert told["total_queries"] == 9096
+    assert told["p99_latency_ms"] == 500.0
+    assert told["degraded_total"] == 1
+    counts, sums = statistics.histograms()["search", "keyword"]
+    assert (sum(counts), sums) == (5000, [25000.0])

@@ -174,7 +174,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"query": "a", "filters": {"type": "directve"}}, "nothing is of type directve; try: directive instead?"),
     ({"query": "a", "filters": {"after": "soon"}}, "after soon is no date"),
     ({"query": "a", "filters": {"after": "2026", "before": "2025"}}, "nothing is after 2026 and before 2025"),
-    ({"query": "a", "filters": {"path": ["../x"]}}, "the path ../x is none below the root"),
+    ({"query": "a", "filters": {"path": ["../x"]}}, "path ../x does not lie in the searched folder"),
     ({"query": "a", "filters": {"ext": ["py"], "not_ext": [".PY"]}}, "ext and not_ext both name .py"),
     ({"query": "a", "item_type": "tool", "filters": {"type": ["file"]}}, "item_type and filters.type both"),
     ({"query": "a", "cursor": "nonsense"}, "the cursor is none of an answer to this question"),

@@ -39,9 +39,7 @@ def test_words_answer_when_the_model_takes_too_long(server: ProviderServer, tmp_
         assert [hit.path for hit in late] == ["pool.md"]
         assert late.strategy == "keyword"
         assert late.quality == "reduced"
-        assert [note.what for note in late.degraded] == [
-            "the 0.3 s for an answer were over: words alone were searched"
-        ]
+        assert [note.what for note in late.degraded] == ["the 0.3 s for an answer were over: words alone were searched"]
         server.released.set()
 
 

@@ -22,6 +22,7 @@ from findling.service.settings import load_settings
 from findling.service.viewer import Viewer
 from findling.service.workspace import home_folder
 from findling.service.workspaces import find_workspace
+from findling.service.written_filters import read_moment
 
 __all__ = ["Closing", "FoundText", "SearchOptions", "Searcher", "filters_from", "missing_extra"]
 
@@ -151,7 +152,7 @@ def filters_from(given: Filters | Mapping[str, Any] | None) -> Filters:
     document: dict[str, Any] = {}
     for name, value in given.items():
         if name in ("after", "before") and isinstance(value, str):
-            value = _moment(name, value)
+            value = read_moment(name, value)
         is_list = name not in ("after", "before", "where")
         document[name] = [value] if is_list and isinstance(value, str) else value
     return read_filters(document)
@@ -173,17 +174,6 @@ def _opened(path: str | Path | None, workspace: str | None) -> Engine:
         # Opened under a name that was mistyped, the current folder would be indexed anew.
         find_workspace(workspace, home_folder(load_settings("." if path is None else path)["store.home"]))
     return open_engine(path, workspace=workspace)
-
-
-def _moment(name: str, text: str) -> float | None:
-    from findling.text.query_dates import changed
-
-    period = changed(name, text)
-    if period is None:
-        raise InvalidValueError(
-            f"filters: {name} must be a date, not {text!r}", hint="2026-01-31, or 7d for a week ago"
-        )
-    return period.after if name == "after" else period.before
 
 
 def _metadata(hit: Hit) -> dict[str, str | int | float | None]:

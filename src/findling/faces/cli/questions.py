@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
 from findling.domain.queries import Filters, SearchRequest
 from findling.service.settings import Settings
+from findling.service.written_filters import written_filters
 
 __all__ = ["SearchOptions", "build_request", "choose_format", "planned_requests", "read_queries"]
 
@@ -186,55 +186,22 @@ def _read_lines(source: str) -> list[str]:
     return queries
 
 
+_CALLED = {"ext": "-e", "not_ext": "-E", "path": "--path", "after": "--after", "before": "--before"}
+
+
 def _filters(options: SearchOptions) -> Filters:
-    ext, not_ext = _extensions("-e", options.ext), _extensions("-E", options.exclude_ext)
-    both = [name for name in ext if name in not_ext]
-    if both:
-        raise InvalidValueError(f"-e and -E both name {', '.join(both)}", hint="give an extension to one of them only")
-    after, before = _moment("--after", options.after), _moment("--before", options.before)
-    if after is not None and before is not None and after >= before:
-        raise InvalidValueError(
-            f"nothing is after {options.after} and before {options.before}", hint="exchange the two dates"
-        )
-    return Filters(
-        ext=ext,
-        not_ext=not_ext,
-        path=_folders(options.path_prefix),
+    return written_filters(
+        ext=options.ext,
+        not_ext=options.exclude_ext,
+        path=options.path_prefix,
         type=options.type_,
         lang=options.lang,
         tag=options.tag,
         author=options.author,
-        after=after,
-        before=before,
+        after=options.after,
+        before=options.before,
+        called=_CALLED,
     )
-
-
-def _extensions(flag: str, values: Iterable[str]) -> tuple[str, ...]:
-    """`py`, `.py`, `*.py` and `.PY,.md` as the filter knows them."""
-    names = [part.strip().removeprefix("*").lstrip(".").lower() for value in values for part in value.split(",")]
-    if not all(names):
-        raise InvalidValueError(f"{flag} {' '.join(values)!r} names no extension", hint=f"{flag} py")
-    return tuple(dict.fromkeys(f".{name}" for name in names))
-
-
-def _folders(prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Folders as the filter knows them: relative, with slashes, none at all for the searched folder itself."""
-    folders = [PurePath(prefix) for prefix in prefixes]
-    for folder in folders:
-        if folder.is_absolute() or ".." in folder.parts:
-            raise InvalidValueError(f"--path {folder} does not lie in the searched folder", hint="--path docs/api")
-    return () if PurePath() in folders else tuple(folder.as_posix() for folder in folders)
-
-
-def _moment(flag: str, text: str | None) -> float | None:
-    if text is None:
-        return None
-    from datetime import datetime
-
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError) as error:
-        raise InvalidValueError(f"{flag} {text} is no date", hint=f"{flag} 2026-01-31") from error
 
 
 def _checked_pattern(pattern: str | None) -> str | None:

@@ -10,9 +10,10 @@ from findling.domain.callers import Caller
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FUSIONS, GROUPINGS, MODES, WORDS
 from findling.domain.queries import Filters, SearchRequest
-from findling.faces.http.filters import checked_pattern, extensions, folders, moment
+from findling.faces.http.patterns import checked_pattern
 from findling.faces.http.plan_bodies import PlanBody
 from findling.pipelines.facets import FACETS
+from findling.service.written_filters import written_filters
 
 __all__ = [
     "ExplainParameters",
@@ -78,24 +79,16 @@ class FilterBody(BaseModel):
 
     def filters(self) -> Filters:
         """Raises InvalidValueError for a date that is none, and for limits that contradict each other."""
-        ext, not_ext = extensions("ext", self.ext), extensions("not_ext", self.not_ext)
-        if both := [name for name in ext if name in not_ext]:
-            raise InvalidValueError(f"ext and not_ext both name {both[0]}", hint="give it to one of them only")
-        after, before = moment("after", self.after), moment("before", self.before)
-        if after is not None and before is not None and after >= before:
-            raise InvalidValueError(
-                f"nothing is after {self.after} and before {self.before}", hint="exchange the two dates"
-            )
-        return Filters(
-            ext=ext,
-            not_ext=not_ext,
-            path=folders(self.path),
-            type=tuple(self.type),
-            lang=tuple(self.lang),
-            tag=tuple(self.tag),
-            author=tuple(self.author),
-            after=after,
-            before=before,
+        return written_filters(
+            ext=self.ext,
+            not_ext=self.not_ext,
+            path=self.path,
+            type=self.type,
+            lang=self.lang,
+            tag=self.tag,
+            author=self.author,
+            after=self.after,
+            before=self.before,
         )
 
 

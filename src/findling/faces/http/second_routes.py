@@ -11,15 +11,15 @@ from starlette.responses import Response
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.plans import MODES
-from findling.domain.queries import Filters, SearchRequest
+from findling.domain.queries import SearchRequest
 from findling.domain.results import Hit, SearchAnswer
 from findling.faces.http.asking import Asked, Reading
 from findling.faces.http.bodies import QueryText, WorkspaceName
-from findling.faces.http.filters import folders
 from findling.faces.http.json_text import json_response, report_text
 from findling.faces.http.openapi import Report
 from findling.faces.http.planning import planned
 from findling.service.viewer import Viewer
+from findling.service.written_filters import written_filters
 
 __all__ = ["SecondBody", "router"]
 
@@ -81,7 +81,7 @@ async def search(body: SecondBody, asked: Reading) -> Response:
 def _searched(asked: Asked, body: SecondBody) -> bytes:
     started = time.perf_counter()
     host, caller = asked.host, asked.caller
-    filters = Filters(path=folders([body.path.strip("/") or "."]))
+    filters = written_filters(path=[body.path.strip("/") or "."])
     request = SearchRequest(query=body.query, limit=body.limit, filters=filters, min_score=body.min_score)
     with host.opened(caller, body.workspace) as engine:
         answer = host.search(caller, planned(engine, request, body.changes()), body.workspace)

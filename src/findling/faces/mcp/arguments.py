@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.queries import Filters
-from findling.text.query_dates import changed
+from findling.service.written_filters import written_filters
 
 __all__ = [
     "Arguments",
@@ -80,26 +79,16 @@ class SearchFilters(Arguments):
 
     def to_filters(self) -> Filters:
         """As the engine knows them. Raises InvalidValueError for a value that limits nothing."""
-        ext, not_ext = _extensions(self.ext), _extensions(self.not_ext)
-        if both := set(ext) & set(not_ext):
-            raise InvalidValueError(
-                f"ext and not_ext both name {', '.join(sorted(both))}", hint="give an extension to one of them"
-            )
-        after, before = _moment("after", self.after), _moment("before", self.before)
-        if after is not None and before is not None and after >= before:
-            raise InvalidValueError(
-                f"nothing is after {self.after} and before {self.before}", hint="exchange the two dates"
-            )
-        return Filters(
-            ext=ext,
-            not_ext=not_ext,
-            path=_folders(self.path),
-            type=tuple(name.lower() for name in self.type),
-            lang=tuple(self.lang),
-            tag=tuple(self.tag),
-            author=tuple(self.author),
-            after=after,
-            before=before,
+        return written_filters(
+            ext=self.ext,
+            not_ext=self.not_ext,
+            path=self.path,
+            type=[name.lower() for name in self.type],
+            lang=self.lang,
+            tag=self.tag,
+            author=self.author,
+            after=self.after,
+            before=self.before,
         )
 
 
@@ -205,30 +194,3 @@ def _known(kind: type[BaseModel], place: tuple[int | str, ...]) -> str:
     names = list(model.model_fields)
     near = get_close_matches(str(place[-1])[:_LONGEST_ECHO], names, n=1, cutoff=0.5)
     return f"{f'{near[0]} instead? ' if near else ''}there are: {', '.join(names) or 'none'}"
-
-
-def _extensions(values: list[str]) -> tuple[str, ...]:
-    """`py`, `.py` and `*.PY` as the filter knows them. Raises InvalidValueError."""
-    names = [value.strip().removeprefix("*").lstrip(".").lower() for value in values]
-    if not all(names):
-        raise InvalidValueError("an extension is empty", hint='["py", "md"]')
-    return tuple(dict.fromkeys(f".{name}" for name in names))
-
-
-def _folders(values: list[str]) -> tuple[str, ...]:
-    """Folders from the root, none at all for the root itself. Raises InvalidValueError."""
-    folders = [PurePath(value) for value in values]
-    for folder in folders:
-        if folder.is_absolute() or ".." in folder.parts:
-            raise InvalidValueError(f"the path {folder} is none below the root", hint="docs/api")
-    return () if PurePath() in folders else tuple(folder.as_posix() for folder in folders)
-
-
-def _moment(name: Literal["after", "before"], text: str) -> float | None:
-    if not text:
-        return None
-    found = changed(name, text.strip())
-    moment = None if found is None else found.after if name == "after" else found.before
-    if moment is None:
-        raise InvalidValueError(f"{name} {text} is no date", hint="2026-01-31, 2026-01, 2026, today, 7d, 2w, 3m or 1y")
-    return moment

@@ -193,6 +193,38 @@ def test_many_threads_ask_while_files_change(host: Host, tree: Path) -> None:
     assert len(paths(host, OWNER, limit=50)) == 12
 
 
+def test_an_index_that_another_process_makes_anew_is_asked_at_once(
+    host: Host, tree: Path, settings: findling.Settings
+) -> None:
+    troubles: list[BaseException] = []
+    over = threading.Event()
+
+    def ask(caller: Caller) -> None:
+        while not over.is_set():
+            try:
+                host.search(caller, SearchRequest(query="roadmap", limit=5))
+            except NotIndexedError:
+                pass  # between the old one and the new one there is none
+            except BaseException as error:
+                troubles.append(error)
+
+    threads = [threading.Thread(target=ask, args=(caller,)) for caller in (OWNER, OWNER, OWNER, ANN)]
+    for thread in threads:
+        thread.start()
+    for _ in range(15):
+        with findling.open(tree, settings=settings) as other:
+            other.forget_everything()
+        with findling.open(tree, settings=settings) as other:
+            other.index()
+            other.permissions.share("path:docs/open.md", "user:ann")
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert [repr(trouble) for trouble in troubles] == []
+    assert sorted(paths(host, OWNER)) == ["docs/open.md", "plan.md"]
+    assert paths(host, ANN) == ["docs/open.md"]
+
+
 def test_the_99th_percentile_is_that_of_the_latest_questions() -> None:
     statistics = Statistics()
     for _ in range(5000):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from findling.domain.errors import ReplacedError
 from findling.stores.conformance_samples import line_document
 from findling.stores.sqlite import SqliteStore
 
@@ -128,7 +128,7 @@ def test_closing_waits_for_readers_and_refuses_later_ones(store: SqliteStore) ->
                 closing.result(0.1)
             assert connection.execute("SELECT seq FROM header").fetchone() == (1,)
         closing.result(_PATIENCE_S)
-    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+    with pytest.raises(ReplacedError, match="closed"):
         store.seq()
     store.close()
 
@@ -150,7 +150,7 @@ def test_a_thread_that_waits_for_its_turn_learns_that_the_store_is_closed(store:
             assert begun.acquire(timeout=_PATIENCE_S)
         waiting = pool.submit(store.seq)
         closing = pool.submit(store.close)
-        with pytest.raises(sqlite3.ProgrammingError):
+        with pytest.raises(ReplacedError):
             waiting.result(_PATIENCE_S)
         may_end.set()
         closing.result(_PATIENCE_S)

@@ -14,6 +14,7 @@
     │   ├── DiskFullError          no space left; what was committed is kept
     │   ├── QuotaError             the workspace holds as much as it may; what was committed is kept
     │   ├── CorruptError           a file of the workspace is damaged
+    │   ├── ReplacedError          another process has made the index anew while it was read
     │   ├── ManifestError          what says what the workspace is cannot be read; its content is safe
     │   └── FormatError            the workspace was written by a newer findling
     ├── WorkerError                no process can be started to read documents in
@@ -57,6 +58,7 @@ __all__ = [
     "ProviderError",
     "QuotaError",
     "ReadOnlyError",
+    "ReplacedError",
     "TokenError",
     "UnknownSettingError",
     "UntrustedSettingError",
@@ -153,6 +155,12 @@ class CorruptError(WorkspaceError):
     """A file of the workspace is damaged."""
 
     code = "corrupt"
+
+
+class ReplacedError(WorkspaceError):
+    """Another process has made the index anew while it was read."""
+
+    code = "replaced"
 
 
 class ManifestError(WorkspaceError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from findling.domain.errors import (
     CorruptError,
     InvalidValueError,
+    ReplacedError,
 )
 from findling.domain.ports import SkippedPath
 from findling.domain.progress import Progress
@@ -80,6 +82,7 @@ class Engine(KeptEngine, WorkspaceParts):
             subject=workspace.subject,
             before_first_write=partial(_settle, workspace, settings),
         )
+        self._opening = threading.RLock()
         self._opened_vectors: WorkspaceVectors | None = None
         self._opened_sights: WorkspaceSights | None = None
         self._disk = DiskIndex(self._files, settings, self.root, self._only, self._legs, has_files=workspace.has_files)
@@ -357,8 +360,18 @@ class Engine(KeptEngine, WorkspaceParts):
     ) -> _Answer:
         """What is answered from what a caller searches: everything, or legs that hold what anybody else may see.
 
-        A leg that turns out to be damaged is made anew, and a note is taken of it.
+        A leg that turns out to be damaged is made anew, and a note is taken of it. When another process makes the index
+        anew meanwhile, the new one is asked.
         """
+        try:
+            return self._ask_once(principals, notes, ask)
+        except ReplacedError:
+            self._must_be_indexed()
+            return self._ask_once(principals, notes, ask)
+
+    def _ask_once(
+        self, principals: tuple[str, ...] | None, notes: list[Degradation], ask: Callable[[SearchedLegs], _Answer]
+    ) -> _Answer:
         if principals is not None:
             return self._sights.ask(principals, ask)
         legs = partial(SearchedLegs, meaning=lambda: self._vectors.meaning())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.callers import ALL_WORKSPACES, OWNER, Caller
-from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError
+from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError, ReplacedError
 from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
 from findling.service.answer_cache import AnswerCache
@@ -111,22 +111,31 @@ class Host:
         longest = self.settings["serve.timeout_s"]
         request = replace(request, timeout_s=min(request.timeout_s or longest, longest), principals=caller.principals)
         try:
-            with self.opened(caller, workspace) as engine:
-                found = self._answers.get(engine, request)
-                if found is None:
-                    state = engine.state()  # first: what is written meanwhile makes it another one
-                    answer = Viewer(engine, caller.principals).search(request)
-                    self._answers.put(engine, request, answer, state)
+            try:
+                answer, is_kept = self._answer(caller, request, workspace)
+            except ReplacedError:
+                answer, is_kept = self._answer(caller, request, workspace)
         except FindlingError:
             self.statistics.failed()
             raise
         seconds = time.perf_counter() - started
-        if found is not None:
-            answer = replace(found, timings_ms={"kept": round(seconds * 1000, 3)})
-        self.count(answer, seconds, cached=found is not None)
+        if is_kept:
+            answer = replace(answer, timings_ms={"kept": round(seconds * 1000, 3)})
+        self.count(answer, seconds, cached=is_kept)
         if answer.meaning and not workspace:
             self._tell_legs(vectors=True, model=bool(answer.meaning["model"]))
         return replace(answer, served_by=self.served_by) if caller.is_owner else answer
+
+    def _answer(self, caller: Caller, request: SearchRequest, workspace: str) -> tuple[SearchAnswer, bool]:
+        """The answer, and whether it is one that was kept."""
+        with self.opened(caller, workspace) as engine:
+            found = self._answers.get(engine, request)
+            if found is not None:
+                return found, True
+            state = engine.state()  # first: what is written meanwhile makes it another one
+            answer = Viewer(engine, caller.principals).search(request)
+            self._answers.put(engine, request, answer, state)
+            return answer, False
 
     def count(self, answer: SearchAnswer, seconds: float, *, cached: bool = False) -> None:
         """Have an answer counted that was found by other means than `search`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC
 from copy import copy
@@ -38,6 +39,7 @@ class KeptEngine(ABC):
     _disk: DiskIndex
     _plan_of: Any
     _legs: Any
+    _opening: threading.RLock
     _opened_vectors: WorkspaceVectors | None
     _opened_sights: WorkspaceSights | None
 
@@ -84,8 +86,9 @@ class KeptEngine(ABC):
 
     def unload(self) -> bool:
         """Let vectors and models go, which come back when they are needed; tells whether there were any."""
-        vectors, sights = self._opened_vectors, self._opened_sights
-        self._opened_vectors = self._opened_sights = None
+        with self._opening:
+            vectors, sights = self._opened_vectors, self._opened_sights
+            self._opened_vectors = self._opened_sights = None
         if sights is not None:
             sights.close()
         if vectors is not None:
@@ -94,20 +97,21 @@ class KeptEngine(ABC):
 
     @property
     def _vectors(self) -> WorkspaceVectors:
-        if self._opened_vectors is None:
-            from findling.service.vectors import WorkspaceVectors
+        with self._opening:
+            if self._opened_vectors is None:
+                from findling.service.vectors import WorkspaceVectors
 
-            self._opened_vectors = WorkspaceVectors(self._files, self._settings)
-        return self._opened_vectors
+                self._opened_vectors = WorkspaceVectors(self._files, self._settings)
+            return self._opened_vectors
 
     @property
     def _sights(self) -> WorkspaceSights:
-        if self._opened_sights is None:
-            from findling.service.sights import WorkspaceSights
+        with self._opening:
+            if self._opened_sights is None:
+                from findling.service.sights import WorkspaceSights
 
-            vectors = self._vectors
-            self._opened_sights = WorkspaceSights(self._files, self._settings, vectors.meaning)
-        return self._opened_sights
+                self._opened_sights = WorkspaceSights(self._files, self._settings, self._vectors.meaning)
+            return self._opened_sights
 
     def _must_be_indexed(self) -> None:
         self._files.let_go_if_replaced()

@@ -70,6 +70,8 @@ class OpenedWorkspace:
         self._mended = ""
         # One thread writes, or has the leg catch up, at a time; others search on meanwhile.
         self._guard = threading.RLock()
+        # Two threads that open a file at once would leave one of the two open, and written behind the other's back.
+        self._opening = threading.RLock()
 
     @property
     def exists(self) -> bool:
@@ -79,17 +81,24 @@ class OpenedWorkspace:
     @property
     def store(self) -> SqliteStore:
         """The truth store, read-only where it cannot be written. Raises NotIndexedError when there is none."""
-        if self._store is None:
-            if not self.exists:
-                raise NotIndexedError(f"{self.folder} holds no index yet", hint="findling index PATH")
-            path = self.folder / STORE_FILE
-            readonly = not (os.access(path, os.W_OK) and os.access(self.folder, os.W_OK))
-            self._store_file = _identity(path)
-            try:
-                self._store = SqliteStore.open(path, readonly=readonly)
-            except CorruptError as damage:
-                raise CorruptError(damage.message, hint=self._way_back()) from damage
-        return self._store
+        # Looked at once: another thread may let go of it meanwhile.
+        if (store := self._store) is not None:
+            return store
+        with self._opening:
+            if self._store is None:
+                self._store = self._open_store()
+            return self._store
+
+    def _open_store(self) -> SqliteStore:
+        if not self.exists:
+            raise NotIndexedError(f"{self.folder} holds no index yet", hint="findling index PATH")
+        path = self.folder / STORE_FILE
+        readonly = not (os.access(path, os.W_OK) and os.access(self.folder, os.W_OK))
+        self._store_file = _identity(path)
+        try:
+            return SqliteStore.open(path, readonly=readonly)
+        except CorruptError as damage:
+            raise CorruptError(damage.message, hint=self._way_back()) from damage
 
     def _way_back(self) -> str:
         if not (self.folder / "snapshots").is_dir():
@@ -110,9 +119,12 @@ class OpenedWorkspace:
     @property
     def leg(self) -> TantivyLeg:
         """The keyword leg. Raises CorruptError when it cannot be read."""
-        if self._leg is None:
-            self._leg = self.open_leg(self._leg_folder, self.store.get_meta("store_id") or "")
-        return self._leg
+        if (leg := self._leg) is not None:
+            return leg
+        with self._opening:
+            if self._leg is None:
+                self._leg = self.open_leg(self._leg_folder, self.store.get_meta("store_id") or "")
+            return self._leg
 
     def open_leg(self, folder: Path, store_id: str, *, counts: bool = True) -> TantivyLeg:
         """A keyword leg in any folder that scores as this workspace's own does. Raises as `leg` does."""
@@ -184,7 +196,7 @@ class OpenedWorkspace:
         Raises CorruptError when a damaged leg cannot be mended now.
         """
         if not self._guard.acquire(blocking=False):
-            return "another thread is writing; its latest changes may be missing"
+            return "" if self._is_level() else "another thread is writing; its latest changes may be missing"
         try:
             return self._level()
         finally:
@@ -236,10 +248,11 @@ class OpenedWorkspace:
 
     def close(self) -> None:
         """Release all files; closing twice is fine."""
-        self._release_leg()
-        if self._store is not None:
-            self._store.close()
-            self._store = None
+        with self._opening:
+            self._release_leg()
+            store, self._store = self._store, None
+        if store is not None:
+            store.close()
 
     @contextlib.contextmanager
     def _locked(self, patience_s: float) -> Iterator[None]:
@@ -288,6 +301,13 @@ class OpenedWorkspace:
             absorbed = self.leg.seq()
         return self.store.seq() - absorbed
 
+    def _is_level(self) -> bool:
+        """Whether nothing is missing: the thread that holds the lock may be looking, too."""
+        try:
+            return self.leg.seq() == self.store.seq()
+        except CorruptError:
+            return False  # whoever holds the lock mends it
+
     def _is_missing(self) -> bool:
         """Whether a workspace that was indexed to the end has no leg that belongs to it."""
         return not self.leg.seq() and bool(self.store.seq()) and self.store.get_meta("indexed_at") is not None
@@ -322,9 +342,10 @@ class OpenedWorkspace:
         )
 
     def _release_leg(self) -> None:
-        if self._leg is not None:
-            self._leg.close()
-            self._leg = None
+        with self._opening:
+            leg, self._leg = self._leg, None
+        if leg is not None:
+            leg.close()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -17,7 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from findling.domain.errors import CorruptError, LockedError, ReadOnlyError
+from findling.domain.errors import CorruptError, LockedError, PathNotFoundError, ReadOnlyError
 from findling.domain.ports import Change, TruthStore, VectorHits, VectorSearch
 from findling.domain.sight import Rights, Sight
 from findling.pipelines.meaning import Meaning, Space
@@ -201,7 +201,7 @@ class WorkspaceSights:
                 leg = self._level(folder, sight)
             _keep_few(folder.parent)
             return leg, None
-        except (LockedError, OSError, ReadOnlyError):
+        except (LockedError, OSError, PathNotFoundError, ReadOnlyError):
             aside = tempfile.TemporaryDirectory(prefix="findling-view-", ignore_cleanup_errors=True)
             return self._level(Path(aside.name) / "leg", sight), aside
 

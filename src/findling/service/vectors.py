@@ -299,7 +299,7 @@ class WorkspaceVectors:
 
         key, store = embedder.fingerprint, self._files.store
         if store is not self._legs_of:
-            self.close()
+            self._legs.clear()  # as below
             self._legs_of = store
         if again:
             # Not closed: another thread may be writing or searching it.

@@ -55,6 +55,7 @@ class TantivyLeg:
         self._is_dirty = False
         self._writer: tantivy.IndexWriter | None = None
         self._query: KeywordQuery | None = None
+        self._state = 0
 
     @classmethod
     def open(
@@ -167,7 +168,7 @@ class TantivyLeg:
         """Forget everything, durably with the next commit."""
         self.close()
         self._index = _reloaded_on_demand(tantivy.Index(schema()))
-        self._query = None
+        self._forget_query()
 
     def close(self) -> None:
         """Release files; what was not committed is forgotten."""
@@ -217,10 +218,13 @@ class TantivyLeg:
         return [(int(cid or 0), score) for cid, score in zip(cids, scores, strict=True)]
 
     def _querying(self) -> KeywordQuery:
-        if self._query is None:
-            statistics = Statistics(self._searcher(), self._reading)
-            self._query = KeywordQuery(self._index.schema, statistics, self._scoring)
-        return self._query
+        if (query := self._query) is not None:
+            return query
+        state = self._state
+        query = KeywordQuery(self._index.schema, Statistics(self._searcher(), self._reading), self._scoring)
+        if state == self._state:  # else another thread has committed meanwhile, and it is not for those who come later
+            self._query = query
+        return query
 
     def _add(self, entry: tantivy.Document) -> None:
         with self._writing() as writer:
@@ -250,6 +254,10 @@ class TantivyLeg:
 
     def _reload(self) -> None:
         self._index.reload()
+        self._forget_query()
+
+    def _forget_query(self) -> None:
+        self._state += 1
         self._query = None
 
     def _start_writing(self) -> tantivy.IndexWriter:
@@ -259,7 +267,7 @@ class TantivyLeg:
                 discard_leg(self._folder)
                 self._folder.mkdir(parents=True, mode=0o700)
                 self._index = _reloaded_on_demand(tantivy.Index(schema(), path=str(self._folder)))
-                self._query = None
+                self._forget_query()
             self._writer = self._index.writer(_HEAP_BYTES, num_threads=1)
         except (ValueError, OSError) as error:
             raise _write_error(error, self._folder) from error

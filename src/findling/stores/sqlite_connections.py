@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from findling.domain.errors import LockedError, ReadOnlyError
+from findling.domain.errors import LockedError, ReadOnlyError, ReplacedError
 from findling.stores.sqlite_files import BUSY_SECONDS, StoreErrors, connect, connect_readonly, transaction
 
 __all__ = ["Connections"]
@@ -119,7 +119,7 @@ class Connections:
                         return another
                     self._most_readers = self._readers
                 self._given_back.wait()
-        raise sqlite3.ProgrammingError("Cannot operate on a closed database.")  # as sqlite3 itself says
+        raise ReplacedError(f"{self._path} was closed while it was read", hint="ask again")
 
     def _give_back(self, connection: sqlite3.Connection) -> None:
         with self._given_back:

@@ -21,6 +21,7 @@ from findling.domain.errors import (
     OverdueError,
     PathNotFoundError,
     QuotaError,
+    ReplacedError,
     TokenError,
     UsageError,
 )
@@ -43,6 +44,7 @@ _STATUS: Mapping[type[FindlingError], int] = {
     OverdueError: 504,
     NotIndexedError: 409,
     LockedError: 503,
+    ReplacedError: 503,
     QuotaError: 507,
     DiskFullError: 507,
     FindlingError: 500,
@@ -53,6 +55,7 @@ _HEADERS: Mapping[type[FindlingError], Mapping[str, str]] = {
     TokenError: {"www-authenticate": CHALLENGE},
     BusyError: {"retry-after": "1"},
     LockedError: {"retry-after": "2"},
+    ReplacedError: {"retry-after": "1"},
 }
 
 _FOR_EVERYBODY = (UsageError, CallerError, OverdueError)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import findling
 from findling.domain.callers import OWNER, Caller
 from findling.domain.errors import NotFoundError, NotIndexedError
 from findling.domain.queries import SearchRequest
+from findling.domain.results import Degradation
+from findling.service.answer_cache import AnswerCache, question_of
 from findling.service.hosting import Host
 from findling.service.statistics import Statistics
 from findling.service.workspaces import create_workspace
@@ -75,18 +78,54 @@ def test_the_same_question_is_answered_from_what_is_kept_until_something_changes
     assert host.statistics.snapshot()["cache_hits"] == 1
 
 
-def test_an_answer_that_lacks_something_is_not_kept(host: Host) -> None:
+def test_an_answer_that_lacks_something_or_is_large_is_not_kept(host: Host) -> None:
+    cache = AnswerCache(2)
     with host.opened(OWNER) as engine:
-        state = engine.state()
+        question = question_of(engine, SearchRequest(query="roadmap"))
         answer = engine.search("roadmap", refresh=False)
-        request = SearchRequest(query="roadmap")
-        worse = findling.SearchAnswer(**{**vars(answer), "degraded": (object(),)})
-        host._answers.put(engine, request, worse, state)
-        assert host._answers.get(engine, request) is None
-        host._answers.put(engine, request, answer, ("another", "state"))
-        assert host._answers.get(engine, request) is None
-        host._answers.put(engine, request, answer, state)
-        assert host._answers.get(engine, request) is answer
+        cache.put(question, replace(answer, degraded=(Degradation(what="something"),)))
+        assert cache.get(question) is None
+        large = question_of(engine, SearchRequest(query="roadmap", limit=1000))
+        cache.put(large, answer)
+        assert cache.get(large) is None
+        cache.put(question, answer)
+        assert cache.get(question) is answer
+        assert cache.get(question._replace(state="another")) is None
+        assert cache.get(question) is None, "what is out of date is dropped"
+        for query in ("one", "two", "three"):
+            cache.put(question_of(engine, SearchRequest(query=query)), answer)
+        assert cache.get(question_of(engine, SearchRequest(query="one"))) is None
+        assert cache.get(question_of(engine, SearchRequest(query="three"))) is answer
+
+
+def test_engines_with_other_settings_do_not_share_answers(host: Host, tree: Path, settings: findling.Settings) -> None:
+    request = SearchRequest(query="roadmap")
+    with host.opened(OWNER) as one, host.opened_local(tree, settings.override({"search.typos": "ignore"}, "x")) as two:
+        assert question_of(one, request) != question_of(two, request)
+    with host.opened(OWNER) as one, host.opened_local(tree / "docs", settings) as two:
+        assert question_of(one, request) != question_of(two, request)
+
+
+def test_a_part_of_what_is_indexed_is_served_as_that_part(tree: Path, settings: findling.Settings) -> None:
+    host = Host(settings, tree / "docs")
+    try:
+        assert host.default == str(tree / "docs")
+        assert paths(host, OWNER) == ["docs/open.md"]
+    finally:
+        host.close()
+
+
+@pytest.mark.parametrize("name", ["~nobody/x", "../tree", "\0", "x" * 5000, "/proc/self/root", "~"])
+def test_no_name_of_a_workspace_is_looked_up_on_disk(host: Host, name: str) -> None:
+    with pytest.raises(NotFoundError), host.opened(OWNER, name):
+        pass
+
+
+def test_workspaces_are_called_by_name_or_by_what_they_index(host: Host, tree: Path) -> None:
+    for label in [account.label for account in host.workspaces(OWNER)]:
+        with host.opened(OWNER, label) as engine:
+            assert engine.root == tree
+    assert len(host._named) == 1
 
 
 def test_a_workspace_that_may_not_be_asked_is_as_one_that_is_not_there(host: Host, tmp_path: Path) -> None:
@@ -203,7 +242,7 @@ def test_an_index_that_another_process_makes_anew_is_asked_at_once(
         while not over.is_set():
             try:
                 host.search(caller, SearchRequest(query="roadmap", limit=5))
-            except NotIndexedError:
+            except (NotFoundError, NotIndexedError):
                 pass  # between the old one and the new one there is none
             except BaseException as error:
                 troubles.append(error)

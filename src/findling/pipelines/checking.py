@@ -25,7 +25,7 @@ def check_request(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
         return None
     try:
         return re.compile(request.exclude_pattern)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise InvalidValueError(
             f"exclude pattern {request.exclude_pattern!r} is no regular expression: {error}",
             hint="escape special characters with a backslash",

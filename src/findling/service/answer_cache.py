@@ -11,10 +11,30 @@ from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
 from findling.service.engine import Engine
 
-__all__ = ["AnswerCache"]
+__all__ = ["AnswerCache", "Question", "question_of"]
+
+_MOST_HITS = 50
+"""Of an answer that is kept: 512 answers of that size take some 40 MB."""
+
+_MOST_CONTEXT = 5
+"""Lines around a hit of an answer that is kept, for the same reason."""
 
 _LONGEST_S = 60.0
 """How long an answer is kept: where recency counts, it becomes another one without any change of the index."""
+
+
+class Question(NamedTuple):
+    """What was asked of which index, and the state that it was in."""
+
+    asked: str
+    state: object
+    is_small: bool
+
+
+def question_of(engine: Engine, request: SearchRequest) -> Question:
+    """The question that a request is now. Two that differ in a setting differ in their plan."""
+    asked = f"{engine.home}\n{engine.asked_as(request)!r}"
+    return Question(asked, engine.state(), request.limit <= _MOST_HITS and request.context <= _MOST_CONTEXT)
 
 
 class _Given(NamedTuple):
@@ -31,25 +51,25 @@ class AnswerCache:
         self._given: OrderedDict[str, _Given] = OrderedDict()
         self._guard = threading.Lock()
 
-    def get(self, engine: Engine, request: SearchRequest) -> SearchAnswer | None:
+    def get(self, question: Question) -> SearchAnswer | None:
         """The answer that was given to this question, if the index is as it was then."""
-        if not self._most:
-            return None
         with self._guard:
-            given = self._given.get(_key(engine, request))
-        if given is None or time.monotonic() - given.at > _LONGEST_S or given.state != engine.state():
+            given = self._given.get(question.asked)
+            if given is None:
+                return None
+            if given.state == question.state and time.monotonic() - given.at <= _LONGEST_S:
+                return given.answer
+            del self._given[question.asked]
             return None
-        return given.answer
 
-    def put(self, engine: Engine, request: SearchRequest, answer: SearchAnswer, state: object) -> None:
+    def put(self, question: Question, answer: SearchAnswer) -> None:
         """Keep an answer, unless it would be another one in a moment: when something was missing, or is being read."""
         is_being_read = bool(answer.meaning.get("model")) and answer.meaning["coverage"] < 1
-        if not self._most or answer.degraded or is_being_read or engine.state() != state:
+        if not self._most or not question.is_small or answer.degraded or is_being_read:
             return
-        key = _key(engine, request)
         with self._guard:
-            self._given.pop(key, None)
-            self._given[key] = _Given(state, time.monotonic(), answer)
+            self._given.pop(question.asked, None)
+            self._given[question.asked] = _Given(question.state, time.monotonic(), answer)
             while len(self._given) > self._most:
                 self._given.popitem(last=False)
 
@@ -57,7 +77,3 @@ class AnswerCache:
         """Forget all of them."""
         with self._guard:
             self._given.clear()
-
-
-def _key(engine: Engine, request: SearchRequest) -> str:
-    return f"{engine.home}\n{engine.scope}\n{request!r}"

@@ -15,14 +15,14 @@ from findling.domain.callers import ALL_WORKSPACES, OWNER, Caller
 from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError, ReplacedError
 from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
-from findling.service.answer_cache import AnswerCache
+from findling.service.answer_cache import AnswerCache, question_of
 from findling.service.engine import Engine, open_engine
 from findling.service.setting_list import SETTINGS, Value
 from findling.service.settings import Settings, load_settings
 from findling.service.statistics import Statistics
 from findling.service.viewer import Viewer
-from findling.service.workspace import STORE_FILE, Workspace, home_folder, locate, workspace_in
-from findling.service.workspaces import WorkspaceAccount, find_workspace, list_workspaces
+from findling.service.workspace import STORE_FILE, Workspace, home_folder, indexed_root, locate, workspace_in
+from findling.service.workspaces import FoundWorkspace, WorkspaceAccount, all_workspaces, list_workspaces
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
@@ -61,10 +61,12 @@ class Host:
         self.served_by = served_by
         self.is_ready = False
         with open_engine(path, settings=settings) as engine:
-            self._subject = engine.subject if engine.root != engine.home else engine.home
-            self.default = str(engine.root)
+            has_files = engine.root != engine.home
+            # What was asked for, which may be a part of what is indexed.
+            self._subject = engine.subject / engine.scope if has_files else engine.home
+            self.default = str(self._subject if has_files else engine.root)
         self._place = self._served()
-        self._named: dict[str, Settings] = {}
+        self._named: dict[Path, Settings] = {}
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._guard = threading.Lock()
         self._answers = AnswerCache(settings["serve.cache"])
@@ -129,12 +131,14 @@ class Host:
     def _answer(self, caller: Caller, request: SearchRequest, workspace: str) -> tuple[SearchAnswer, bool]:
         """The answer, and whether it is one that was kept."""
         with self.opened(caller, workspace) as engine:
-            found = self._answers.get(engine, request)
+            question = question_of(engine, request)
+            found = self._answers.get(question)
             if found is not None:
                 return found, True
-            state = engine.state()  # first: what is written meanwhile makes it another one
             answer = Viewer(engine, caller.principals).search(request)
-            self._answers.put(engine, request, answer, state)
+            # What was written meanwhile may be in one part of it and not in the other.
+            if engine.state() == question.state:
+                self._answers.put(question, answer)
             return answer, False
 
     def count(self, answer: SearchAnswer, seconds: float, *, cached: bool = False) -> None:
@@ -203,17 +207,22 @@ class Host:
             if not (self._place.folder / STORE_FILE).exists():
                 self._place = self._served()
             return self._place, self.settings
-        missing = NotFoundError(f"there is no workspace {workspace}", hint="findling workspaces list")
-        if ALL_WORKSPACES not in caller.workspaces and workspace not in caller.workspaces:
-            raise missing
-        try:
-            place = workspace_in(find_workspace(workspace, self.home).folder)
-        except (NotFoundError, OSError, ValueError):
-            raise missing from None
-        if workspace not in self._named:
+        found = None
+        if ALL_WORKSPACES in caller.workspaces or workspace in caller.workspaces:
+            # By what they are called, never by a path that would have to be looked up on disk.
+            found = next((one for one in all_workspaces(self.home) if workspace in (one.name, one.key)), None)
+            found = found or self._rooted_at(workspace)
+        if found is None:
+            raise NotFoundError(f"there is no workspace {workspace}", hint="findling workspaces list")
+        place = workspace_in(found.folder)
+        if place.folder not in self._named:
             # The settings of its own project file, under which the command line searches it as well.
-            self._named[workspace] = load_settings(place.root if place.root.exists() else ".")
-        return place, self._named[workspace]
+            self._named[place.folder] = load_settings(place.root if place.root.exists() else ".")
+        return place, self._named[place.folder]
+
+    def _rooted_at(self, root: str) -> FoundWorkspace | None:
+        """The workspace of a folder, which is written as `workspaces` tells it."""
+        return next((one for one in all_workspaces(self.home) if root == str(indexed_root(one.folder) or "")), None)
 
     def _served(self) -> Workspace:
         name = self.settings["workspace.name"] or self.settings["context.workspace"]

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import NotIndexedError
+from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation
 from findling.service.disk import DiskIndex
 from findling.service.opened import OpenedWorkspace
 from findling.service.profiles import plan_of
+from findling.service.scoping import prepared
 from findling.service.settings import Settings
 from findling.service.workspace import STORE_FILE, Workspace
 
@@ -54,6 +56,10 @@ class KeptEngine(ABC):
         other._disk = DiskIndex(self._files, settings, self.root, self._only, self._legs, has_files=workspace.has_files)
         other._plan_of = cache(partial(plan_of, settings))
         return other
+
+    def asked_as(self, request: SearchRequest) -> SearchRequest:
+        """A request as the legs are asked: with its plan, and limited to the part of the root that was opened."""
+        return prepared(request, {}, self._settings, self.scope, self._plan_of).request
 
     def state(self) -> object:
         """Something that is another one as soon as anything has changed that answers depend on."""

@@ -203,7 +203,11 @@ class WorkspaceSights:
             return leg, None
         except (LockedError, OSError, PathNotFoundError, ReadOnlyError):
             aside = tempfile.TemporaryDirectory(prefix="findling-view-", ignore_cleanup_errors=True)
-            return self._level(Path(aside.name) / "leg", sight), aside
+            try:
+                return self._level(Path(aside.name) / "leg", sight), aside
+            except BaseException:
+                aside.cleanup()
+                raise
 
     def _opened(self, folder: Path) -> TantivyLeg:
         store_id = self._files.store.get_meta("store_id") or ""

@@ -163,7 +163,7 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
             return InvalidValueError(f"{path} does not take this: {error}", hint="chunk ids must differ everywhere")
         case sqlite3.SQLITE_TOOBIG:
             return InvalidValueError(f"{path} does not take a text this large: {error}", hint="split the resource")
-        case sqlite3.SQLITE_CANTOPEN if not path.exists():
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR if not path.exists():
             return NotIndexedError(f"{path} is not there", hint="findling index PATH")
         case sqlite3.SQLITE_CANTOPEN:
             return WorkspaceError(f"{path} cannot be opened", hint="check who may read it and its folder")

@@ -239,7 +239,7 @@ def test_a_leg_that_turns_out_to_be_damaged_is_mended_and_told(engine: Engine) -
         # All but the end, which holds the length that is checked when the file is opened.
         content = file.read_bytes()
         file.write_bytes(b"\xff" * (len(content) - 200) + content[-200:])
-    assert engine._files.level_leg() == "", "only a query comes upon it"
+    assert engine._files.level_leg() is None, "only a query comes upon it"
     told = _ask(engine, "tapir", "n:short")
     assert [one.what for one in told.degraded] == ["the keyword leg was damaged and has been rebuilt"]
     assert _ask(engine, "tapir", "n:short") == before

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Check", "IndexReport", "Status"]
+__all__ = ["Check", "IndexReport", "Status", "told_changes"]
+
+
+def told_changes(added: int, updated: int, removed: int) -> str:
+    """What a run did, in words; those of which there are none are left out."""
+    counts = {"new": added, "changed": updated, "gone": removed}
+    return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,21 +1,22 @@
 """Cursors: where an answer ended, so that the next one goes on there, also when the index has changed meanwhile.
 
-A cursor holds the latest hits that were shown, the score of the last one and how many there were: nothing that its
-caller has not seen. It fits one question only.
+A cursor holds the latest hits that were shown, the score of the last one, as it was shown, and how many there were:
+nothing that its caller has not seen. So it can be made of an answer, too. It fits one question only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
+from findling.domain.results import Hit
 from findling.pipelines.assembling import Ranked
 from findling.pipelines.grouping import group_of
 
-__all__ = ["Cursor", "Pages", "behind", "next_cursor", "read_cursor"]
+__all__ = ["Cursor", "Pages", "behind", "cursor_after", "next_cursor", "read_cursor"]
 
 _REMEMBERED = 12
 """Hits that a cursor knows: as long as one of them is there, it says exactly where to go on. 156 characters in all."""
@@ -93,14 +94,19 @@ def read_cursor(request: SearchRequest) -> Cursor | None:
 
 def next_cursor(request: SearchRequest, page: Sequence[Ranked], before: Cursor | None = None) -> str:
     """What asks for the hits behind a page, which must not be empty; `before` is what asked for the page itself."""
-    import struct
-    from base64 import urlsafe_b64encode
-
     by = (request.plan or Plan()).group
-    count = (before.shown if before else request.offset) + len(page)
-    marks = [*[_mark(entry, by) for entry in reversed(page)], *(before.marks if before else ())][:_REMEMBERED]
-    position = struct.pack(_POSITION, page[-1].score, count) + b"".join(struct.pack(_MARK, mark) for mark in marks)
-    return urlsafe_b64encode(_digest(request, position) + position).decode().rstrip("=")
+    return _written(request, [_mark(entry, by) for entry in page], _shown(page[-1]), before)
+
+
+def cursor_after(request: SearchRequest, hits: Sequence[Hit], group: Callable[[Hit, str], str]) -> str:
+    """What asks for the hits behind some that an answer has shown: the first ones of it, and at least one.
+
+    `group` gives what a hit is grouped under, as `group_of` does for its resource. The request has its plan. Raises
+    InvalidValueError as `read_cursor` does.
+    """
+    by = (request.plan or Plan()).group
+    marks = [int(hit.id, 16) if by == "none" else _group_mark(group(hit, by)) for hit in hits]
+    return _written(request, marks, hits[-1].score, read_cursor(request))
 
 
 def behind(cursor: Cursor, ranked: Sequence[Ranked], by: str, *, is_all: bool) -> list[Ranked] | None:
@@ -115,8 +121,8 @@ def behind(cursor: Cursor, ranked: Sequence[Ranked], by: str, *, is_all: bool) -
     if start is None:
         if not is_all:
             return None  # what was shown may have sunk below what is here
-        above = sum(entry.score > cursor.score for entry in ranked)
-        level = sum(entry.score >= cursor.score for entry in ranked)
+        above = sum(_shown(entry) > cursor.score for entry in ranked)
+        level = sum(_shown(entry) >= cursor.score for entry in ranked)
         start = min(max(cursor.shown - len(cursor.marks), above), level)
     shown = set(cursor.marks)
     return [entry for entry, mark in zip(ranked[start:], marks[start:], strict=True) if mark not in shown]
@@ -127,12 +133,30 @@ _POSITION = ">dI"
 _MARK = ">Q"
 
 
+def _written(request: SearchRequest, marks: Sequence[int], score: float, before: Cursor | None) -> str:
+    """The cursor behind a page, given the marks of its hits in their order and the score of the last one."""
+    import struct
+    from base64 import urlsafe_b64encode
+
+    count = (before.shown if before else request.offset) + len(marks)
+    latest = [*reversed(marks), *(before.marks if before else ())][:_REMEMBERED]
+    position = struct.pack(_POSITION, score, count) + b"".join(struct.pack(_MARK, mark) for mark in latest)
+    return urlsafe_b64encode(_digest(request, position) + position).decode().rstrip("=")
+
+
+def _shown(entry: Ranked) -> float:
+    """The score of an entry as its hit has it."""
+    return round(entry.score, 4)
+
+
 def _mark(entry: Ranked, by: str) -> int:
-    if by == "none":
-        return entry.stored.chunk.cid
+    return entry.stored.chunk.cid if by == "none" else _group_mark(group_of(entry.stored.resource, by))
+
+
+def _group_mark(group: str) -> int:
     from hashlib import blake2b
 
-    return int.from_bytes(blake2b(group_of(entry.stored.resource, by).encode(), digest_size=8).digest(), "big")
+    return int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "big")
 
 
 def _digest(request: SearchRequest, position: bytes) -> bytes:

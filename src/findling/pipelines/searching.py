@@ -29,6 +29,10 @@ _LEAST_WINDOW = 100
 """Candidates that are looked at once some of the first ones have to make room."""
 
 
+_MOST_RESPELLED = 8
+"""Unknown words that are put right: each takes 10 to 90 ms. Whoever has more of them has pasted something."""
+
+
 class Legs(NamedTuple):
     """What a search goes by: the truth, the words, and, asked only where a plan needs it, the meaning.
 
@@ -173,7 +177,7 @@ def misspelled(legs: Legs, question: Question) -> list[Suggestion]:
     # Perhaps it has other forms, or stands in titles only: the leg knows.
     forms = legs.keyword.search(question.node, question.filters, 1).forms
     unknown = [term for term in typed_terms(question.node) if not forms.get(term)]
-    if not unknown:
+    if not unknown or len(unknown) > _MOST_RESPELLED:
         return []
     from findling.pipelines.honesty import suggestions
 

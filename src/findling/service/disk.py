@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,12 @@ UNSURE = {"": -1}
 """Times of folders that none can have: the next search looks closely."""
 
 _GLANCE_S = 0.2
+
+_BRIEF_S = 0.05
+"""A search that only looks whether the leg is level holds the guard for less; one in three met it without patience."""
+
+_TURN_S = 10.0
+"""How long a search waits for another thread that takes in the same changes."""
 
 
 def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOptions:
@@ -115,33 +121,65 @@ class DiskIndex:
         return paths, skipped
 
     def refresh(self, on_progress: Progress | None) -> str:
-        """Take in what has changed on disk; returns what stood in the way, if anything did."""
+        """Take in what has changed on disk; returns what stood in the way, if anything did.
+
+        One thread does it at a time; those that come meanwhile wait for it, and then find it done.
+        """
         if not self._takes_files():
             return ""
-        if not self.is_complete():
-            deadline = time.monotonic() + LOCK_PATIENCE_S
-            while True:
-                try:
-                    with self._files.writing(0.0 if self._files.exists else _GLANCE_S):
-                        self._update(on_progress)
-                    return ""
-                except LockedError:
-                    # Another process is at the first run: what it has committed so far can be searched already.
-                    if self._files.exists or time.monotonic() > deadline:
-                        return "another process is indexing for the first time; files may be missing"
-                except (FormatError, ManifestError) as error:
-                    return f"files may be missing: {error.message}; {error.hint}"
+        seems_fresh = self._is_fresh()
+        # A file counts as known before it can be found: what another thread has not finished yet is waited for.
+        if seems_fresh and not self._files.refreshing.locked():
+            return ""
+        with self._turn() as has_waited:
+            if (seems_fresh or has_waited) and self._is_fresh():
+                return ""
+            return self._take_in_changes(on_progress) if self.is_complete() else self._begin(on_progress)
+
+    def is_complete(self) -> bool:
+        """Whether an indexing run has been completed here."""
+        self._files.let_go_if_replaced()
+        is_indexed = self._files.exists and self._files.store.get_meta("indexed_at") is not None
+        return is_indexed or not self._takes_files()
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[bool]:
+        """Let another thread of this process finish, within reason; tells whether there was one."""
+        refreshing = self._files.refreshing
+        has_waited = not refreshing.acquire(blocking=False)
+        is_held = not has_waited or refreshing.acquire(timeout=_TURN_S)
+        try:
+            yield has_waited
+        finally:
+            if is_held:
+                refreshing.release()
+
+    def _begin(self, on_progress: Progress | None) -> str:
+        """Carry out the first run; returns what stood in the way."""
+        deadline = time.monotonic() + LOCK_PATIENCE_S
+        while True:
+            try:
+                with self._files.writing(_BRIEF_S if self._files.exists else _GLANCE_S):
+                    self._update(on_progress)
+                return ""
+            except LockedError:
+                # Another process is at the first run: what it has committed so far can be searched already.
+                if self._files.exists or time.monotonic() > deadline:
+                    return "another process is indexing for the first time; files may be missing"
+            except (FormatError, ManifestError) as error:
+                return f"files may be missing: {error.message}; {error.hint}"
+
+    def _take_in_changes(self, on_progress: Progress | None) -> str:
+        """Bring an index that is not fresh up to date; returns what stood in the way."""
         if not self._root.exists():
             return f"{self._root} is gone; the answer comes from the index alone"
-        if is_fresh(self._files.store, self._root, self._options):
-            return ""
         found = self._survey()
         if not found.differs:
             self._remember(found)
             return ""
         waiting = len(found.changed) + len(found.vanished)
         try:
-            with self._files.writing(patience_s=0.0):
+            with self._files.writing(_BRIEF_S):
                 self._update(on_progress)
         except LockedError:
             return f"another process is indexing; {waiting} changed files may be missing"
@@ -151,11 +189,8 @@ class DiskIndex:
             return f"{waiting} changed files may be missing: {error.message}; {error.hint}"
         return ""
 
-    def is_complete(self) -> bool:
-        """Whether an indexing run has been completed here."""
-        self._files.let_go_if_replaced()
-        is_indexed = self._files.exists and self._files.store.get_meta("indexed_at") is not None
-        return is_indexed or not self._takes_files()
+    def _is_fresh(self) -> bool:
+        return self.is_complete() and self._root.exists() and is_fresh(self._files.store, self._root, self._options)
 
     def _takes_files(self) -> bool:
         """Whether it has files, or may get them: not when it was made by what is no file, and nobody named a path."""

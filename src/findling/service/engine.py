@@ -344,16 +344,15 @@ class Engine(KeptEngine, WorkspaceParts):
 
         Somebody with limited rights is not told: it may be about what they must not know of.
         """
-        notes = []
-        if refresh and self._settings["search.refresh"] == "auto":
-            notes.append(self._disk.refresh(on_progress))
+        missing = self._disk.refresh(on_progress) if refresh and self._settings["search.refresh"] == "auto" else ""
         self._must_be_indexed()
-        notes.append(self._files.level_leg())
-        if not self.is_indexed() and not any(notes):
-            notes.append("the first index run has not been completed; files may be missing")
-        told = [note for note in notes if note] if principals is None else []
-        told_once = self.notices() if principals is None else []
-        return [*told_once, *(Degradation(what=note, fix="findling index") for note in told)]
+        behind = self._files.level_leg()
+        if not self.is_indexed() and not missing and behind is None:
+            missing = "the first index run has not been completed; files may be missing"
+        if principals is not None:
+            return []
+        notes = [Degradation(what=missing, fix="findling index")] if missing else []
+        return [*self.notices(), *notes, *([behind] if behind is not None else [])]
 
     def _ask(
         self, principals: tuple[str, ...] | None, notes: list[Degradation], ask: Callable[[SearchedLegs], _Answer]

@@ -147,8 +147,11 @@ class Host:
 
     # Looking after it
 
-    def warm_up(self) -> None:
-        """Load what the first question would have to wait for."""
+    def warm_up(self, *, awaits_index: bool = False) -> None:
+        """Load what the first question would have to wait for.
+
+        What is not indexed yet is not ready if that is awaited; it is to be called again then.
+        """
         from findling.domain.results import Degradation
 
         notes: list[Degradation] = []
@@ -156,8 +159,11 @@ class Host:
             with self.opened(OWNER) as engine:
                 times = engine.warm_up(notes)
                 status = engine.status()
+                if awaits_index and not engine.is_indexed():
+                    return
         except NotIndexedError:
-            pass
+            if awaits_index:
+                return
         else:
             for name, seconds in times.items():
                 self.statistics.took(f"{name}_time_ms", seconds)

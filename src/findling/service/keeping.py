@@ -74,7 +74,8 @@ class KeptEngine(ABC):
         times: dict[str, float] = {}
         started = time.perf_counter()
         self._must_be_indexed()
-        notes += [Degradation(what=note) for note in (self._files.level_leg(),) if note]
+        behind = self._files.level_leg()
+        notes += [behind] if behind is not None else []
         self._files.leg.size()
         times["keyword_load"] = time.perf_counter() - started
         started = time.perf_counter()

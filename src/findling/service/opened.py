@@ -70,6 +70,8 @@ class OpenedWorkspace:
         self._mended = ""
         # One thread writes, or has the leg catch up, at a time; others search on meanwhile.
         self._guard = threading.RLock()
+        # One thread takes in what has changed on disk at a time; it is taken before the guard, never the other way round.
+        self.refreshing = threading.Lock()
         # Two threads that open a file at once would leave one of the two open, and written behind the other's back.
         self._opening = threading.RLock()
 
@@ -190,35 +192,42 @@ class OpenedWorkspace:
         if self.folder == doomed and doomed.exists():
             raise ReadOnlyError(f"{doomed} cannot be deleted", hint="check its permissions")
 
-    def level_leg(self) -> str:
+    def level_leg(self) -> Degradation | None:
         """Let the leg catch up with the truth, mending it if it is damaged; returns what the caller should be told.
 
         Raises CorruptError when a damaged leg cannot be mended now.
         """
         if not self._guard.acquire(blocking=False):
-            return "" if self._is_level() else "another thread is writing; its latest changes may be missing"
+            late = "files are being taken in; the latest changes are not searchable yet"
+            return None if self._is_level() else Degradation(what=late, fix="ask again")
         try:
             return self._level()
         finally:
             self._guard.release()
 
-    def _level(self) -> str:
+    def _level(self) -> Degradation | None:
         try:
             behind = self._behind()
             # Without a leg there is no answer, and whoever holds the lock is making one.
             patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else 0.0
         except CorruptError as damage:
-            return self.mend_leg(damage)
+            return Degradation(what=self.mend_leg(damage))
         if behind:
             try:
                 with self.writing(patience_s=patience_s):
                     self.sound_leg()
             except LockedError:
-                return f"another process is writing; {behind} of its changes are not searchable yet"
+                who = "another process is writing" if self._is_written_elsewhere() else "files are being taken in"
+                return Degradation(what=f"{who}; {behind:,} changes are not searchable yet", fix="ask again")
             except (DiskFullError, ReadOnlyError) as error:
-                return f"the keyword leg is {behind} changes behind: {error.message}"
+                return Degradation(what=f"the keyword leg is {behind} changes behind: {error.message}", fix=error.hint)
         mended, self._mended = self._mended, ""
-        return mended
+        return Degradation(what=mended) if mended else None
+
+    def _is_written_elsewhere(self) -> bool:
+        from findling.stores.lock import WriteLock
+
+        return WriteLock(self.folder / "write.lock").holder() != os.getpid()
 
     def mend_leg(self, damage: CorruptError) -> str:
         """Make a damaged leg anew; returns what the caller should be told. Raises the damage if that cannot be done."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from findling.domain.errors import NotFoundError
 from findling.domain.permissions import check_principal
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
-from findling.domain.results import Explanation, SearchAnswer
+from findling.domain.results import Explanation, Hit, SearchAnswer
 
 if TYPE_CHECKING:
     from findling.pipelines.suggesting import Completion
@@ -38,6 +40,22 @@ class Viewer:
         if not asked.quick:
             yield "reranked", self._engine.search(asked, refresh=False)
 
+    def cursor_after(self, request: SearchRequest, answer: SearchAnswer, count: int) -> str:
+        """What asks for the hits behind the first `count` of an answer, for whoever shows no more; empty for none.
+
+        It is the one that the same search with that limit would have given, without asking again.
+        """
+        if count >= len(answer.hits):
+            return answer.next_cursor
+        if count < 1:
+            return ""
+        from findling.pipelines.cursors import cursor_after
+        from findling.service.scoping import prepared
+
+        engine = self._engine
+        asked = prepared(self._asked(request, {}), {}, engine._settings, engine.scope, engine._plan_of).request
+        return cursor_after(asked, answer.hits[:count], self._group_of)
+
     def explain(self, request: SearchRequest | str, name: str, **options: Any) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
         return self._engine.explain(self._asked(request, options), name, refresh=False)
@@ -61,6 +79,16 @@ class Viewer:
     def status(self) -> dict[str, Any]:
         """What the workspace holds: everything for its owner, for others how much of it they may see."""
         return self._engine.status_for(self.principals)
+
+    def _group_of(self, hit: Hit, by: str) -> str:
+        """What a hit is grouped under. One that is gone since it was found is known by its id."""
+        from findling.pipelines.grouping import group_of
+
+        fields: dict[str, str] = {}
+        if by == "thread" and hit.type == "chat":
+            with suppress(NotFoundError):
+                fields = dict(self.fetch(hit.rid).fields)
+        return group_of(Resource(rid=hit.rid, type=hit.type, fields=fields), by)
 
     def _asked(self, request: SearchRequest | str, options: dict[str, Any]) -> SearchRequest:
         # Whoever calls is not for the caller to say, and neither is when files are read.

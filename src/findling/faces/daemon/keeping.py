@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from findling.domain.errors import FindlingError
+from findling.domain.reports import told_changes
 from findling.faces.daemon.turns import Turns
 from findling.service.background import give_space_back, read_on, reap
 from findling.service.engine import Engine
@@ -34,6 +35,7 @@ class Keeper:
         self._host, self._turns, self._root = host, turns, root
         self._list = WatchList(host.home)
         self._stopped = threading.Event()
+        self._awaits_index = watches and root is not None
         work: list[Callable[[], None]] = [self._look_after]
         if watches:
             work += [self._follow_served, self._follow_list]
@@ -62,7 +64,7 @@ class Keeper:
 
     def _warm_up(self) -> None:
         try:
-            self._host.warm_up()
+            self._host.warm_up(awaits_index=self._awaits_index)
         except FindlingError as error:
             _log.error("not ready: %s; try: %s", error.message, error.hint)
 
@@ -95,7 +97,10 @@ class Keeper:
     def _take_in(self, root: Path) -> None:
         folder = root if root.is_dir() else root.parent
         with self._turns.turn(folder):
-            take_in(root, self._host.settings, should_stop=self._stopped, afterwards=self._finish)
+            report = take_in(root, self._host.settings, should_stop=self._stopped, afterwards=self._finish)
+        if report.changed:
+            told = told_changes(report.added, report.updated, report.removed)
+            _log.info("%s: %s in %.1f s", root, told, report.seconds)
         self._host.statistics.tell(last_index_refresh=time.time())
 
     def _finish(self, engine: Engine, settings: Settings) -> None:
@@ -104,5 +109,5 @@ class Keeper:
         give_space_back(engine, settings)
         if engine.subject == self._root:
             self._host.statistics.tell(documents=engine.status().resources)
-            if not self._host.statistics.snapshot()["legs"]["keyword"]:
+            if not self._host.is_ready:
                 self._warm_up()

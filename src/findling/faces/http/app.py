@@ -28,6 +28,7 @@ from findling.faces.http.errors import tell_errors
 from findling.faces.http.indexing import IndexRuns
 from findling.faces.http.json_text import encoded
 from findling.faces.http.openapi import PROBLEMS, openapi_document
+from findling.faces.http.sharing import Shares
 from findling.service.hosting import Host
 from findling.service.queueing import WorkLine
 
@@ -74,7 +75,7 @@ def create_app(
         lifespan=_lifespan(runs, lifespan),
         middleware=[Middleware(GZipMiddleware, minimum_size=_LEAST_COMPRESSED, compresslevel=_COMPRESSION)],
     )
-    app.state.served = Served(host, line, identify, runs)
+    app.state.served = Served(host, line, identify, runs, Shares(line))
     for router in _ROUTERS:
         app.include_router(router)
     description = openapi_document(app)

@@ -10,7 +10,7 @@ from findling.domain.callers import Caller
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FUSIONS, GROUPINGS, MODES, WORDS
 from findling.domain.queries import Filters, SearchRequest
-from findling.faces.http.patterns import checked_pattern
+from findling.faces.http.patterns import LONGEST_PATTERN, checked_pattern
 from findling.faces.http.plan_bodies import PlanBody
 from findling.pipelines.facets import FACETS
 from findling.service.written_filters import written_filters
@@ -109,9 +109,9 @@ class _Knobs(BaseModel):
     )
     exclude_pattern: str | None = Field(
         default=None,
-        max_length=500,
+        max_length=LONGEST_PATTERN,
         description="A regular expression; passages that it matches are left out. From anybody but the owner it may "
-        "repeat one character or class only.",
+        "hold no repetition, no group and no alternative.",
     )
     min_score: float = Field(default=0.0, ge=0, le=1, description="Hits that score less are left out.")
     context: int = Field(default=0, ge=0, le=100, description="Lines shown before and after each matching line.")

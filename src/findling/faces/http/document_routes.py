@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from findling.faces.http.asking import Asked, Reading
 from findling.faces.http.bodies import ExplainParameters, NameParameters, SuggestParameters, WorkspaceParameters
+from findling.faces.http.checked_routes import CheckedRoute
 from findling.faces.http.json_text import answer_text, json_response, report_text, with_schema
 from findling.faces.http.openapi import AnswerDocument, ExplanationDocument, FetchedAnswer, SuggestionsDocument
 from findling.faces.http.planning import planned
@@ -18,7 +19,7 @@ from findling.service.viewer import Viewer
 
 __all__ = ["FetchParameters", "router"]
 
-router = APIRouter(tags=["documents"])
+router = APIRouter(route_class=CheckedRoute, tags=["documents"])
 
 _Name = Annotated[
     str,

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from findling.domain.errors import FindlingError
@@ -21,12 +22,16 @@ _MOST_TOLD = 20
 _LONGEST_NAME = 100
 """Characters of a key that are repeated."""
 
+_GONE = 499
+"""What logs show of a client that did not wait for its answer; nobody reads it."""
+
 
 def tell_errors(app: FastAPI) -> None:
     """Have an app tell every error as application/problem+json."""
     app.add_exception_handler(FindlingError, _findling)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _fault)
 
 
@@ -50,10 +55,16 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, FindlingError):  # what is wrong with a body comes wrapped by the framework
+        return await _findling(request, error.__cause__)
     hints = {404: "/docs lists all addresses", 405: "/docs lists all addresses"}
     headers = dict(error.headers or {})
     problem = Problem(error.status_code, str(error.detail), hints.get(error.status_code, ""), headers=headers)
     return problem_response(problem, instance=_instance(request))
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=_GONE)
 
 
 async def _fault(request: Request, error: Exception) -> Response:

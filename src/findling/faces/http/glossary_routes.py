@@ -13,18 +13,13 @@ from findling.domain.errors import NotFoundError
 from findling.domain.glossary import GlossaryTerm
 from findling.faces.http.asking import Asked, Owning, Writing
 from findling.faces.http.bodies import WorkspaceParameters
+from findling.faces.http.checked_routes import CheckedRoute
 from findling.faces.http.json_text import json_response, report_text
 from findling.faces.http.openapi import Report
 
-__all__ = ["DecisionParameters", "QueueParameters", "router"]
+__all__ = ["DecisionParameters", "router"]
 
-router = APIRouter(prefix="/v1/glossary", tags=["glossary"])
-
-
-class QueueParameters(WorkspaceParameters):
-    """Whether texts are looked through first."""
-
-    refill: bool = Field(default=True, description="Look for new candidates in what has changed first.")
+router = APIRouter(route_class=CheckedRoute, prefix="/v1/glossary", tags=["glossary"])
 
 
 class DecisionParameters(WorkspaceParameters):
@@ -34,9 +29,18 @@ class DecisionParameters(WorkspaceParameters):
 
 
 @router.get("/candidates", response_model=Report)
-async def candidates(parameters: Annotated[QueueParameters, Query()], asked: Owning) -> Response:
-    """The terms that wait for a decision, in `pending`; `trouble` is what kept a language model from helping."""
-    return json_response(await asked.write(lambda: _pending(asked, parameters)))
+async def candidates(parameters: Annotated[WorkspaceParameters, Query()], asked: Owning) -> Response:
+    """The terms that wait for a decision, in `pending`."""
+    return json_response(await asked.run(lambda: _pending(asked, parameters.workspace, refill=False)))
+
+
+@router.post("/refill", response_model=Report)
+async def refill(parameters: Annotated[WorkspaceParameters, Query()], asked: Writing) -> Response:
+    """Look for terms in what has changed, and list all that wait for a decision, in `pending`.
+
+    `trouble` is what kept a language model from helping.
+    """
+    return json_response(await asked.write(lambda: _pending(asked, parameters.workspace, refill=True)))
 
 
 @router.post("/candidates/{id}/{decision}", response_model=Report)
@@ -50,10 +54,10 @@ async def decide(
     return json_response(await asked.write(lambda: _decided(asked, id, decision, parameters)))
 
 
-def _pending(asked: Asked, parameters: QueueParameters) -> bytes:
-    with asked.host.opened(asked.caller, parameters.workspace) as engine:
+def _pending(asked: Asked, workspace: str, *, refill: bool) -> bytes:
+    with asked.host.opened(asked.caller, workspace) as engine:
         glossary = engine.glossary
-        terms = glossary.pending(refill=parameters.refill)
+        terms = glossary.pending(refill=refill)
     listed = [{"id": _id_of(term), **term._asdict()} for term in terms]
     return report_text({"pending": listed, "trouble": glossary.trouble})
 

@@ -17,7 +17,7 @@ from findling.domain.errors import FindlingError, InvalidValueError, TokenError
 from findling.domain.permissions import check_principal
 from findling.faces.http.limits import CappedBody, RateLimits
 from findling.faces.http.origins import check_host, check_origin, check_site, host_names, is_own_host
-from findling.faces.http.problems import CHALLENGE, Problem, as_problem, problem_response
+from findling.faces.http.problems import CHALLENGE, Problem, as_problem, problem_response, protection
 from findling.service.tokens import TokenBook
 
 __all__ = ["NOBODY", "OPEN_PATHS", "Guard", "is_local"]
@@ -44,11 +44,9 @@ _CHECKED = _LOCAL_HEADERS | {
 _FORWARDED = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
 """What a proxy adds. Behind one, everybody seems to be on this machine."""
 
-_PROTECTION = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
+_LARGE_PATHS = ("/v1/resources", "/mcp", "/mcp/")
+_SMALL_BODY = 262_144
+"""Bytes of a body that is for any other path: a question with all its filters has a few thousand."""
 
 _log = logging.getLogger("findling.http")
 
@@ -58,8 +56,9 @@ class Guard:
 
     `names` are those that this server goes by, besides the ones of the machine itself. `requires_token` is for every
     server that others can reach; what a proxy passes on, or is for one of `names`, needs a token anyway. `open_paths`
-    are answered without a token, too; one that ends in a slash stands for all that begin with it. Every response gets
-    an id, in `scope["state"]["request_id"]` as well.
+    are answered without a token, too; one that ends in a slash stands for all that begin with it. Nothing larger than
+    `max_body` is read, and over the network nothing larger than 256 KB unless it is for what takes documents. Every
+    response gets an id, in `scope["state"]["request_id"]` as well.
     """
 
     def __init__(
@@ -112,7 +111,8 @@ class Guard:
 
     async def _answer_capped(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
         """Have a request answered whose size shows only when it has come."""
-        body = CappedBody(receive, self._max_body)
+        most = self._most_bytes(scope)
+        body = CappedBody(receive, most)
         has_started = False
 
         async def send_unless_too_large(message: Message) -> None:
@@ -129,7 +129,7 @@ class Guard:
                 raise
         if body.is_too_large and not has_started:
             _log.info("request %s refused: 413", request_id)
-            await problem_response(_too_large(self._max_body), instance=request_id)(scope, receive, send)
+            await problem_response(_too_large(most), instance=request_id)(scope, receive, send)
 
     def _admit(self, scope: Scope) -> tuple[Caller, bool] | Problem:
         """Who asks, and whether the size of the body is known; or why this is refused."""
@@ -150,7 +150,12 @@ class Guard:
         if not size.isdigit():
             return Problem(400, "Content-Length is no number")
         # No number of more digits is read: Python refuses those of 4,300, and no limit has 19.
-        return _too_large(self._max_body) if len(size) > 18 or int(size) > self._max_body else (caller, True)
+        most = self._most_bytes(scope)
+        return _too_large(most) if len(size) > 18 or int(size) > most else (caller, True)
+
+    def _most_bytes(self, scope: Scope) -> int:
+        is_large = scope["path"] in _LARGE_PATHS or is_local(scope)
+        return self._max_body if is_large else min(self._max_body, _SMALL_BODY)
 
     def _remote_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller | Problem:
         if not _LOCAL_HEADERS.isdisjoint(headers):
@@ -161,7 +166,7 @@ class Guard:
         return (
             check_host(headers.get(b"host"), self._names, reached)
             or check_origin(headers)
-            or check_site(scope["method"], headers)
+            or check_site(scope["method"], scope["path"], headers)
             or self._bearer(scope, headers, reached)
         )
 
@@ -235,7 +240,7 @@ def _too_many(wait_s: float) -> Problem | None:
 
 def _with_headers(send: Send, request_id: str) -> Send:
     """Send responses with their id, and with what keeps browsers from taking them for something else."""
-    added = ((b"x-request-id", request_id.encode()), *_PROTECTION)
+    added = protection(request_id)
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

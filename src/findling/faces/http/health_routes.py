@@ -6,26 +6,33 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from findling import __version__
-from findling.faces.http.asking import Owning, asked
+from findling.faces.http.asking import Owning, Served
+from findling.faces.http.checked_routes import CheckedRoute
 from findling.faces.http.docs_page import PAGE_HEADERS, docs_page
 from findling.faces.http.json_text import json_response, report_text
 from findling.faces.http.openapi import Report
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["server"])
+router = APIRouter(route_class=CheckedRoute, tags=["server"])
+
+_probes = APIRouter(tags=["server"])
+"""What is answered without a token, and so without looking at anything else that was sent."""
 
 
-@router.get("/healthz", response_model=Report)
+@_probes.head("/healthz", include_in_schema=False)
+@_probes.get("/healthz", response_model=Report)
 async def healthz() -> Response:
     """Whether the server runs: `status` is `ok`."""
     return json_response(report_text({"status": "ok"}))
 
 
-@router.get("/readyz", response_model=Report)
+@_probes.head("/readyz", include_in_schema=False)
+@_probes.get("/readyz", response_model=Report)
 async def readyz(request: Request) -> Response:
     """Whether everything is loaded: 503 until it is; questions are answered before, but the first ones wait."""
-    is_ready = asked(request).host.is_ready
+    served: Served = request.app.state.served
+    is_ready = served.host.is_ready
     told = report_text({"status": "ready" if is_ready else "warming-up"})
     if is_ready:
         return json_response(told)
@@ -37,7 +44,7 @@ async def metrics(asked: Owning) -> Response:
     """What the server counts, as Prometheus reads it. For the owner."""
     from findling.faces.http.metrics import METRICS, metrics_text
 
-    text = await asked.run(lambda: metrics_text(asked.host, asked.line))
+    text = await asked.run_beside(lambda: metrics_text(asked.host, asked.line))
     return Response(text, headers={"cache-control": "no-store", "content-type": METRICS})
 
 
@@ -51,3 +58,6 @@ async def openapi(request: Request) -> Response:
 async def docs(request: Request) -> Response:
     """The same for people."""
     return Response(docs_page(request.app.openapi(), __version__), headers=PAGE_HEADERS, media_type="text/html")
+
+
+router.include_router(_probes)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from findling.domain.callers import OWNER
@@ -14,6 +16,8 @@ from findling.service.hosting import Host
 
 __all__ = ["IndexRuns"]
 
+_log = logging.getLogger("findling.http")
+
 
 class IndexRuns:
     """The latest run of each workspace, each in a thread of its own; may be used from several threads."""
@@ -21,23 +25,30 @@ class IndexRuns:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._lock = threading.Lock()
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[Path, _Run] = {}
+        """By the folder of the workspace: the served one may be asked for by its name, too."""
         self._is_closed = False
 
     def start(self, workspace: str = "") -> bool:
-        """Begin a run, unless one is under way or the server is; tells whether it has begun."""
+        """Begin a run, unless one is under way or the server ends; tells whether it has begun.
+
+        Raises NotFoundError for a name that no workspace has.
+        """
+        folder = self._folder(workspace)
+        run = _Run(self._host, workspace, is_served=folder == self._folder(""))
         with self._lock:
-            latest = self._runs.get(workspace)
+            latest = self._runs.get(folder)
             if self._is_closed or (latest is not None and latest.is_alive()):
                 return False
-            self._runs[workspace] = _Run(self._host, workspace)
-            self._runs[workspace].start()
+            self._runs[folder] = run
+            run.start()
             return True
 
     def account(self, workspace: str = "") -> dict[str, Any] | None:
         """How far the latest run has come, if there was one since the start of the server."""
+        folder = self._folder(workspace)
         with self._lock:
-            latest = self._runs.get(workspace)
+            latest = self._runs.get(folder)
         return None if latest is None else latest.account()
 
     def close(self) -> None:
@@ -48,15 +59,19 @@ class IndexRuns:
         for run in runs:
             run.end()
 
+    def _folder(self, workspace: str) -> Path:
+        with self._host.opened(OWNER, workspace) as engine:
+            return engine.home
+
 
 class _EndedError(Exception):
     """The server stops, and the run with it."""
 
 
 class _Run(threading.Thread):
-    def __init__(self, host: Host, workspace: str) -> None:
+    def __init__(self, host: Host, workspace: str, *, is_served: bool) -> None:
         super().__init__(name=f"findling-index-{workspace}", daemon=True)
-        self._host, self._workspace = host, workspace
+        self._host, self._workspace, self._is_served = host, workspace, is_served
         self._started_at = time.time()
         self._finished_at: float | None = None
         self._progress = IndexProgress("scan")
@@ -68,7 +83,7 @@ class _Run(threading.Thread):
             with self._host.opened(OWNER, self._workspace) as engine:
                 report = engine.index(on_progress=self._note)
                 documents = engine.status().resources
-            if not self._workspace:
+            if self._is_served:
                 self._host.statistics.tell(documents=documents)
             self._host.statistics.tell(last_index_refresh=time.time())
             self._outcome = {"state": "done", "report": asdict(report)}
@@ -77,6 +92,10 @@ class _Run(threading.Thread):
             self._outcome = {"state": "failed", "error": told}
         except _EndedError:
             self._outcome = {"state": "ended"}
+        except Exception:  # nobody is behind this who could tell: a fault, or a disk that gives out
+            _log.exception("the indexing run of %s has failed", self._workspace or "what is served")
+            told = {"code": "fault", "detail": "findling has failed at this", "hint": "its log has more"}
+            self._outcome = {"state": "failed", "error": told}
         finally:
             self._finished_at = time.time()
 

@@ -20,6 +20,9 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 _OWN_SITES = (b"none", b"same-origin")
 """Typed into the browser, or asked by a page of ours."""
 
+_PAGES, _PAGE_FILES = ("/", "/docs"), "/assets/"
+"""What links of others may lead to: pages that hold nothing of the index."""
+
 
 def host_names(names: Iterable[str]) -> frozenset[str]:
     """Names of hosts as `check_host` compares them, those of this machine among them.
@@ -70,12 +73,16 @@ def check_origin(headers: Mapping[bytes, bytes]) -> Problem | None:
     return Problem(403, "pages of other origins may not ask", code="cross-origin")
 
 
-def check_site(method: str, headers: Mapping[bytes, bytes]) -> Problem | None:
-    """What is wrong with where a browser says that a request comes from: of others, only links may lead here."""
+def check_site(method: str, path: str, headers: Mapping[bytes, bytes]) -> Problem | None:
+    """What is wrong with where a browser says that a request comes from: of others, only links to pages may lead here.
+
+    A link to anything else would have it done without the page that holds the link seeing an answer.
+    """
     if headers.get(b"sec-fetch-site", b"none") in _OWN_SITES:
         return None
     is_link = headers.get(b"sec-fetch-mode") == b"navigate" and headers.get(b"sec-fetch-dest") == b"document"
-    if is_link and method == "GET":
+    is_page = path in _PAGES or path.startswith(_PAGE_FILES)
+    if is_link and is_page and method == "GET":
         return None
     return Problem(403, "pages of other sites may not ask", code="cross-site")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isinf
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -36,7 +36,7 @@ _KINDS: Mapping[str, Any] = {
     "weights": dict[str, float],
     "shares": dict[str, float],
     "days": dict[str, float],
-    "texts": list[str],
+    "texts": Annotated[list[str], Field(max_length=100)],
     "switch": bool,
     "count": int,
     "number": float,

@@ -26,12 +26,31 @@ from findling.domain.errors import (
     UsageError,
 )
 
-__all__ = ["CHALLENGE", "Problem", "as_problem", "problem_document", "problem_response"]
+__all__ = [
+    "CHALLENGE",
+    "Problem",
+    "TooManyError",
+    "as_problem",
+    "problem_document",
+    "problem_response",
+    "protection",
+]
 
 CHALLENGE = 'Bearer realm="findling"'
 """What a client is asked for that has shown no token."""
 
 _Value = TypeVar("_Value")
+
+_PROTECTION = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+class TooManyError(BusyError):
+    """One caller asks more at once than may."""
+
 
 _STATUS: Mapping[type[FindlingError], int] = {
     NotFoundError: 404,
@@ -41,6 +60,7 @@ _STATUS: Mapping[type[FindlingError], int] = {
     DeniedError: 403,
     CallerError: 403,
     BusyError: 503,
+    TooManyError: 429,
     OverdueError: 504,
     NotIndexedError: 409,
     LockedError: 503,
@@ -113,6 +133,11 @@ def problem_response(
     content = json.dumps(document, ensure_ascii=False, default=str).encode("utf-8", "replace")
     headers = {"cache-control": "no-store", **problem.headers}
     return Response(content, problem.status, headers, media_type="application/problem+json")
+
+
+def protection(request_id: str) -> tuple[tuple[bytes, bytes], ...]:
+    """Headers of every response: its id, and what keeps browsers from taking it for something else."""
+    return ((b"x-request-id", request_id.encode()), *_PROTECTION)
 
 
 def _nearest(table: Mapping[type[FindlingError], _Value], error: FindlingError, otherwise: _Value) -> _Value:

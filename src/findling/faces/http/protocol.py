@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
-from typing import Any, NamedTuple
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from findling.faces.http.problems import Problem, problem_response
+from findling.faces.http.problems import Problem, problem_response, protection
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application
 
 __all__ = ["ConnectionLimits", "GuardedProtocol", "guarded_protocol"]
 
@@ -59,6 +64,7 @@ class GuardedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.access_log = False  # it would hold what people search for
+        self.logger.addFilter(_is_worth_a_line)
         self.timeout_keep_alive = self.limits.idle_s  # type: ignore[assignment]  # only added to the clock
         # Looked at in turns: a timer for every request would cost more than all other checks together.
         self._turn_s = min(self.limits.head_s, self.limits.body_s, self.limits.write_s, self.limits.linger_s)
@@ -69,6 +75,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._since = 0.0
         self._bytes = 0
         self._blocked_since: float | None = None
+        self._answering: RequestResponseCycle | None = None
 
     # The connection
 
@@ -84,6 +91,10 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._turn is not None:
             self._turn.cancel()
+        if self._answering is not None and not self._answering.response_complete:
+            # Only the latest request of the connection would be told, which waits behind the one that is answered.
+            self._answering.disconnected = True
+            self._answering.message_event.set()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 
@@ -148,6 +159,10 @@ class GuardedProtocol(HttpToolsProtocol):
             self._since = self.loop.time()
         super().on_response_complete()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
     def _should_upgrade_to_ws(self) -> bool:
         return False
 
@@ -190,10 +205,16 @@ class GuardedProtocol(HttpToolsProtocol):
     def _end(self, status: int) -> None:
         """Close the connection, with a last word unless the status is 0 or a response is under way."""
         if status and (self.cycle is None or self.cycle.response_complete or not self.cycle.response_started):
-            response = problem_response(_LAST_WORDS[status])
-            headers = b"".join(b"%b: %b\r\n" % header for header in response.raw_headers)
+            request_id = token_hex(8)
+            response = problem_response(_LAST_WORDS[status], instance=request_id)
+            headers = b"".join(b"%b: %b\r\n" % header for header in (*response.raw_headers, *protection(request_id)))
             self.transport.write(STATUS_LINE[status] + headers + b"\r\n" + bytes(response.body))
         self.transport.close()
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Whether something is to be logged: not what anybody can send who connects."""
+    return record.msg != "Invalid HTTP request received."
 
 
 class _TooMuchError(Exception):

@@ -13,6 +13,7 @@ from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.resources import Resource
 from findling.faces.http.asking import Asked, Writing
 from findling.faces.http.bodies import WorkspaceName
+from findling.faces.http.checked_routes import CheckedRoute
 from findling.faces.http.json_text import json_response, report_text
 from findling.faces.http.openapi import Report
 from findling.pipelines.items import compose
@@ -22,7 +23,7 @@ from findling.service.engine import Engine
 
 __all__ = ["ResourcesBody", "router"]
 
-router = APIRouter(tags=["writing"])
+router = APIRouter(route_class=CheckedRoute, tags=["writing"])
 
 _MOST_ENTRIES = 10_000
 

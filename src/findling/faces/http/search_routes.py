@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from findling.domain.errors import FindlingError
 from findling.domain.results import SearchAnswer
 from findling.faces.http.asking import Asked, Reading
 from findling.faces.http.bodies import Question, SearchBody, SearchParameters
+from findling.faces.http.checked_routes import CheckedRoute
 from findling.faces.http.json_text import NO_STORE, answer_text, json_response, with_schema
 from findling.faces.http.openapi import AnswerDocument
 from findling.faces.http.planning import planned
@@ -21,7 +23,7 @@ from findling.faces.http.streaming import EVENTS, event
 
 __all__ = ["router", "searched"]
 
-router = APIRouter(tags=["search"])
+router = APIRouter(route_class=CheckedRoute, tags=["search"])
 
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {"description": "Events: candidates, reranked, done; or error.", "content": {EVENTS: {}}}
@@ -89,6 +91,8 @@ async def _stages(
             return
         try:
             answer, root = await asked.run(lambda: _answered(asked, question))
+        except ClientDisconnect:
+            return
         except FindlingError as error:
             instance = request.scope.get("state", {}).get("request_id", "")
             told = problem_document(error, instance=instance, is_owner=asked.caller.is_owner)

@@ -15,6 +15,7 @@ from findling.domain.queries import SearchRequest
 from findling.domain.results import Hit, SearchAnswer
 from findling.faces.http.asking import Asked, Reading
 from findling.faces.http.bodies import QueryText, WorkspaceName
+from findling.faces.http.checked_routes import CheckedRoute
 from findling.faces.http.json_text import json_response, report_text
 from findling.faces.http.openapi import Report
 from findling.faces.http.planning import planned
@@ -23,7 +24,7 @@ from findling.service.written_filters import written_filters
 
 __all__ = ["SecondBody", "router"]
 
-router = APIRouter(tags=["search"])
+router = APIRouter(route_class=CheckedRoute, tags=["search"])
 
 _MOST_HITS = 100
 """Of every hit the whole passage is read."""

@@ -13,13 +13,14 @@ from findling.domain.callers import ALL_WORKSPACES
 from findling.domain.errors import NotIndexedError
 from findling.faces.http.asking import Asked, Owning, Reading, Writing
 from findling.faces.http.bodies import WorkspaceName, WorkspaceParameters
+from findling.faces.http.checked_routes import CheckedRoute
 from findling.faces.http.json_text import json_response, report_text
 from findling.faces.http.openapi import Report
 from findling.service.workspaces import WorkspaceAccount
 
 __all__ = ["IndexBody", "router"]
 
-router = APIRouter(tags=["workspaces"])
+router = APIRouter(route_class=CheckedRoute, tags=["workspaces"])
 
 _OfWorkspace = Annotated[WorkspaceParameters, Query()]
 
@@ -39,7 +40,8 @@ async def status(parameters: _OfWorkspace, asked: Reading) -> Response:
     The owner is told everything that `findling status --json` tells, `is_indexed`, how an indexing run goes that was
     asked for (`indexing`), and what the server counts (`daemon`).
     """
-    return json_response(await asked.run(lambda: _status(asked, parameters.workspace)))
+    run = asked.run_beside if asked.caller.is_owner else asked.run
+    return json_response(await run(lambda: _status(asked, parameters.workspace)))
 
 
 @router.get("/v1/failed", response_model=Report)
@@ -50,7 +52,10 @@ async def failed(parameters: _OfWorkspace, asked: Owning) -> Response:
 
 @router.get("/v1/workspaces", response_model=Report)
 async def workspaces(asked: Reading) -> Response:
-    """The workspaces that the caller may ask; the owner is told what each of them holds."""
+    """The workspaces that the caller may ask; the owner is told what each of them holds.
+
+    Others are told those that have a name, and the served one, whose name may be empty.
+    """
     return json_response(await asked.run(lambda: _listed(asked)))
 
 
@@ -86,13 +91,15 @@ def _failed(asked: Asked, workspace: str) -> bytes:
 
 def _listed(asked: Asked) -> bytes:
     caller, served = asked.caller, asked.host.default
-    listed = []
+    listed: list[dict[str, Any]] = []
     for one in asked.host.workspaces(caller):
         may_name = caller.is_owner or not {ALL_WORKSPACES, one.label}.isdisjoint(caller.workspaces)
         is_default = not may_name or served in (one.root, str(one.folder))
-        # To others not how much there is, and where: it counts what they may not see.
-        told = _account(one) if caller.is_owner else {"name": one.label if may_name else ""}
-        listed.append({**told, "is_default": is_default})
+        if caller.is_owner:
+            listed.append({**_account(one), "is_default": is_default})
+        elif one.name or is_default:
+            # Neither how much there is, which counts what they may not see, nor where: one without a name goes by it.
+            listed.append({"name": one.name if may_name else "", "is_default": is_default})
     return report_text({"workspaces": listed})
 
 
@@ -102,7 +109,5 @@ def _account(account: WorkspaceAccount) -> dict[str, Any]:
 
 
 def _indexed(asked: Asked, workspace: str) -> bytes:
-    with asked.host.opened(asked.caller, workspace):
-        pass  # so that a name that nothing has is refused at once
     started = asked.runs.start(workspace)
     return report_text({"started": started, "indexing": asked.runs.account(workspace)})

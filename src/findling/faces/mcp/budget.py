@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
+from findling.faces.mcp.shapes import DOCUMENT_ADDRESS
+
 __all__ = ["Budget", "compact_json", "count_tokens", "end_of_line", "fit_answer", "fit_facts", "fit_text"]
 
 _ASCII_PER_TOKEN = 4
@@ -17,8 +19,10 @@ _SNIPPET_STEPS = (400, 240, 120, 60, 0)
 _LEAST_DROPPED = 0.2
 """Share of a text that may be given up so that it ends with a whole line."""
 
+_LEAST_TEXT = 20
+"""Characters of a text that there are in any case: whoever reads on must get on."""
 
-_LEAST_TEXT = 200
+_LONGEST_TOLD = 90
 
 
 class Budget(NamedTuple):
@@ -51,29 +55,36 @@ def count_tokens(text: str) -> int:
     return -(-plain // _ASCII_PER_TOKEN) + -(-latin // 2) + len(text) - plain - latin
 
 
-def fit_answer(document: dict[str, Any], budget: Budget) -> tuple[dict[str, Any], int]:
-    """The answer of a search within its budget, and how many of its results are left.
+def fit_answer(document: dict[str, Any], budget: Budget, *, can_go_on: bool = True) -> tuple[dict[str, Any], int]:
+    """The answer of a search within its budget, and how many of its results are left: one at least, if there is any.
 
     Snippets become shorter first, then results go from the end; `truncated` and `left_out` say so. What is not about
-    results goes last of all.
+    results goes last of all. `can_go_on` says that a cursor behind what is left will be told.
     """
-    if budget.allows(document):
-        return document, len(document["results"])
     results = document["results"]
-    for shorter in _shortened(results):
-        fitted = {**document, "results": shorter, "truncated": True, "left_out": "parts of snippets"}
+    if budget.allows(document):
+        return document, len(results)
+    steps = list(_shortened(results))
+    for shorter, told in steps:
+        fitted = {**document, "results": shorter, "truncated": True, "left_out": told}
         if budget.allows(fitted):
             return fitted, len(results)
-    fewest = list(_shortened(results))[-1]
+    fewest = steps[-1][0]
 
-    def with_first(count: int) -> dict[str, Any]:
-        told = f"the last {len(results) - count} of {len(results)} results; ask with a larger max_chars or next_cursor"
+    def with_first(count: int, told: str = "x" * _LONGEST_TOLD) -> dict[str, Any]:
         return {**document, "results": fewest[:count], "truncated": True, "left_out": told}
 
-    kept = _most(len(results) - 1, lambda count: budget.allows(with_first(count)))
-    if kept > 0:
-        return with_first(kept), kept
-    return fit_facts(with_first(0), budget, kept=("left_out", "next_cursor", "search_type", "quality")), 0
+    most = max(0, len(results) - 1)
+    kept = max(min(1, len(results)), _most(most, lambda count: budget.allows(with_first(count))))
+    # Where tokens alone would have allowed one more, it is the characters that are too few.
+    is_short = kept < len(results) and Budget(budget.tokens, 1 << 62).allows(with_first(kept + 1))
+    fitted = with_first(kept, _told(kept, len(results), more_chars=is_short, can_go_on=can_go_on))
+    never = ("results", "left_out", "next_cursor", "search_type", "quality")
+    least = fit_facts(fitted, budget, kept=never)
+    if not budget.allows(least):
+        barest = {**fitted, "results": [_barest(result) for result in fitted["results"]]}
+        least = fit_facts(barest, budget, kept=never)
+    return least, kept
 
 
 def fit_facts(document: dict[str, Any], budget: Budget, kept: Collection[str] = ()) -> dict[str, Any]:
@@ -112,16 +123,47 @@ def end_of_line(text: str, size: int) -> int:
     return end if end >= size * (1 - _LEAST_DROPPED) else size
 
 
-def _shortened(results: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """The results with ever shorter snippets; in the last steps without what can be had by other means."""
+def _shortened(results: list[dict[str, Any]]) -> Iterator[tuple[list[dict[str, Any]], str]]:
+    """The results with ever shorter snippets, in the last steps without what can be had by other means; what went."""
     for size in _SNIPPET_STEPS:
-        yield [_cut(result, size) for result in results]
-    yield [{**_cut(result, 0), "preview": "", "why": result["why"][:1], "metadata": {}} for result in results]
+        yield [_cut(result, size) for result in results], "parts of snippets"
+    bare = [{**_cut(result, 0), "preview": "", "why": result["why"][:1], "metadata": {}} for result in results]
+    yield bare, "snippets, previews and metadata"
+    yield [_lean(result) for result in bare], "snippets, previews, metadata and what is long of addresses"
+
+
+def _lean(result: dict[str, Any]) -> dict[str, Any]:
+    """A result whose path is said once, in its id, and whose address is a short one."""
+    path = "" if result["id"].endswith(result["path"]) else result["path"]
+    short = DOCUMENT_ADDRESS + result["passage"]
+    return {**result, "path": path, "url": min(result["url"], short, key=len), "title": _first(result["title"], 60)}
+
+
+def _barest(result: dict[str, Any]) -> dict[str, Any]:
+    """As little of a result as can still be fetched."""
+    bare = {**result, "path": "", "title": _first(result["title"], 20), "lines": _first(result["lines"], 20), "why": []}
+    return {**bare, "id": min(result["id"], result["passage"], key=len)}
+
+
+def _told(kept: int, of: int, *, more_chars: bool, can_go_on: bool) -> str:
+    """What is left out of an answer, and how to get at it."""
+    if kept == of:
+        return "snippets, previews, metadata and whatever else is long"
+    ways = [
+        *(["ask with a larger max_chars"] if more_chars else []),
+        *(["go on with next_cursor"] if can_go_on else []),
+    ]
+    left = f"the last {of - kept} of {of} results"
+    return f"{left}; {' or '.join(ways)}" if ways else f"{left}; the setting mcp.max_tokens allows no more"
 
 
 def _cut(result: dict[str, Any], size: int) -> dict[str, Any]:
     snippet = result["snippet"]
     return result if len(snippet) <= size else {**result, "snippet": f"{snippet[:size]}…" if size else ""}
+
+
+def _first(text: str, size: int) -> str:
+    return text if len(text) <= size else f"{text[: size - 1]}…"
 
 
 def _most(upper: int, fits: Callable[[int], bool]) -> int:

@@ -2,46 +2,73 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from findling.domain.callers import Caller
 from findling.domain.errors import DeniedError
+from findling.domain.plans import Plan
 from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
-from findling.domain.results import SearchAnswer
+from findling.domain.results import Degradation, SearchAnswer
 from findling.service.background import give_space_back, read_on, reap
 from findling.service.engine import Engine
 from findling.service.hosting import Host
 from findling.service.settings import Settings
 from findling.service.viewer import Viewer
 
-__all__ = ["Desk", "Searching", "hosted_desk", "local_desk"]
+__all__ = ["Desk", "Searching", "Turn", "hosted_desk", "local_desk"]
+
+Turn = Callable[[Path], AbstractContextManager[None]]
+"""Waits until nobody else in this process writes the index of a root."""
 
 
-_ONE_AT_A_TIME: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
-"""For each workspace: a search that takes in changes would take another one's lock for that of another process."""
+def _no_turn(root: Path) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 class Searching(Protocol):
-    """Answers a question; a first search may have to index and tells how far it is."""
+    """Answers a question from the index as it is; `notes` say what stood in the way of bringing that up to date."""
 
-    def __call__(self, request: SearchRequest, on_progress: Progress | None = None) -> SearchAnswer: ...
+    def __call__(self, request: SearchRequest, notes: Sequence[Degradation] = ()) -> SearchAnswer: ...
 
 
 class Desk(NamedTuple):
-    """Who asks, the settings that hold for them, the workspace, and how a question is answered there."""
+    """Who asks, the settings that hold for them, the workspace, and how a question is answered there.
+
+    With `looks_first`, what has changed on disk is taken in before a search.
+    """
 
     caller: Caller
     settings: Settings
     opened: Callable[[], AbstractContextManager[Engine]]
     search: Searching
+    turn: Turn = _no_turn
+    looks_first: bool = False
+
+    @contextmanager
+    def writing(self) -> Iterator[Engine]:
+        """The opened workspace, once it is one's turn to write there."""
+        with self.opened() as engine, self.turn(engine.root):
+            yield engine
+
+    def take_in(self, on_progress: Progress | None = None) -> tuple[Degradation, ...]:
+        """Bring the index up to the state of the disk; what stood in the way. Raises as `Engine.search` does."""
+        # A question that asks for nothing: all it does is to look at the files.
+        nothing = SearchRequest(query="", limit=0, plan=_WORDS, principals=self.caller.principals)
+        with self.writing() as engine:
+            # A home folder or a whole disk is not indexed because somebody's program asks something.
+            if _is_vast(engine.root) and not engine.is_indexed():
+                return ()
+            return engine.search(nothing, on_progress=self.told(on_progress)).degraded
+
+    def told(self, on_progress: Progress | None) -> Progress | None:
+        """What is told how far an indexing run is: only the owner may know what lies there, and how much."""
+        return on_progress if self.caller.is_owner else None
 
     def viewer(self, engine: Engine) -> Viewer:
         """The opened workspace as the caller may see it. Raises DeniedError for one who may not read."""
@@ -76,39 +103,39 @@ def local_desk(
     settings: Settings,
     *,
     timeout_s: float = 0.0,
-    turn: Callable[[Path], AbstractContextManager[None]] = lambda root: nullcontext(),
+    turn: Turn = _no_turn,
     count: Callable[[SearchAnswer, float], None] = lambda answer, seconds: None,
 ) -> Desk:
     """A desk for whoever could open the workspace by themselves: it answers as the command line does.
 
-    A search first takes in what has changed on disk, once it has its `turn` below that root, and the model reads on
-    afterwards.
+    A search is to take in first what has changed on disk, and the model reads on afterwards.
     """
 
-    def search(request: SearchRequest, on_progress: Progress | None = None) -> SearchAnswer:
+    def search(request: SearchRequest, notes: Sequence[Degradation] = ()) -> SearchAnswer:
         started = time.perf_counter()
         asked = replace(request, principals=caller.principals, timeout_s=timeout_s)
         with opened() as engine:
-            # A home folder or a whole disk is not indexed because somebody's program asks something.
-            if _is_vast(engine.root) and not engine.is_indexed():
-                answer = engine.search(asked, refresh=False)
-            else:
-                with _ONE_AT_A_TIME[engine.home], turn(engine.root):
-                    answer = engine.search(asked, on_progress=on_progress)
+            answer = engine.search(asked, refresh=False)
+            if notes:
+                degraded = tuple(dict.fromkeys((*notes, *answer.degraded)))
+                answer = replace(answer, degraded=degraded, quality="reduced")
             _tend(engine, settings, answer)
         count(answer, time.perf_counter() - started)
         return answer
 
-    return Desk(caller, settings, opened, search)
+    return Desk(caller, settings, opened, search, turn, looks_first=settings["search.refresh"] == "auto")
 
 
-def hosted_desk(host: Host, caller: Caller, workspace: str = "") -> Desk:
+def hosted_desk(host: Host, caller: Caller, workspace: str = "", *, turn: Turn = _no_turn) -> Desk:
     """A desk for a caller of a server, which keeps its indexes up to date by itself."""
 
-    def search(request: SearchRequest, on_progress: Progress | None = None) -> SearchAnswer:
+    def search(request: SearchRequest, notes: Sequence[Degradation] = ()) -> SearchAnswer:
         return host.search(caller, request, workspace)
 
-    return Desk(caller, host.settings, lambda: host.opened(caller, workspace), search)
+    return Desk(caller, host.settings, lambda: host.opened(caller, workspace), search, turn)
+
+
+_WORDS = Plan(mode="keyword", typos="ignore")
 
 
 def _tend(engine: Engine, settings: Settings, answer: SearchAnswer) -> None:

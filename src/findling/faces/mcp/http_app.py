@@ -7,10 +7,9 @@ headers say which folder is meant and under which settings, so that it is as if 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import parse_qs, unquote
 
@@ -21,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from findling.domain.callers import Caller
-from findling.faces.mcp.desk import Desk, hosted_desk, local_desk
+from findling.faces.mcp.desk import Desk, Turn, hosted_desk, local_desk
 from findling.faces.mcp.server import Runner, make_server
 from findling.service.hosting import Host
 from findling.service.queueing import WorkLine
@@ -56,11 +55,11 @@ def mcp_app(
     line: WorkLine | None = None,
     *,
     path: str = "/mcp",
-    turn: Callable[[Path], AbstractContextManager[None]] = lambda root: nullcontext(),
+    turn: Turn = lambda root: nullcontext(),
 ) -> McpApp:
     """The MCP server of a host; work is done in the line, if there is one.
 
-    A search that takes in changes of files below some root waits for its `turn` there.
+    Whatever writes the index of some root waits for its `turn` there, and neither waits nor writes in the line.
 
     Whatever is in front of it has checked the request, above all its Host and Origin, and has put the caller into
     `scope["state"]["caller"]`. A request without one is a fault, and fails.
@@ -104,11 +103,11 @@ def _read(scope: Scope) -> _Asked:
     )
 
 
-def _desk(host: Host, asked: _Asked, turn: Callable[[Path], AbstractContextManager[None]]) -> Desk:
+def _desk(host: Host, asked: _Asked, turn: Turn) -> Desk:
     """What a request works with. Raises FindlingError for settings that cannot be."""
     where = asked.path
     if where is None:
-        return hosted_desk(host, asked.caller, asked.workspace)
+        return hosted_desk(host, asked.caller, asked.workspace, turn=turn)
     settings = _sent_settings(asked.settings) if asked.settings else load_settings(where)
     # So that the same workspaces are found as those that the daemon has opened.
     settings = settings.override({"store.home": host.settings["store.home"]}, host.settings.origin("store.home"))

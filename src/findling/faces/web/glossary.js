@@ -25,7 +25,7 @@ export function makeGlossary({ say, onTrouble }) {
     workspace = state.workspace;
     byId("glossary").setAttribute("aria-busy", "true");
     try {
-      const { pending, trouble } = await ask("/v1/glossary/candidates", { query: { workspace } });
+      const { pending, trouble } = await queueOf(workspace);
       const list = pending.length ? h("ol", { class: "queue" }, pending.map(item)) : emptyQueue();
       fill(byId("candidates"), trouble ? warning(trouble.what, trouble.fix) : "", list);
       tellSize(pending.length);
@@ -115,6 +115,16 @@ export function makeGlossary({ say, onTrouble }) {
   }
 
   return { load, key };
+}
+
+/** What waits; whoever may write has new texts looked through first. */
+async function queueOf(workspace) {
+  try {
+    return await ask("/v1/glossary/refill", { method: "POST", query: { workspace } });
+  } catch (error) {
+    if (error.status !== 403) throw error;
+  }
+  return ask("/v1/glossary/candidates", { query: { workspace } });
 }
 
 function tellSize(count) {

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import click
 
 from findling.domain.errors import NotFoundError, UsageError
+from findling.domain.reports import told_changes
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
 from findling.faces.cli.printing import write_json, write_table
 from findling.faces.cli.terminal import ask_before_indexing, note
 from findling.service.settings import load_settings
 
 if TYPE_CHECKING:
-    from findling.domain.reports import IndexReport
     from findling.service.engine import Engine
     from findling.service.settings import Settings
     from findling.service.watch_list import WatchAccount
@@ -127,7 +127,7 @@ def _take_in(root: Path, *, settings: Settings, should_stop: threading.Event) ->
 
     report = take_in(root, settings, should_stop=should_stop, afterwards=_afterwards)
     if report.changed:
-        note(f"{root}: {_counts(report)} in {report.seconds:.1f} s")
+        note(f"{root}: {told_changes(report.added, report.updated, report.removed)} in {report.seconds:.1f} s")
     reap()
 
 
@@ -184,13 +184,6 @@ def _latest(account: WatchAccount) -> str:
     if account.taken_in_at is None or account.taken_in is None:
         return ""
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(account.taken_in_at))
-    return f"{when}: {_told(account.taken_in['added'], account.taken_in['updated'], account.taken_in['removed'])}"
-
-
-def _counts(report: IndexReport) -> str:
-    return _told(report.added, report.updated, report.removed)
-
-
-def _told(added: int, updated: int, removed: int) -> str:
-    parts = {"new": added, "changed": updated, "gone": removed}
-    return ", ".join(f"{count:,} {word}" for word, count in parts.items() if count)
+    return (
+        f"{when}: {told_changes(account.taken_in['added'], account.taken_in['updated'], account.taken_in['removed'])}"
+    )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from findling.domain.callers import OWNER, Caller
 from findling.faces.http.guards import Guard
 from findling.faces.http.indexing import IndexRuns
+from findling.service.engine import Engine
 from findling.service.hosting import Host
 from findling.service.tokens import TokenBook
 from findling.service.workspace import STORE_FILE
@@ -138,6 +142,44 @@ def test_a_run_that_fails_says_why(root: Path) -> None:
         assert not runs.start()
 
 
+def test_a_run_that_meets_a_fault_has_failed_and_is_logged(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with in_process(root) as (host, _):
+        opened = host.opened
+
+        @contextmanager
+        def breaking(caller: Caller, workspace: str = "") -> Iterator[Engine]:
+            with opened(caller, workspace) as engine:
+                if threading.current_thread().name.startswith("findling-index"):
+                    raise OSError(5, "the disk gives out")
+                yield engine
+
+        host.opened = breaking  # type: ignore[method-assign]
+        runs = IndexRuns(host)
+        assert runs.start()
+        runs.close()
+        run = runs.account()
+    assert run is not None and (run["state"], run["error"]["code"]) == ("failed", "fault")
+    assert run["finished_at"] and "disk" not in run["error"]["detail"]
+    assert "the disk gives out" in caplog.text
+
+
+def test_a_workspace_has_one_run_whatever_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from findling.service.workspaces import create_workspace
+
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "a.md").write_text("login")
+    with in_process(root, {"workspace.name": "team"}) as (host, app):
+        monkeypatch.setenv("FINDLING_HOME", str(host.home))
+        create_workspace("team", root=root, home=host.home)
+        client = Client(app)
+        client.post("/v1/index", {"workspace": "team"})
+        by_default = _finished(client)
+        by_name = client.get("/v1/status?workspace=team").json()
+        assert by_default["indexing"] == by_name["indexing"] and by_name["indexing"]["state"] == "done"
+        assert by_default["daemon"]["documents"] == 1
+
+
 def test_a_server_that_ends_ends_its_runs(root: Path) -> None:
     for number in range(150):
         (root / f"{number}.md").write_text(f"# Note {number}\n\n" + "word " * 200)
@@ -151,7 +193,7 @@ def test_a_server_that_ends_ends_its_runs(root: Path) -> None:
 
 def test_glossary_candidates_are_decided(served: Served) -> None:
     client = Client(served[1])
-    pending = client.get("/v1/glossary/candidates").json()["pending"]
+    pending = client.post("/v1/glossary/refill").json()["pending"]
     candidate = next(one for one in pending if {one["surface"], one["group"]} == {"SSO", "Single Sign-On"})
     assert candidate["snippet"]
     path = f"/v1/glossary/candidates/{candidate['id']}"
@@ -162,17 +204,33 @@ def test_glossary_candidates_are_decided(served: Served) -> None:
     for decision in ("approve", "reject"):
         assert client.post(f"{path}/{decision}").status_code == 404
     assert client.post(f"{path}/forget").status_code == 422
-    assert client.get("/v1/glossary/candidates?refill=false").json()["pending"] == [
+    assert client.get("/v1/glossary/candidates").json()["pending"] == [
         one for one in pending if one["id"] != candidate["id"]
     ]
 
 
 def test_a_rejected_candidate_stays_away(served: Served) -> None:
     client = Client(served[1])
-    for candidate in client.get("/v1/glossary/candidates").json()["pending"]:
+    pending = client.post("/v1/glossary/refill").json()["pending"]
+    assert pending
+    for candidate in pending:
         answer = client.post(f"/v1/glossary/candidates/{candidate['id']}/reject").json()
         assert [term["status"] for term in answer["terms"]] == ["rejected"]
-    assert client.get("/v1/glossary/candidates").json()["pending"] == []
+    assert client.post("/v1/glossary/refill").json()["pending"] == []
+
+
+def test_listing_candidates_writes_nothing(served: Served) -> None:
+    host, app = served
+    reader = Client(app, TokenBook(host.home).create("reader", principals=None, scopes=("read",)))
+    with host.opened(OWNER) as engine:
+        before = engine.state()
+    assert reader.get("/v1/glossary/candidates").json()["pending"] == []
+    assert reader.get("/v1/glossary/candidates?refill=true").status_code == 422
+    assert reader.post("/v1/glossary/refill").status_code == 403
+    with host.opened(OWNER) as engine:
+        assert engine.state() == before
+        assert engine.glossary.terms() == []
+    assert Client(app).post("/v1/glossary/refill").json()["pending"]
 
 
 class _Remote:

@@ -232,6 +232,16 @@ def test_of_other_sites_only_links_lead_here(site: str) -> None:
         assert ask(app, headers).status == 403
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_links_of_other_sites_lead_to_pages_only(site: str) -> None:
+    headers = {"sec-fetch-site": site, **LINK}
+    assert ask(guarded(), headers, path="/assets/app.js").status == 200
+    refused = ["/v1/search", "/v1/glossary/candidates", "/api/v2/search", "/mcp", "/metrics", "/openapi.json"]
+    for path in (*refused, "/docs/", "/assets", "//", "/healthz", "/local/stop"):
+        answer = ask(guarded(), headers, path=path)
+        assert (answer.status, answer.document["code"]) == (403, "cross-site"), path
+
+
 @pytest.mark.parametrize("site", ["none", "same-origin"])
 def test_the_own_site_may_ask_anything(site: str) -> None:
     headers = {"sec-fetch-site": site, "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}
@@ -406,6 +416,19 @@ def test_a_body_in_pieces_is_cut_off() -> None:
     for server in (("127.0.0.1", 3463), LOCAL):
         answer = ask(app, method="POST", body=_pieces(100_000), server=server)
         assert (answer.status, answer.document["code"]) == (413, "too-large")
+
+
+def test_only_what_takes_documents_takes_large_bodies() -> None:
+    paths = ("/v1/search", "/v1/resources", "/mcp")
+    inner = Starlette(routes=[Route(path, _tell_caller, methods=["POST"]) for path in paths])
+    app, size = guarded(app=inner, max_body=400_000), 300_000
+    for path in paths:
+        for sized in ({"content-length": str(size)}, {"transfer-encoding": "chunked"}):
+            status = ask(app, sized, method="POST", path=path, body=_pieces(size)).status
+            assert status == (413 if path == "/v1/search" else 200)
+    assert ask(app, method="POST", path="/v1/search", body=_pieces(size), server=LOCAL).status == 200
+    assert ask(app, method="POST", path="/v1/search", body=_pieces(262_100)).status == 200
+    assert ask(app, method="POST", path="/v1/resources", body=_pieces(400_100)).status == 413
 
 
 def test_what_an_app_makes_of_half_a_body_is_not_sent() -> None:

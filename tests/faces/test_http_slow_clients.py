@@ -82,14 +82,18 @@ def make_app(largest: list[int]) -> Guard:
 
 @contextmanager
 def serving(
-    limits: ConnectionLimits = PATIENT, *, loop: Any = "asyncio", sockets: tuple[socket.socket, ...] = ()
+    limits: ConnectionLimits = PATIENT,
+    *,
+    loop: Any = "asyncio",
+    sockets: tuple[socket.socket, ...] = (),
+    app: Any = None,
 ) -> Iterator[Running]:
     """A server on a free port, and on more sockets."""
     largest: list[int] = []
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     protocol = GuardedProtocol if limits is PATIENT else guarded_protocol(limits)
-    config = uvicorn.Config(make_app(largest), http=protocol, loop=loop, lifespan="off", log_config=None)
+    config = uvicorn.Config(app or make_app(largest), http=protocol, loop=loop, lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener, *sockets]})
     thread.start()
@@ -399,3 +403,41 @@ def test_a_rebound_name_is_refused_on_the_wire(host: bytes) -> None:
         assert ask(running, b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % host)[0] == 421
         # The name in the request line does not count.
         assert ask(running, b"GET http://localhost/ HTTP/1.1\r\nHost: %b\r\n\r\n" % host)[0] == 421
+
+
+# Last words
+
+
+def test_last_words_are_answers_like_all_others(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    large = b"GET / HTTP/1.1\r\n" + b"x: " + b"y" * 70_000
+    late = b"GET / HTTP/1.1\r\nHost: loc"
+    seen = set()
+    with serving(HASTY) as running:
+        for request, status in ((b"no http at all\r\n\r\n", 400), (large, 431), (late, 408)):
+            with running.connect() as connection:
+                connection.sendall(request)
+                head, _, body = read_all(connection).partition(b"\r\n\r\n")
+            headers = dict(line.split(": ", 1) for line in head.decode().lower().split("\r\n")[1:])
+            problem = json.loads(body)
+            assert problem["status"] == status
+            assert problem["instance"] == headers["x-request-id"] and len(problem["instance"]) == 16
+            assert headers["x-content-type-options"] == "nosniff"
+            seen.add(problem["instance"])
+    assert len(seen) == 3
+    assert "Invalid HTTP request" not in caplog.text
+
+
+def test_a_request_with_another_behind_it_learns_that_its_client_has_gone() -> None:
+    told = threading.Event()
+
+    async def waits(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        told.set()
+
+    with serving(app=waits) as running:
+        with running.connect() as connection:
+            connection.sendall(GET + GET)
+            assert running.await_connections(1)
+        assert told.wait(20)

@@ -169,6 +169,28 @@ def test_only_what_nobody_uses_is_let_go(tree: Path, settings: findling.Settings
         host.close()
 
 
+def test_workspaces_share_one_model_until_all_let_go(tmp_path: Path) -> None:
+    settings = findling.Settings().override({"store.home": str(tmp_path / "home"), "semantic.threads": 1}, "test")
+    roots = [tmp_path / "one", tmp_path / "two"]
+    for root in roots:
+        root.mkdir()
+        (root / "nap.md").write_text("The feline dozed off upon the rug.\n")
+        with findling.open(root, settings=settings) as engine:
+            engine.index()
+            engine.refine()
+    host = Host(settings.override({"serve.idle_s": 1e-9}, "test"), roots[0])
+    try:
+        for root in roots:
+            with host.opened_local(root, settings) as engine:
+                assert engine.search("cat sleeping", refresh=False).meaning["model"] == "minilm"
+        del engine
+        assert len(host._models._in_use) == 1
+        host.unload_idle()
+        assert len(host._models._in_use) == 0
+    finally:
+        host.close()
+
+
 def test_few_workspaces_stay_open(settings: findling.Settings, host: Host) -> None:
     for number in range(20):
         create_workspace(f"w{number}", home=host.home)

@@ -106,6 +106,35 @@ def test_a_line_names_its_passage_and_context_widens_it(engine: Engine) -> None:
     assert fetched(engine, "docs/guide.md:7", 99).is_whole
 
 
+def test_it_tells_where_in_the_text_a_passage_is(engine: Engine) -> None:
+    hit = engine.search("whoever is signed in", refresh=False, limit=1).hits[0]
+    own = fetched(engine, hit.id)
+    assert own.passage == (0, len(own.text))
+    for context in (0, 1, 2, 99):
+        wider = fetched(engine, hit.id, context)
+        first, last = wider.passage
+        assert wider.text[first:last] == own.text
+        assert GUIDE[wider.start : wider.start + len(wider.text)] == wider.text
+        assert wider.start + first == own.start == GUIDE.index("## Signing in")
+        body = [span for match in hit.receipt.matches if match.field == "body" for span in match.spans]
+        assert {"whoever", "signed"} <= {wider.text[first + start : first + end] for start, end in body}
+    whole = fetched(engine, "docs/guide.md")
+    assert (whole.start, whole.passage) == (0, (0, len(GUIDE)))
+
+
+def test_a_passage_that_is_repeated_is_told_apart(engine: Engine) -> None:
+    said = "The very same words are said again, and they are long enough to be a passage of their own. " * 2
+    text = f"# One\n\n{said}\n\n# Two\n\n{said}\n"
+    (engine.root / "same.md").write_text(text)
+    engine.index()
+    stored = legs_of(engine).store.document("file:same.md")
+    assert stored is not None and len(stored.chunks) > 2
+    for chunk in stored.chunks:
+        document = fetched(engine, f"{chunk.cid:016x}", 9)
+        first, last = document.passage
+        assert (document.start + first, document.start + last) == (chunk.start, chunk.end)
+
+
 def test_a_line_between_passages_is_shown_alone(engine: Engine) -> None:
     assert fetched(engine, "docs/guide.md:4").text == ""
     assert fetched(engine, "docs/guide.md:4", 1).text == "\n".join(GUIDE.split("\n")[2:5])

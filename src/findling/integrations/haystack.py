@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -45,34 +46,32 @@ class FindlingRetriever(Closing):
         **options: Unpack[SearchOptions],
     ) -> None:
         """Open the workspace. Raises as `findling.open` does, and InvalidValueError for options that do not fit."""
-        self.path, self.workspace, self.engine, self.refresh, self.top_k = path, workspace, engine, refresh, top_k
-        self.principals = [principals] if isinstance(principals, str) else principals
-        self.options = options
+        self.top_k = top_k
+        filters = options.pop("filters", None)
         self._searcher = Searcher(
             path=path,
             workspace=workspace,
             engine=engine,
             principals=principals,
             refresh=refresh,
-            options={**options, "filters": _read_filters(options.get("filters"))},
+            options={**options, "filters": _read_filters(filters)},
         )
+        self._is_given_open = engine is not None
+        # As it is now: what is written down must not say otherwise when a list or a table is changed later.
+        self._given = {
+            "path": None if path is None else str(path),
+            "workspace": workspace,
+            "principals": None if principals is None else _listed(principals),
+            "refresh": refresh,
+            "filters": deepcopy(filters) if _is_haystacks(filters) else filters_document(filters_from(filters)),
+            **options,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """How a pipeline is written down. Raises UsageError when an open engine was given: it cannot be written."""
-        if self.engine is not None:
+        if self._is_given_open:
             raise UsageError("a retriever with an open engine cannot be written down", hint="give path or workspace")
-        options: dict[str, Any] = dict(self.options)
-        given = options.pop("filters", None)
-        return default_to_dict(
-            self,
-            path=None if self.path is None else str(self.path),
-            workspace=self.workspace,
-            principals=None if self.principals is None else list(self.principals),
-            refresh=self.refresh,
-            top_k=self.top_k,
-            filters=given if _is_haystacks(given) else filters_document(filters_from(given)),
-            **options,
-        )
+        return default_to_dict(self, top_k=self.top_k, **deepcopy(self._given))
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> FindlingRetriever:
@@ -96,6 +95,10 @@ class FindlingRetriever(Closing):
     ) -> dict[str, list[Document]]:
         """As `run` does, in a thread."""
         return await asyncio.to_thread(self.run, query, filters, top_k)
+
+
+def _listed(principals: str | Sequence[str]) -> list[str]:
+    return [principals] if isinstance(principals, str) else list(principals)
 
 
 def _read_filters(given: Filters | Mapping[str, Any] | None) -> Filters | None:

@@ -39,20 +39,20 @@ class FindlingRetriever(Closing, BaseRetriever):
 
     model_config: ClassVar = {"extra": "forbid"}
 
-    path: str | Path | None = None
-    workspace: str | None = None
-    engine: Engine | Viewer | None = None
-    principals: str | Sequence[str] | None = None
-    refresh: bool = True
+    path: str | Path | None = Field(default=None, frozen=True)
+    workspace: str | None = Field(default=None, frozen=True)
+    engine: Engine | Viewer | None = Field(default=None, frozen=True)
+    principals: str | Sequence[str] | None = Field(default=None, frozen=True)
+    refresh: bool = Field(default=True, frozen=True)
     k: int = 10
-    filters: GivenFilters | None = None
-    exclude_pattern: str | None = None
-    min_score: float = 0.0
-    profile: str = ""
-    in_context: bool = True
-    within: str | None = None
-    quick: bool = False
-    timeout_s: float = 0.0
+    filters: GivenFilters | None = Field(default=None, frozen=True)
+    exclude_pattern: str | None = Field(default=None, frozen=True)
+    min_score: float = Field(default=0.0, frozen=True)
+    profile: str = Field(default="", frozen=True)
+    in_context: bool = Field(default=True, frozen=True)
+    within: str | None = Field(default=None, frozen=True)
+    quick: bool = Field(default=False, frozen=True)
+    timeout_s: float = Field(default=0.0, frozen=True)
 
     if not TYPE_CHECKING:
         _searcher: Searcher  # pydantic wants to know it; a type checker would take it for an argument

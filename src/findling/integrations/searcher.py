@@ -22,7 +22,7 @@ from findling.service.settings import load_settings
 from findling.service.viewer import Viewer
 from findling.service.workspace import home_folder
 from findling.service.workspaces import find_workspace
-from findling.service.written_filters import read_moment
+from findling.service.written_filters import read_moment, written_filters
 
 __all__ = ["Closing", "FoundText", "SearchOptions", "Searcher", "filters_from", "missing_extra"]
 
@@ -104,7 +104,8 @@ class Searcher:
             request = replace(request, filters=filters_from(filters))
         if self._has_answered:
             return self._search(request)
-        # The first search may index: threads that ask meanwhile would be told of half of it.
+        # The first search may index for longer than others wait for it, and what an adapter gives has no place to say
+        # that half of it is missing.
         with self._guard:
             answer = self._search(request)
             self._has_answered = True
@@ -145,17 +146,19 @@ class Closing:
 def filters_from(given: Filters | Mapping[str, Any] | None) -> Filters:
     """The filters of a table: one text may stand for a list of one, and dates may be written out.
 
-    Raises InvalidValueError for what is no filter, and for a value that does not fit.
+    Raises InvalidValueError for what is no filter, and for a value that does not fit, as every face does.
     """
     if given is None or isinstance(given, Filters):
         return given or Filters()
-    document: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in ("after", "before") and isinstance(value, str):
-            value = read_moment(name, value)
-        is_list = name not in ("after", "before", "where")
-        document[name] = [value] if is_list and isinstance(value, str) else value
-    return read_filters(document)
+    if not isinstance(given, Mapping):
+        raise InvalidValueError(f"filters must be a table, not {given!r}", hint='{"ext": ["py"], "path": "src"}')
+    limits = {name: given.get(name) for name in ("after", "before")}
+    moments = {name: read_moment(name, value) for name, value in limits.items() if isinstance(value, str)}
+    listed = {name: [value] if isinstance(value, str) and name != "where" else value for name, value in given.items()}
+    # What is no filter, or of another kind, is found here; what fits no search, below.
+    read = {**vars(read_filters({**listed, **moments})), **limits}
+    where = read.pop("where")
+    return replace(written_filters(**read), where=where)
 
 
 def missing_extra(extra: str, package: str) -> MissingExtraError:

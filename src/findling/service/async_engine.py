@@ -53,14 +53,15 @@ class AsyncEngine:
 
     `threads` search at once, two for each core unless told; further searches wait for their turn, and when more than
     `most_waiting` do, they raise BusyError. What changes the index is done in a thread of its own, one after another. A
-    task that is cancelled does not wait any longer; a search of it that has not begun is dropped.
+    task that is cancelled does not wait any longer; a search of it that has not begun is dropped. Once the engine is
+    closed, everything raises UsageError.
     """
 
     def __init__(self, open_it: Callable[[], Engine], *, threads: int = 0, most_waiting: int = 256) -> None:
         self._open_it = open_it
         self._opened: Engine | None = None
-        self._searching = WorkLine(threads, most_waiting)
-        self._changing = WorkLine(1, most_waiting)
+        self._searching = WorkLine(threads, most_waiting, closed=_closed)
+        self._changing = WorkLine(1, most_waiting, closed=_closed)
 
     @classmethod
     def open(
@@ -78,7 +79,7 @@ class AsyncEngine:
 
     async def __aenter__(self) -> Self:
         try:
-            self._opened = await self._changing.run(self._open_it)
+            await self._changing.run(self._open)
         except BaseException:
             await self.close()
             raise
@@ -91,7 +92,8 @@ class AsyncEngine:
 
     async def close(self) -> None:
         """Wait for what is being done, drop what has not begun, and release files; closing twice is fine."""
-        await asyncio.to_thread(self._close)
+        # Also for a task that is cancelled meanwhile: nobody else would do it.
+        await asyncio.shield(asyncio.to_thread(self._close))
 
     # Searching
 
@@ -168,6 +170,11 @@ class AsyncEngine:
     def _owner(self) -> AsyncViewer:
         return AsyncViewer(Viewer(self._engine, None), self._searching)
 
+    def _open(self) -> None:
+        # Kept here, and not by the task that waits: when that is cancelled, there still is something to close.
+        if self._opened is None:
+            self._opened = self._open_it()
+
     def _close(self) -> None:
         self._searching.close()
         self._changing.close()
@@ -222,6 +229,10 @@ class AsyncViewer:
     async def status(self) -> dict[str, Any]:
         """What the workspace holds: everything for its owner, for others how much of it they may see."""
         return await self._line.run(self._viewer.status)
+
+
+def _closed() -> UsageError:
+    return UsageError("the engine is closed", hint="async with findling.AsyncEngine.open(PATH) as engine")
 
 
 class _Reports:

@@ -35,9 +35,10 @@ class FetchedDocument:
     """A resource with its text, or a part of that.
 
     `line_start` and `line_end` are the lines of the file that the text comes from, 0 in files without lines; `place` is
-    its page, sheet, slide or message instead. `is_whole` says that it is all of the text. `links` are those to
-    resources that are there; `supersedes` and `superseded_by` are the ids of what this resource replaces, and of what
-    replaces it, nearest first.
+    its page, sheet, slide or message instead. `is_whole` says that it is all of the text. `start` is the character of
+    the whole text that `text` begins at, and `passage` the part of `text` (start, end in characters) that was asked
+    for, without the lines around it. `links` are those to resources that are there; `supersedes` and `superseded_by`
+    are the ids of what this resource replaces, and of what replaces it, nearest first.
     """
 
     rid: str
@@ -59,6 +60,8 @@ class FetchedDocument:
     place: str = ""
     text: str
     is_whole: bool
+    start: int = 0
+    passage: tuple[int, int] = (0, 0)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain JSON-ready values, with the schema version first."""
@@ -76,7 +79,7 @@ def fetch(legs: Legs, name: str, *, context: int = 0, below: str = "") -> Fetche
         raise InvalidValueError(f"context {context} must not be negative")
     document, cids = find_document(legs.store, name, below)
     resource = document.resource
-    start, end, line_start, line_end, place, heading = _part(document, name, set(cids), context)
+    part = _part(document, name, set(cids), context)
     return FetchedDocument(
         rid=resource.rid,
         type=resource.type,
@@ -91,12 +94,14 @@ def fetch(legs: Legs, name: str, *, context: int = 0, below: str = "") -> Fetche
         links=tuple(_links(resource, legs.store)),
         supersedes=predecessors(legs.store, resource),
         superseded_by=successors(resource.rid, replaced_by(legs.store, [resource.rid])),
-        heading=heading,
-        line_start=line_start,
-        line_end=line_end,
-        place=place,
-        text=document.text[start:end],
-        is_whole=end - start == len(document.text),
+        heading=part.heading,
+        line_start=part.line_start,
+        line_end=part.line_end,
+        place=part.place,
+        text=document.text[part.start : part.end],
+        is_whole=part.end - part.start == len(document.text),
+        start=part.start,
+        passage=(part.passage[0] - part.start, min(part.passage[1], part.end) - part.start),
     )
 
 
@@ -105,10 +110,11 @@ _TOLD_OTHERWISE = frozenset({"links", "messages", "supersedes"})
 
 
 class _Part(NamedTuple):
-    """The part of a text from `start` to `end`, and where it is."""
+    """The part of a text from `start` to `end`, where it is, and the `passage` in the text that it is shown for."""
 
     start: int
     end: int
+    passage: tuple[int, int]
     line_start: int
     line_end: int
     place: str = ""
@@ -122,13 +128,14 @@ def _part(document: Document, name: str, cids: Collection[int], context: int) ->
     chunks = [chunk for chunk in document.chunks if chunk.cid in cids]
     if line is None and len(chunks) == len(document.chunks):
         first, last = _lines(document.chunks, 1, index.line_of(max(len(document.text) - 1, 0)))
-        return _Part(0, len(document.text), first, last)
+        return _Part(0, len(document.text), (0, len(document.text)), first, last)
     if line is not None:
         chunks = [chunk for chunk in document.chunks if _has_line(chunk, line)]
     if chunks:
         start, end = chunks[0].start, max(chunk.end for chunk in chunks)
     else:
         start, end = _bare_line(document, index, line or 0)
+    passage = start, end
     if context:
         top = max(index.line_of(start) - context, 1)
         bottom = min(index.line_of(max(end - 1, start)) + context, len(index))
@@ -136,7 +143,7 @@ def _part(document: Document, name: str, cids: Collection[int], context: int) ->
     shown = [chunk for chunk in document.chunks if chunk.start < end and chunk.end > start]
     first, last = _lines(shown, index.line_of(start), index.line_of(max(end - 1, start)))
     place = chunks[0].places[0].label if chunks and chunks[0].places else ""
-    return _Part(start, end, first, last, place, chunks[0].heading if chunks else ())
+    return _Part(start, end, passage, first, last, place, chunks[0].heading if chunks else ())
 
 
 def _line_in(name: str, resource: Resource) -> int | None:

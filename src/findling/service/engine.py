@@ -27,6 +27,7 @@ from findling.pipelines.searching import Legs as SearchedLegs
 from findling.pipelines.searching import search
 from findling.service.disk import UNSURE, DiskIndex
 from findling.service.keeping import KeptEngine
+from findling.service.model_table import ModelTable
 from findling.service.opened import OpenedWorkspace
 from findling.service.options import scoring
 from findling.service.parts import WorkspaceParts
@@ -72,7 +73,8 @@ def open_engine(
 class Engine(KeptEngine, WorkspaceParts):
     """One workspace, opened: index into it, search in it, look after it. Use it as a context manager."""
 
-    def __init__(self, workspace: Workspace, settings: Settings) -> None:
+    def __init__(self, workspace: Workspace, settings: Settings, models: ModelTable | None = None) -> None:
+        """Engines with the same table of models share them."""
         self.home, self.root, self.scope, self._only, _ = workspace
         self._settings = settings
         self._files = OpenedWorkspace(
@@ -82,6 +84,7 @@ class Engine(KeptEngine, WorkspaceParts):
             subject=workspace.subject,
             before_first_write=partial(_settle, workspace, settings),
         )
+        self._models = models or ModelTable()
         self._opening = threading.RLock()
         self._opened_vectors: WorkspaceVectors | None = None
         self._opened_sights: WorkspaceSights | None = None

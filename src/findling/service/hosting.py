@@ -17,6 +17,7 @@ from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
 from findling.service.answer_cache import AnswerCache, question_of
 from findling.service.engine import Engine, open_engine
+from findling.service.model_table import ModelTable
 from findling.service.setting_list import SETTINGS, Value
 from findling.service.settings import Settings, load_settings
 from findling.service.statistics import Statistics
@@ -67,6 +68,7 @@ class Host:
             self.default = str(self._subject if has_files else engine.root)
         self._place = self._served()
         self._named: dict[Path, Settings] = {}
+        self._models = ModelTable()
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._guard = threading.Lock()
         self._answers = AnswerCache(settings["serve.cache"])
@@ -124,8 +126,6 @@ class Host:
         if is_kept:
             answer = replace(answer, timings_ms={"kept": round(seconds * 1000, 3)})
         self.count(answer, seconds, cached=is_kept)
-        if answer.meaning and not workspace:
-            self._tell_legs(vectors=True, model=bool(answer.meaning["model"]))
         return replace(answer, served_by=self.served_by) if caller.is_owner else answer
 
     def _answer(self, caller: Caller, request: SearchRequest, workspace: str) -> tuple[SearchAnswer, bool]:
@@ -143,6 +143,7 @@ class Host:
 
     def count(self, answer: SearchAnswer, seconds: float, *, cached: bool = False) -> None:
         """Have an answer counted that was found by other means than `search`."""
+        self._tell_legs()
         self.statistics.answered(answer.strategy, seconds, degraded=len(answer.degraded), cached=cached)
 
     # Looking after it
@@ -167,7 +168,7 @@ class Host:
         else:
             for name, seconds in times.items():
                 self.statistics.took(f"{name}_time_ms", seconds)
-            self._tell_legs(vectors="vector_warmup" in times, model="model_load" in times)
+            self._tell_legs()
             self.statistics.tell(documents=status.resources, last_index_refresh=status.indexed_at)
         self.is_ready = True
         self.statistics.took("startup_time_ms", time.time() - self.statistics.started_at)
@@ -194,7 +195,7 @@ class Host:
                     let_go = kept.engine.unload() or let_go
         if let_go:
             self._answers.clear()
-            self._tell_legs(vectors=False, model=False)
+            self._tell_legs()
         return let_go
 
     def close(self) -> None:
@@ -205,8 +206,11 @@ class Host:
 
     # Inside
 
-    def _tell_legs(self, *, vectors: bool, model: bool) -> None:
-        self.statistics.tell(legs={"keyword": True, "vectors": vectors, "model": model})
+    def _tell_legs(self) -> None:
+        """Note what of the served workspace is in memory."""
+        kept = [one.engine for key, one in list(self._kept.items()) if key.folder == self._place.folder]
+        loaded = [one.loaded() for one in kept]
+        self.statistics.tell(legs={name: any(one[name] for one in loaded) for name in ("keyword", "vectors", "model")})
 
     def _find(self, caller: Caller, workspace: str) -> tuple[Workspace, Settings]:
         if not workspace:
@@ -238,7 +242,7 @@ class Host:
     def _leased(self, place: Workspace, settings: Settings) -> Iterator[Engine]:
         key = _Key(place.folder, tuple([settings[name] for name in _OF_LEGS]))
         with self._guard:
-            kept = self._kept.pop(key, None) or _Kept(Engine(place, settings))
+            kept = self._kept.pop(key, None) or _Kept(Engine(place, settings, self._models))
             self._kept[key] = kept
             kept.leases += 1
             self._let_go_of_old()

@@ -14,6 +14,7 @@ from findling.domain.errors import NotIndexedError
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation
 from findling.service.disk import DiskIndex
+from findling.service.model_table import ModelTable
 from findling.service.opened import OpenedWorkspace
 from findling.service.profiles import plan_of
 from findling.service.scoping import prepared
@@ -41,6 +42,7 @@ class KeptEngine(ABC):
     _disk: DiskIndex
     _plan_of: Any
     _legs: Any
+    _models: ModelTable
     _opening: threading.RLock
     _opened_vectors: WorkspaceVectors | None
     _opened_sights: WorkspaceSights | None
@@ -91,6 +93,11 @@ class KeptEngine(ABC):
                 times["model_load"] = time.perf_counter() - started
         return times
 
+    def loaded(self) -> dict[str, bool]:
+        """What is in memory: the keyword leg, vectors, a model."""
+        vectors, model = self._opened_vectors.loaded() if self._opened_vectors is not None else (False, False)
+        return {"keyword": self._files.exists, "vectors": vectors, "model": model}
+
     def unload(self) -> bool:
         """Let vectors and models go, which come back when they are needed; tells whether there were any."""
         with self._opening:
@@ -108,7 +115,7 @@ class KeptEngine(ABC):
             if self._opened_vectors is None:
                 from findling.service.vectors import WorkspaceVectors
 
-                self._opened_vectors = WorkspaceVectors(self._files, self._settings)
+                self._opened_vectors = WorkspaceVectors(self._files, self._settings, self._models)
             return self._opened_vectors
 
     @property

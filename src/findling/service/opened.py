@@ -70,7 +70,7 @@ class OpenedWorkspace:
         self._mended = ""
         # One thread writes, or has the leg catch up, at a time; others search on meanwhile.
         self._guard = threading.RLock()
-        # One thread takes in what has changed on disk at a time; it is taken before the guard, never the other way round.
+        # One thread takes in what has changed on disk at a time. Whoever holds it has little patience with the guard.
         self.refreshing = threading.Lock()
         # Two threads that open a file at once would leave one of the two open, and written behind the other's back.
         self._opening = threading.RLock()

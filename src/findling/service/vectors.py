@@ -25,6 +25,7 @@ from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up
 from findling.pipelines.meaning import Meaning, Space, read_in_time
+from findling.service.model_table import ModelTable
 from findling.service.opened import OpenedWorkspace
 from findling.service.privacy import may_send
 from findling.service.settings import Settings
@@ -53,7 +54,8 @@ _T = TypeVar("_T")
 class WorkspaceVectors:
     """What findling knows about meaning in one workspace."""
 
-    def __init__(self, files: OpenedWorkspace, settings: Settings) -> None:
+    def __init__(self, files: OpenedWorkspace, settings: Settings, models: ModelTable | None = None) -> None:
+        self._models = models or ModelTable()
         self._files = files
         self._settings = settings
         self._legs: dict[str, InstantLeg | RefinedLeg] = {}
@@ -67,6 +69,10 @@ class WorkspaceVectors:
         with self._guard:
             while self._legs:
                 self._legs.popitem()[1].close()
+
+    def loaded(self) -> tuple[bool, bool]:
+        """Whether there are legs in memory, and a model."""
+        return bool(self._legs), any(model is not None for model in self._embedders.values())
 
     def meaning(self) -> Meaning:
         """What a search by meaning has at hand; legs that are behind catch up if nobody else is writing."""
@@ -226,19 +232,15 @@ class WorkspaceVectors:
     # Models
 
     def _embedder(self, chosen: str | None = None) -> Embedder | None:
-        from findling.service.model_choice import choose_embedder
-
         spec = chosen or self._settings["semantic.model"]
         settings = self._settings.override({"semantic.model": spec}, "vectors in use") if chosen else self._settings
         if spec not in self._embedders:
-            self._embedders[spec] = choose_embedder(settings)
+            self._embedders[spec] = self._models.embedder(settings)
         return self._embedders[spec]
 
     def _reranker(self) -> Reranker | None:
-        from findling.service.model_choice import choose_reranker
-
         if not self._rerankers:
-            self._rerankers.append(choose_reranker(self._settings))
+            self._rerankers.append(self._models.reranker(self._settings))
         return self._rerankers[0]
 
     def _in_use(self, model: Embedder) -> tuple[Embedder, float]:

@@ -65,7 +65,7 @@ def require_tokens(host: str, tokens: TokenBook) -> None:
     if not tokens.list():
         raise DaemonError(
             f"others could connect to {host}, and there is no token to know them by",
-            hint="findling token create NAME, or --host 127.0.0.1",
+            hint="findling token create NAME --owner (or --as user:NAME), or --host 127.0.0.1",
         )
 
 

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["CLIENTS", "client_snippet", "own_command", "skill_text"]
+__all__ = ["CLIENTS", "claude_command", "client_snippet", "own_command", "skill_text"]
 
 CLIENTS = {
-    "claude": ".mcp.json of the project, or run the first line",
+    "claude": ".mcp.json of the project",
     "cursor": ".cursor/mcp.json of the project, or ~/.cursor/mcp.json",
     "vscode": ".vscode/mcp.json of the project",
-    "codex": "~/.codex/config.toml",
+    "codex": "~/.codex/config.toml, or .codex/config.toml of a project that Codex trusts",
 }
 """Every client that a snippet is made for, and where that goes."""
 
@@ -28,8 +28,12 @@ def client_snippet(client: str, command: Sequence[str]) -> str:
     entry = {"command": program, "args": arguments}
     if client == "vscode":
         return _document({"servers": {"findling": {"type": "stdio", **entry}}})
-    document = _document({"mcpServers": {"findling": entry}})
-    return f"claude mcp add findling -- {shlex.join(command)}\n\n{document}" if client == "claude" else document
+    return _document({"mcpServers": {"findling": entry}})
+
+
+def claude_command(command: Sequence[str]) -> str:
+    """What has Claude Code write the settings by itself."""
+    return f"claude mcp add findling -- {shlex.join(command)}"
 
 
 def own_command(started_as: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from findling.domain.errors import DaemonError
 
-__all__ = ["Exchange", "routing_headers"]
+__all__ = ["Exchange", "routing_headers", "says_version"]
 
 _CONNECT_S = 1.0
 _KINDS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
@@ -61,16 +61,25 @@ def routing_headers(message: Mapping[str, Any], negotiated: str) -> dict[str, st
 
     Since 2026 each message says its version and its headers repeat what it is for; before, `initialize` settled it.
     """
-    params = message.get("params")
-    params = params if isinstance(params, dict) else {}
-    meta = params.get("_meta")
-    version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
-    if not isinstance(version, str):
+    version = _version(message)
+    if not version:
         return {"mcp-protocol-version": negotiated} if negotiated else {}
     method = str(message["method"])
     headers = {"mcp-protocol-version": _header(version), "mcp-method": _header(method)}
-    name = params.get(_NAMED_BY.get(method, ""))
+    name = message["params"].get(_NAMED_BY.get(method, ""))
     return {**headers, "mcp-name": _header(name)} if isinstance(name, str) else headers
+
+
+def says_version(message: Mapping[str, Any]) -> bool:
+    """Whether a message stands for itself, and needs no `initialize` before it."""
+    return bool(_version(message))
+
+
+def _version(message: Mapping[str, Any]) -> str:
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
+    return version if isinstance(version, str) else ""
 
 
 class _UnixConnection(HTTPConnection):

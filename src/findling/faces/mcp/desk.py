@@ -135,7 +135,7 @@ def hosted_desk(host: Host, caller: Caller, workspace: str = "", *, turn: Turn =
     return Desk(caller, host.settings, lambda: host.opened(caller, workspace), search, turn)
 
 
-_WORDS = Plan(mode="keyword", typos="ignore")
+_WORDS = Plan(mode="keyword", typos="ignore", related=0)
 
 
 def _tend(engine: Engine, settings: Settings, answer: SearchAnswer) -> None:

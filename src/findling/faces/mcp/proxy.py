@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from http.client import HTTPException
 from queue import SimpleQueue
 from typing import Any, Protocol
 
 from findling.domain.errors import DaemonError, FindlingError
-from findling.faces.mcp.daemon_line import Exchange, routing_headers
+from findling.faces.mcp.daemon_line import Exchange, routing_headers, says_version
+from findling.faces.mcp.envelopes import INTERNAL_ERROR, INVALID_REQUEST, failure, is_request, read_envelope
 
 __all__ = ["TakeOver", "pass_on"]
 
-_PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
-
 _RETRIES = 1
 """Another daemon may have taken the place of the one that went."""
+
+_LONGEST_S = 600.0
+"""How long it is waited for answers when no more lines come: an index run that somebody asked for takes minutes."""
+
+_CLOSING_S = 5.0
+
+_BEFORE_ALL = ("initialize", "ping", "server/discover")
+"""What may be asked before a session has begun."""
 
 
 class TakeOver(Protocol):
@@ -37,16 +46,22 @@ def pass_on(
     find_daemon: Callable[[], str | None],
     headers: Mapping[str, str | bytes],
     take_over: TakeOver,
+    leave: Callable[[], None] = lambda: None,
+    patience_s: float = _LONGEST_S,
 ) -> None:
     """Pass the lines of a client on to the daemon, several at once, and write what comes back.
 
-    `find_daemon` gives the socket of the daemon, if one runs. Returns when the lines end and everything is answered.
+    `find_daemon` gives the socket of the daemon, if one runs. Returns when the lines end and everything is answered, or
+    `patience_s` after they have ended. When nothing can be written any more, `leave` is called, from whichever thread
+    finds out, and nothing more is done.
     """
-    proxy = _Proxy(write, find_daemon, headers, take_over)
+    proxy = _Proxy(write, find_daemon, headers, take_over, leave)
     for line in lines:
         if line.strip():
             proxy.handle(line)
-    proxy.finish()
+        if proxy.is_alone:
+            return
+    proxy.finish(time.monotonic() + patience_s)
 
 
 class _Proxy:
@@ -58,7 +73,10 @@ class _Proxy:
         find_daemon: Callable[[], str | None],
         headers: Mapping[str, str | bytes],
         take_over: TakeOver,
+        leave: Callable[[], None],
     ) -> None:
+        self.is_alone = False  # whether nobody reads any more
+        self._leave = leave
         self._write = write
         self._find_daemon = find_daemon
         self._headers = headers
@@ -73,42 +91,41 @@ class _Proxy:
 
     def handle(self, line: bytes) -> None:
         """See to one line of the client."""
-        message = self._read(line)
+        message, line = read_envelope(line)
         if message is None:
+            if line:
+                self._put(line)
             return
-        method, key = message.get("method"), message.get("id")
+        method = message["method"]
         if method in ("initialize", "notifications/initialized"):
-            self._opening.append((key, line))
-        if method == "initialize":
+            self._opening.append((message.get("id"), line))
+        if is_request(message):
+            self._request(message, line)
+        elif self._own is not None:
+            self._own.put(message, line)
+        elif method == "notifications/cancelled":
+            self._cancel(message)
+
+    def finish(self, deadline: float) -> None:
+        """Wait for what is under way."""
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        if self._own is not None and not self.is_alone:
+            self._own.finish(deadline)
+
+    def _request(self, message: dict[str, Any], line: bytes) -> None:
+        method = message["method"]
+        if method not in _BEFORE_ALL and not self._opening and not says_version(message):
+            self._put(failure(message["id"], INVALID_REQUEST, "Invalid request: initialize comes first"))
+        elif method == "initialize":
             self._exchange(message, line)  # nothing that follows makes sense before it is answered
         elif self._own is not None:
-            self._own.put(line)
-        elif _is_request(message):
+            self._own.put(message, line)
+        else:
             self._threads = [thread for thread in self._threads if thread.is_alive()]
             thread = threading.Thread(target=self._exchange, args=(message, line), daemon=True)
             self._threads.append(thread)
             thread.start()
-        elif method == "notifications/cancelled":
-            self._cancel(message)
-
-    def finish(self) -> None:
-        """Wait for what is under way."""
-        for thread in self._threads:
-            thread.join()
-        if self._own is not None:
-            self._own.finish()
-
-    def _read(self, line: bytes) -> dict[str, Any] | None:
-        """The message in a line; what is none is answered with an error."""
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            self._put(_failure(None, _PARSE_ERROR, "Parse error"))
-            return None
-        if not isinstance(message, dict):
-            self._put(_failure(None, _INVALID_REQUEST, "Invalid request"))
-            return None
-        return message
 
     def _exchange(self, message: dict[str, Any], line: bytes) -> None:
         """Have a request answered: by the daemon, by another one, or here."""
@@ -121,12 +138,12 @@ class _Proxy:
                 self._ask(exchange, message, line)
                 return
             except DaemonError as refusal:
-                self._put(_failure(message["id"], _INTERNAL_ERROR, _told(refusal)))
+                self._put(failure(message["id"], INTERNAL_ERROR, _told(refusal)))
                 return
             except (OSError, HTTPException):
                 if exchange.is_cancelled:
                     return
-        self._answer_here(line)
+        self._answer_here(message, line)
 
     def _ask(self, exchange: Exchange, message: dict[str, Any], line: bytes) -> None:
         key = json.dumps(message["id"])
@@ -136,7 +153,7 @@ class _Proxy:
             for answer in exchange.send(line):
                 if message["method"] == "initialize":
                     self._version = _negotiated(answer) or self._version
-                self._put(answer)
+                self._put(_addressed(answer, message["id"]))
         finally:
             with self._guard:
                 self._under_way.pop(key, None)
@@ -151,18 +168,26 @@ class _Proxy:
         if exchange is not None:
             exchange.cancel()
 
-    def _answer_here(self, line: bytes) -> None:
+    def _answer_here(self, message: dict[str, Any], line: bytes) -> None:
         with self._guard:
             if self._own is None:
                 # It is told what the daemon was told at the beginning, so far as this is not about that itself.
                 self._own = _OwnServer(self._take_over, self._put, [one for one in self._opening if one[1] is not line])
-        self._own.put(line)
+        self._own.put(message, line)
 
     def _put(self, message: bytes) -> None:
         # A line each: outside of strings, which hold none, line ends are but spaces.
         text = message.strip().replace(b"\r", b" ").replace(b"\n", b" ")
         with self._writing:
-            self._write(text + b"\n")
+            if self.is_alone:
+                return
+            try:
+                self._write(text + b"\n")
+            except OSError:
+                # Not for whoever asks the daemon to see: it is the client that has gone.
+                self.is_alone = True
+        if self.is_alone:
+            self._leave()
 
 
 class _OwnServer:
@@ -174,35 +199,42 @@ class _OwnServer:
         self._lines: SimpleQueue[str] = SimpleQueue()
         self._changed = threading.Condition()
         self._is_up = True
-        self._waiting: set[str] = set()
+        # How many answers are due to an id: nothing keeps a client from using one twice.
+        self._waiting: Counter[str] = Counter()
         # What the client has been answered already, by the daemon.
         self._known = [json.dumps(key) for key, _ in opening if key is not None]
         for _, line in opening:
-            self.put(line)
+            self.put(json.loads(line), line)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
-    def put(self, line: bytes) -> None:
-        """Pass a line on."""
-        message = json.loads(line)
+    def put(self, message: dict[str, Any], line: bytes) -> None:
+        """Pass a line on, and the message in it."""
         params = message.get("params")
         with self._changed:
-            if _is_request(message):
-                self._waiting.add(json.dumps(message["id"]))
-            elif message.get("method") == "notifications/cancelled" and isinstance(params, dict):
-                self._waiting.discard(json.dumps(params.get("requestId")))
+            if is_request(message):
+                self._waiting[json.dumps(message["id"])] += 1
+            elif message["method"] == "notifications/cancelled" and isinstance(params, dict):
+                self._settle(json.dumps(params.get("requestId")))
             is_up = self._is_up
         if is_up:
-            self._lines.put(line.decode("utf-8", "replace"))
+            self._lines.put(line.decode())
         else:
             self._give_up()
 
-    def finish(self) -> None:
+    def finish(self, deadline: float) -> None:
         """Wait for what is under way, and say that no more lines come: the server would drop what it is at."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._waiting or not self._is_up)
+            left_s = max(0.0, deadline - time.monotonic())
+            self._changed.wait_for(lambda: not self._waiting or not self._is_up, left_s)
         self._lines.put("")
-        self._thread.join()
+        self._thread.join(_CLOSING_S)
+
+    def _settle(self, key: str) -> None:
+        """Wait for one answer less."""
+        self._waiting[key] -= 1
+        if self._waiting[key] <= 0:
+            del self._waiting[key]
 
     def _serve(self) -> None:
         try:
@@ -221,16 +253,16 @@ class _OwnServer:
             told = _told(error)
         while line := self._lines.get():
             message = json.loads(line)
-            if _is_request(message):
-                self._answer(_failure(message["id"], _INTERNAL_ERROR, told).decode())
+            if is_request(message):
+                self._answer(failure(message["id"], INTERNAL_ERROR, told).decode())
 
     def _give_up(self) -> None:
         """Answer what nobody is there for any more, which a fault of the server must have left."""
         with self._changed:
-            left = list(self._waiting)
+            left = list(self._waiting.elements())
             self._waiting.clear()
         for key in left:
-            self._put(_failure(json.loads(key), _INTERNAL_ERROR, "this is a fault in findling"))
+            self._put(failure(json.loads(key), INTERNAL_ERROR, "this is a fault in findling"))
 
     def _answer(self, text: str) -> None:
         message = json.loads(text)
@@ -240,20 +272,18 @@ class _OwnServer:
         else:
             self._put(text.encode())
         with self._changed:
-            self._waiting.discard(key)
+            self._settle(key)
             self._changed.notify_all()
-
-
-def _is_request(message: Mapping[str, Any]) -> bool:
-    return isinstance(message.get("method"), str) and message.get("id") is not None
 
 
 def _told(error: FindlingError) -> str:
     return f"{error.message}; try: {error.hint}" if error.hint else error.message
 
 
-def _failure(key: Any, code: int, text: str) -> bytes:
-    return json.dumps({"jsonrpc": "2.0", "id": key, "error": {"code": code, "message": text}}).encode()
+def _addressed(answer: bytes, key: str | int) -> bytes:
+    """An answer that says what it is to: HTTP has refused the request before it has read that."""
+    message = json.loads(answer)
+    return answer if "method" in message or message.get("id") == key else json.dumps({**message, "id": key}).encode()
 
 
 def _negotiated(answer: bytes) -> str:

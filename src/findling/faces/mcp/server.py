@@ -12,7 +12,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cache, partial
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import mcp_types as types
 from anyio.to_thread import run_sync
@@ -24,13 +25,14 @@ from findling import __version__
 from findling.domain.errors import FindlingError, NotFoundError
 from findling.domain.progress import IndexProgress, Progress
 from findling.faces.mcp.accounts import make_instructions
-from findling.faces.mcp.arguments import read_arguments
+from findling.faces.mcp.arguments import Arguments, read_arguments
 from findling.faces.mcp.budget import compact_json
 from findling.faces.mcp.desk import Desk
 from findling.faces.mcp.refusals import for_caller, told
 from findling.faces.mcp.resources import STATUS, TEMPLATE, read_resource
 from findling.faces.mcp.schemas import input_schema, output_schema
 from findling.faces.mcp.tools import Tool, offered_tools
+from findling.faces.mcp.turns import SEARCH_PATIENCE_S, in_turn
 
 __all__ = ["Runner", "make_server"]
 
@@ -78,10 +80,9 @@ class _Handlers:
     async def call_tool(
         self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        run = run_sync if params.name == "index" else self._run  # it takes as long as it takes
-        work = partial(_carry_out, params.name, params.arguments or {}, _reporter(ctx))
         try:
-            return _answered(await run(lambda: self._at_desk(work)))
+            call = await self._run(lambda: self._at_desk(partial(_prepare, params.name, params.arguments or {})))
+            return _answered(await self._carry_out(call, _reporter(ctx)))
         except FindlingError as error:
             return _failed(told(error))
         except Exception:  # the last place where a fault can be kept from the client
@@ -107,13 +108,20 @@ class _Handlers:
             return result
         return {**result, "instructions": await self._run_or_refuse(make_instructions)}
 
+    async def _carry_out(self, call: _Call, on_progress: Progress) -> dict[str, Any]:
+        """What a tool answers. What writes the index waits, and works, where it holds up no question."""
+        desk, tool, arguments, home = call
+        if tool.writes and home is not None:
+            return await in_turn(home, lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
+        if home is not None:
+            notes = await in_turn(home, lambda: _at(desk, lambda: desk.take_in(on_progress)), SEARCH_PATIENCE_S)
+            desk = desk._replace(search=partial(desk.search, notes=notes))
+        return await self._run(lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
+
     def _at_desk(self, work: Callable[[Desk], _Result]) -> _Result:
         """What some work returns. Raises FindlingError that says no more than the caller may know."""
         desk = self._desk()
-        try:
-            return work(desk)
-        except FindlingError as error:
-            raise for_caller(error, desk.caller) from error
+        return _at(desk, lambda: work(desk))
 
     async def _run_or_refuse(self, work: Callable[[Desk], _Result]) -> _Result:
         """The same. Raises MCPError for anything that goes wrong: these requests have no other way to say so."""
@@ -127,14 +135,36 @@ class _Handlers:
             raise MCPError(code=types.INTERNAL_ERROR, message=_FAULT) from error
 
 
-def _carry_out(name: str, arguments: dict[str, Any], on_progress: Progress, desk: Desk) -> dict[str, Any]:
-    """What a tool answers. Raises UsageError for a tool or for arguments that there are none of."""
+class _Call(NamedTuple):
+    """A tool that is about to be used, and the folder of the index that is written before or by that, if it is."""
+
+    desk: Desk
+    tool: Tool
+    arguments: Arguments
+    home: Path | None
+
+
+def _prepare(name: str, arguments: dict[str, Any], desk: Desk) -> _Call:
+    """The call of a tool. Raises UsageError for a tool that there is none of, or for arguments it cannot use."""
     offered = offered_tools(desk)
     tool = next((tool for tool in offered if tool.name == name), None)
     if tool is None:
         known = ", ".join(tool.name for tool in offered)
         raise NotFoundError(f"there is no tool {name:.60}", hint=f"there are: {known}")
-    return tool.work(desk, read_arguments(tool.arguments, arguments), on_progress)
+    asked = read_arguments(tool.arguments, arguments)
+    tool.check(desk, asked)
+    if not tool.writes and not (tool.wants_latest and desk.looks_first):
+        return _Call(desk, tool, asked, None)
+    with desk.opened() as engine:
+        return _Call(desk, tool, asked, engine.home)
+
+
+def _at(desk: Desk, work: Callable[[], _Result]) -> _Result:
+    """What some work returns. Raises FindlingError that says no more than the caller may know."""
+    try:
+        return work()
+    except FindlingError as error:
+        raise for_caller(error, desk.caller) from error
 
 
 @cache

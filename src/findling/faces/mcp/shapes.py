@@ -171,7 +171,7 @@ def describe_fetched(
     }
     return {
         "id": document.rid,
-        "title": document.title or document.path or document.rid,
+        "title": _cut(document.title or document.path or document.rid, _LONGEST_PREVIEW),
         "text": text,
         "url": _address(
             document.rid, document.type, document.path, root, 0 if document.is_whole else document.line_start

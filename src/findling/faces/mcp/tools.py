@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.progress import Progress
@@ -29,7 +29,11 @@ Work = Callable[[Desk, Any, Progress | None], dict[str, Any]]
 
 
 class Tool(NamedTuple):
-    """One tool. `writes` says that it changes something, `is_offered` to whom it is shown."""
+    """One tool. `writes` says that it changes something, `is_offered` to whom it is shown.
+
+    `check` raises FindlingError for what cannot be asked, before anything is done; with `wants_latest`, what has
+    changed on disk is taken in then.
+    """
 
     name: str
     description: str
@@ -37,6 +41,8 @@ class Tool(NamedTuple):
     result: type
     work: Work
     writes: bool = False
+    wants_latest: bool = False
+    check: Callable[[Desk, Any], object] = lambda desk, asked: None
     is_offered: Callable[[Desk], bool] = lambda desk: True
 
 
@@ -56,20 +62,26 @@ def _search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | No
         context=2 if is_full else 0,
     )
     _check_types(desk, request.filters.type)
+    answer = desk.search(request)
+    document = _described(desk, answer, is_full=is_full)
+    budget = _budget(desk, asked.max_chars)
+    if budget.allows(document):
+        return document
+    fitted, kept = fit_answer({**document, "next_cursor": "x" * _LONGEST_CURSOR}, budget)
+    with desk.opened() as engine:
+        return {**fitted, "next_cursor": desk.viewer(engine).cursor_after(request, answer, kept)}
+
+
+def _check_search(desk: Desk, asked: given.SearchArguments) -> None:
     desk.check("read")
-
-    def ask(limit: int) -> SearchAnswer:
-        return desk.search(replace(request, limit=limit), on_progress)
-
-    return _fitted(desk, ask, asked.limit, asked.max_chars, is_full=is_full)
+    asked.to_filters()
 
 
 def _similar(desk: Desk, asked: given.SimilarArguments, on_progress: Progress | None) -> dict[str, Any]:
-    def ask(limit: int) -> SearchAnswer:
-        with desk.opened() as engine, naming():
-            return desk.viewer(engine).similar(asked.id, limit)
-
-    return _fitted(desk, ask, asked.limit, asked.max_chars)
+    with desk.opened() as engine, naming():
+        answer = desk.viewer(engine).similar(asked.id, asked.limit)
+    document = _described(desk, answer, is_full=False)
+    return fit_answer(document, _budget(desk, asked.max_chars), can_go_on=False)[0]
 
 
 def _fetch(desk: Desk, asked: given.FetchArguments, on_progress: Progress | None) -> dict[str, Any]:
@@ -84,7 +96,7 @@ def _fetch(desk: Desk, asked: given.FetchArguments, on_progress: Progress | None
     part = rest[: end_of_line(rest, asked.max_chars)]
     # The number that will stand there is not longer than the one of the end.
     told = shapes.describe_fetched(document, root, part, len(document.text))
-    fitted = fit_text(_slim(told, _budget(desk)), "text", _budget(desk))
+    fitted = fit_text(_slim(told, asked.id, _budget(desk)), "text", _budget(desk))
     end = asked.offset + len(fitted["text"])
     is_cut = end < len(document.text)
     return {**fitted, "truncated": is_cut, "next_offset": end if is_cut else None}
@@ -105,7 +117,7 @@ def _remember(desk: Desk, asked: given.RememberArguments, on_progress: Progress 
     principals = desk.caller.principals
     # Somebody with limited rights shares what they remember with nobody else: they are not told who there is.
     own = None if principals is None else [one for one in principals if one.startswith("user:")] or principals
-    with desk.opened() as engine:
+    with desk.writing() as engine:
         memory = engine.memories.remember(
             asked.text, importance=asked.importance, tags=asked.tags, author=desk.caller.name, visibility=own
         )
@@ -114,8 +126,8 @@ def _remember(desk: Desk, asked: given.RememberArguments, on_progress: Progress 
 
 def _index(desk: Desk, asked: given.NoArguments, on_progress: Progress | None) -> dict[str, Any]:
     desk.check("write")
-    with desk.opened() as engine:
-        report = engine.index(on_progress=on_progress)
+    with desk.writing() as engine:
+        report = engine.index(on_progress=desk.told(on_progress))
     kept = {name: getattr(report, name) for name in ("added", "updated", "removed", "unchanged", "failed")}
     return {**kept, "skipped": dict(report.skipped), "seconds": round(report.seconds, 3)}
 
@@ -128,6 +140,8 @@ TOOLS: tuple[Tool, ...] = (
         given.SearchArguments,
         shapes.SearchResults,
         _search,
+        wants_latest=True,
+        check=_check_search,
     ),
     Tool(
         "fetch",
@@ -179,20 +193,6 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
-def _fitted(
-    desk: Desk, ask: Callable[[int], SearchAnswer], limit: int, max_chars: int, *, is_full: bool = False
-) -> dict[str, Any]:
-    """An answer within its budget. When hits are dropped, it is asked again for so many that its cursor is right."""
-    budget = _budget(desk, max_chars)
-    answer = ask(limit)
-    document = _described(desk, answer, is_full=is_full)
-    if budget.allows(document):
-        return document
-    fitted, kept = fit_answer({**document, "next_cursor": "x" * _LONGEST_CURSOR}, budget)
-    cursor = ask(kept).next_cursor if 0 < kept < len(answer.hits) else answer.next_cursor
-    return {**fitted, "next_cursor": cursor}
-
-
 def _described(desk: Desk, answer: SearchAnswer, *, is_full: bool) -> dict[str, Any]:
     with desk.opened() as engine:
         items = dict(_described_items(desk.viewer(engine), answer))
@@ -210,10 +210,14 @@ def _described_items(viewer: Viewer, answer: SearchAnswer) -> list[tuple[str, Fe
 
 
 def _check_types(desk: Desk, names: tuple[str, ...]) -> None:
-    """Raises InvalidValueError for a type that is neither declared nor there, with those that may be meant."""
+    """Raises InvalidValueError for a type that is neither declared nor there, with those that may be meant.
+
+    What the owner has declared beside the types that everybody has is for nobody else to know.
+    """
+    from findling.pipelines.builtin_types import BUILTIN_TYPES
     from findling.pipelines.resource_types import types
 
-    declared = {*types(), *desk.settings.types}
+    declared = {*types(), *desk.settings.types} if desk.caller.is_owner else set(BUILTIN_TYPES)
     unknown = [name for name in names if name not in declared]
     if not unknown:
         return
@@ -229,14 +233,32 @@ def _check_types(desk: Desk, names: tuple[str, ...]) -> None:
             raise InvalidValueError(f"nothing is of type {name}", hint=hint)
 
 
-def _slim(document: dict[str, Any], budget: Budget) -> dict[str, Any]:
-    """A document whose facts leave at least half of the budget to its text."""
+def _slim(document: dict[str, Any], asked_for: str, budget: Budget) -> dict[str, Any]:
+    """A document whose facts leave at least half of the budget to its text, as far as its names allow."""
     half = Budget(budget.tokens // 2, budget.chars)
-    if half.allows({**document, "text": ""}):
-        return document
-    few = ("type", "path", "lines", "is_whole", "characters")
+    for shorten in (_with_few_facts, _with_short_names, _with_least):
+        if half.allows({**document, "text": ""}):
+            break
+        document = shorten(document, asked_for)
+    return document
+
+
+def _with_few_facts(document: dict[str, Any], asked_for: str) -> dict[str, Any]:
+    few = {"type", "path", "lines", "is_whole", "characters"}
+    if document["id"].endswith(document["metadata"].get("path", "")):
+        few.remove("path")
     facts = {name: value for name, value in document["metadata"].items() if name in few}
     return {**document, "metadata": {**facts, "left_out": "fields, links, tags and others: too long"}}
+
+
+def _with_short_names(document: dict[str, Any], asked_for: str) -> dict[str, Any]:
+    url = min(document["url"], shapes.DOCUMENT_ADDRESS + quote(asked_for, safe=""), key=len)
+    return {**document, "title": document["title"][:60], "url": url}
+
+
+def _with_least(document: dict[str, Any], asked_for: str) -> dict[str, Any]:
+    """Whoever asks knows by which name it can be had."""
+    return {**document, "id": min(document["id"], asked_for, key=len), "title": document["title"][:20], "url": ""}
 
 
 def _budget(desk: Desk, chars: int = 1 << 62) -> Budget:

@@ -15,7 +15,7 @@ from findling.domain.callers import OWNER, Caller
 from findling.domain.errors import MissingExtraError, NotFoundError
 from findling.faces.cli.options import as_option, opened, resolve, workspace_option
 from findling.faces.cli.terminal import note, write
-from findling.faces.mcp.client_configs import CLIENTS, client_snippet, own_command
+from findling.faces.mcp.client_configs import CLIENTS, claude_command, client_snippet, own_command
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -47,8 +47,11 @@ def mcp(
         return 0
     place = _place(path, workspace, as_)
     if print_config:
+        command = [*own_command(sys.argv[0]), *_arguments(path, workspace, as_)]
         note(f"for {CLIENTS[print_config]}")
-        write(client_snippet(print_config, [*own_command(sys.argv[0]), *_arguments(path, workspace, as_)]))
+        if print_config == "claude":
+            note(f"or run: {claude_command(command)}")
+        write(client_snippet(print_config, command))
         return 0
     _serve(place)
     return 0
@@ -108,7 +111,12 @@ def _serve(place: _Place) -> None:
         _require_extra()
         _serve_here(place, lines, answer)
 
-    pass_on(sys.stdin.buffer, put, find_daemon=find_daemon, headers=_headers(place), take_over=take_over)
+    # The thread that waits for stdin cannot be woken, and what is being indexed goes on where it was next time.
+    def leave() -> None:
+        os._exit(0)
+
+    headers = _headers(place)
+    pass_on(sys.stdin.buffer, put, find_daemon=find_daemon, headers=headers, take_over=take_over, leave=leave)
 
 
 def _finder(settings: Settings) -> Callable[[], str | None]:

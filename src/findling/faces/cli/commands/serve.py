@@ -30,7 +30,7 @@ _STOPPING_S = 30.0
 @click.option("--port", metavar="N", help="Port to listen on; 0 is any that is free. [setting: serve.port]")
 @click.option("--no-watch", is_flag=True, help="Do not follow changes of files.")
 @click.option("-v", "--verbose", is_flag=True, help="Tell of every request; never what was asked.")
-@click.option("--print-unit", type=click.Choice(("systemd", "launchd")), help="Print what has the system start it.")
+@click.option("--print-unit", type=click.Choice(("systemd", "launchd")), help="Print a unit that starts it at login.")
 @click.option("--stop", is_flag=True, help="End the daemon that runs instead.")
 @changes_option
 @workspace_option

@@ -89,7 +89,7 @@ def _create(
 @token.command("revoke")
 @click.argument("name")
 def _revoke(name: str) -> int:
-    """Let a token be good for nothing from now on."""
+    """Revoke a token; the next request with it is refused."""
     _home_and_book()[1].revoke(name)
     note(f"the token {name} is revoked")
     return 0

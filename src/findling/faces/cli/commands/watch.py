@@ -184,6 +184,5 @@ def _latest(account: WatchAccount) -> str:
     if account.taken_in_at is None or account.taken_in is None:
         return ""
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(account.taken_in_at))
-    return (
-        f"{when}: {told_changes(account.taken_in['added'], account.taken_in['updated'], account.taken_in['removed'])}"
-    )
+    taken = account.taken_in
+    return f"{when}: {told_changes(taken['added'], taken['updated'], taken['removed'])}"

@@ -191,6 +191,15 @@ def test_workspaces_share_one_model_until_all_let_go(tmp_path: Path) -> None:
         host.close()
 
 
+def test_what_another_process_has_dropped_is_closed(host: Host, tree: Path, settings: findling.Settings) -> None:
+    assert paths(host, OWNER)
+    with findling.open(tree, settings=settings) as other:
+        other.forget_everything()
+    assert len(host._kept) == 1
+    host.unload_idle()
+    assert len(host._kept) == 0
+
+
 def test_few_workspaces_stay_open(settings: findling.Settings, host: Host) -> None:
     for number in range(20):
         create_workspace(f"w{number}", home=host.home)

@@ -11,7 +11,14 @@ from typing import Any, Unpack
 from findling.domain.errors import UsageError
 from findling.domain.queries import Filters
 from findling.integrations.haystack_filters import read_conditions
-from findling.integrations.searcher import Closing, Searcher, SearchOptions, filters_from, missing_extra
+from findling.integrations.searcher import (
+    Closing,
+    Searcher,
+    SearchOptions,
+    checked_principals,
+    filters_from,
+    missing_extra,
+)
 from findling.pipelines.plan_files import filters_document
 from findling.service.engine import Engine
 from findling.service.viewer import Viewer
@@ -61,7 +68,7 @@ class FindlingRetriever(Closing):
         self._given = {
             "path": None if path is None else str(path),
             "workspace": workspace,
-            "principals": None if principals is None else _listed(principals),
+            "principals": None if principals is None else list(checked_principals(principals)),
             "refresh": refresh,
             "filters": deepcopy(filters) if _is_haystacks(filters) else filters_document(filters_from(filters)),
             **options,
@@ -95,10 +102,6 @@ class FindlingRetriever(Closing):
     ) -> dict[str, list[Document]]:
         """As `run` does, in a thread."""
         return await asyncio.to_thread(self.run, query, filters, top_k)
-
-
-def _listed(principals: str | Sequence[str]) -> list[str]:
-    return [principals] if isinstance(principals, str) else list(principals)
 
 
 def _read_filters(given: Filters | Mapping[str, Any] | None) -> Filters | None:

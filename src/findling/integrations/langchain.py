@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from findling.domain.errors import UsageError
 from findling.domain.queries import Filters
-from findling.integrations.searcher import Closing, Searcher, SearchOptions, missing_extra
+from findling.integrations.searcher import (
+    Closing,
+    Searcher,
+    SearchOptions,
+    checked_principals,
+    filters_from,
+    missing_extra,
+)
 from findling.service.engine import Engine
 from findling.service.viewer import Viewer
 
@@ -34,31 +42,37 @@ class FindlingRetriever(Closing, BaseRetriever):
 
     The workspace is that of `path` (a folder or a file), the one called `workspace`, or an `engine` or viewer that is
     open already. `principals` is whose rights hold, `None` for the owner; no query can change it. `k` and `filters` may
-    also be given to `invoke`. Without `refresh` the index is asked as it is. The rest are fields of SearchRequest.
+    also be given to `invoke`. Without `refresh` the index is asked as it is. The rest are fields of SearchRequest. All
+    but `k` stay as they were given: to change them, or to make a copy that differs in them, raises UsageError.
     """
 
     model_config: ClassVar = {"extra": "forbid"}
 
-    path: str | Path | None = Field(default=None, frozen=True)
-    workspace: str | None = Field(default=None, frozen=True)
-    engine: Engine | Viewer | None = Field(default=None, frozen=True)
-    principals: str | Sequence[str] | None = Field(default=None, frozen=True)
-    refresh: bool = Field(default=True, frozen=True)
+    path: str | Path | None = None
+    workspace: str | None = None
+    engine: Engine | Viewer | None = None
+    principals: str | Sequence[str] | None = None
+    refresh: bool = True
     k: int = 10
-    filters: GivenFilters | None = Field(default=None, frozen=True)
-    exclude_pattern: str | None = Field(default=None, frozen=True)
-    min_score: float = Field(default=0.0, frozen=True)
-    profile: str = Field(default="", frozen=True)
-    in_context: bool = Field(default=True, frozen=True)
-    within: str | None = Field(default=None, frozen=True)
-    quick: bool = Field(default=False, frozen=True)
-    timeout_s: float = Field(default=0.0, frozen=True)
+    filters: GivenFilters | None = None
+    exclude_pattern: str | None = None
+    min_score: float = 0.0
+    profile: str = ""
+    in_context: bool = True
+    within: str | None = None
+    quick: bool = False
+    timeout_s: float = 0.0
 
     if not TYPE_CHECKING:
         _searcher: Searcher  # pydantic wants to know it; a type checker would take it for an argument
 
     def model_post_init(self, context: Any, /) -> None:
         """Open the workspace. Raises as `findling.open` does, and InvalidValueError for filters that do not fit."""
+        # What can be read here is what holds: a list or a table could be changed in place.
+        if self.principals is not None:
+            super().__setattr__("principals", checked_principals(self.principals))
+        if self.filters is not None:
+            super().__setattr__("filters", filters_from(self.filters))
         options = SearchOptions(
             filters=self.filters,
             exclude_pattern=self.exclude_pattern,
@@ -77,6 +91,15 @@ class FindlingRetriever(Closing, BaseRetriever):
             refresh=self.refresh,
             options=options,
         )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _must_stay(name)
+        super().__setattr__(name, value)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy that asks the same workspace, with another `k` if need be. Raises UsageError for other changes."""
+        _must_stay(*(update or ()))
+        return super().model_copy(update=update, deep=deep)
 
     def _get_relevant_documents(
         self,
@@ -103,3 +126,9 @@ class FindlingRetriever(Closing, BaseRetriever):
     ) -> list[Document]:
         ask = partial(self._get_relevant_documents, run_manager=run_manager.get_sync(), k=k, filters=filters)
         return await run_in_executor(None, ask, query)
+
+
+def _must_stay(*changed: str) -> None:
+    for name in changed:
+        if name in FindlingRetriever.model_fields and name != "k" and name not in BaseRetriever.model_fields:
+            raise UsageError(f"{name} of a retriever cannot be changed", hint="make a new FindlingRetriever")

@@ -24,7 +24,15 @@ from findling.service.workspace import home_folder
 from findling.service.workspaces import find_workspace
 from findling.service.written_filters import read_moment, written_filters
 
-__all__ = ["Closing", "FoundText", "SearchOptions", "Searcher", "filters_from", "missing_extra"]
+__all__ = [
+    "Closing",
+    "FoundText",
+    "SearchOptions",
+    "Searcher",
+    "checked_principals",
+    "filters_from",
+    "missing_extra",
+]
 
 
 class SearchOptions(TypedDict, total=False):
@@ -75,7 +83,7 @@ class Searcher:
         known = SearchOptions.__annotations__
         if unknown := [name for name in options if name not in known]:
             raise InvalidValueError(f"there is no option {unknown[0]}", hint=f"there are: {', '.join(known)}")
-        who = _principals(principals)
+        who = None if principals is None else checked_principals(principals)
         fields: dict[str, Any] = {**options, "filters": filters_from(options.get("filters"))}
         self._request = SearchRequest(query="", principals=who, **fields)
         self._has_answered, self._guard = False, threading.Lock()
@@ -161,15 +169,14 @@ def filters_from(given: Filters | Mapping[str, Any] | None) -> Filters:
     return replace(written_filters(**read), where=where)
 
 
+def checked_principals(given: str | Sequence[str]) -> tuple[str, ...]:
+    """The principals; one text stands for one of them. Raises InvalidValueError for what is no principal."""
+    return tuple([check_principal(one) for one in ([given] if isinstance(given, str) else given)])
+
+
 def missing_extra(extra: str, package: str) -> MissingExtraError:
     """What to say when the library that an adapter is for is not there."""
     return MissingExtraError(f"{package} is not installed", hint=f"pip install 'findling[{extra}]'")
-
-
-def _principals(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    if given is None:
-        return None
-    return tuple([check_principal(one) for one in ([given] if isinstance(given, str) else given)])
 
 
 def _opened(path: str | Path | None, workspace: str | None) -> Engine:

@@ -184,12 +184,17 @@ class Host:
         return report
 
     def unload_idle(self) -> bool:
-        """Let models and vectors go that nobody has asked for a while; tells whether there were any."""
+        """Let models and vectors go that nobody has asked for a while; tells whether there were any.
+
+        What was dropped by another process is closed, too: its space is given back only then.
+        """
         idle_s = self.settings["serve.idle_s"]
-        if not idle_s:
-            return False
         let_go = False
         with self._guard:
+            for key in [key for key, kept in self._kept.items() if not kept.leases and kept.engine.is_gone()]:
+                self._kept.pop(key).engine.close()
+            if not idle_s:
+                return False
             for kept in self._kept.values():
                 if not kept.leases and time.monotonic() - kept.used_at >= idle_s:
                     let_go = kept.engine.unload() or let_go

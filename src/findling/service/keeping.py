@@ -93,6 +93,10 @@ class KeptEngine(ABC):
                 times["model_load"] = time.perf_counter() - started
         return times
 
+    def is_gone(self) -> bool:
+        """Whether what is opened was deleted, or made anew, by another process."""
+        return self._files.is_replaced()
+
     def loaded(self) -> dict[str, bool]:
         """What is in memory: the keyword leg, vectors, a model."""
         vectors, model = self._opened_vectors.loaded() if self._opened_vectors is not None else (False, False)

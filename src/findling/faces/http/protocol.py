@@ -64,7 +64,7 @@ class GuardedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.access_log = False  # it would hold what people search for
-
+        self.logger.addFilter(_is_worth_a_line)
         self.timeout_keep_alive = self.limits.idle_s  # type: ignore[assignment]  # only added to the clock
         # Looked at in turns: a timer for every request would cost more than all other checks together.
         self._turn_s = min(self.limits.head_s, self.limits.body_s, self.limits.write_s, self.limits.linger_s)
@@ -160,7 +160,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_response_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        pass
+        self._answering = cycle
         super()._start_asgi_task(cycle, app)
 
     def _should_upgrade_to_ws(self) -> bool:

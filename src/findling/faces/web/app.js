@@ -190,7 +190,7 @@ const page = {
   },
   submit() {
     isTyping = false;
-    searcher.now(state);
+    searcher.submitted(state);
   },
   clear() {
     go({ ...state, q: "", hit: "", tab: "text" }, { replace: isTyping, typed: true });

@@ -3,7 +3,7 @@
 import { miniBar } from "./bars.js";
 import { dayOf } from "./dates.js";
 import { h, reconcile } from "./dom.js";
-import { counted, marked, nameOf, visible } from "./texts.js";
+import { charactersBefore, counted, linesBox, marked, nameOf, visible } from "./texts.js";
 
 /** Have the list show these hits. `linkTo(id, tab)` gives the address at which one is opened. */
 export function showHits(list, hits, linkTo, { isBrowsing = false } = {}) {
@@ -21,7 +21,7 @@ export function showRelated(list, hits, linkTo) {
     keyOf: (hit) => hit.id,
     signOf: (hit) => JSON.stringify(hit),
     make: (hit) => {
-      const first = linesElement(hit.lines.slice(0, 1));
+      const first = linesElement(shownLines(hit).slice(0, 1));
       return h("li", { class: "hit slim" }, h("h3", {}, titleLink(hit)), whereElement(hit), first);
     },
   });
@@ -41,8 +41,8 @@ export function markOpened(id) {
 
 /** Lines with their numbers and what matched in them; what a page or a sheet is called stands above its lines. */
 function linesElement(lines) {
-  const hasNumbers = lines.some((line) => line.number);
-  const made = h("div", { class: hasNumbers ? "lines" : "lines unnumbered" });
+  const last = Math.max(0, ...lines.map((line) => line.number));
+  const made = linesBox(last);
   let place = "";
   for (const line of lines) {
     if (line.place && line.place !== place) made.append(h("div", { class: "place" }, line.place));
@@ -51,7 +51,7 @@ function linesElement(lines) {
       h(
         "div",
         { class: "line" },
-        hasNumbers && h("span", { class: "number" }, line.number ? String(line.number) : ""),
+        last > 0 && h("span", { class: "number" }, line.number ? String(line.number) : ""),
         h("span", { class: "text", dir: "auto" }, marked(line.text, line.spans)),
       ),
     );
@@ -81,23 +81,26 @@ function hitElement(hit, isBrowsing) {
     { class: "hit" },
     h("h3", {}, titleLink(hit), isBrowsing ? "" : why),
     whereElement(hit),
-    chatElement(hit) ?? linesElement(hit.lines),
+    chatElement(hit) ?? linesElement(shownLines(hit)),
     passagesElement(hit),
   );
 }
 
 function whereElement(hit) {
-  const heading = hit.heading.filter((one) => one && one !== hit.title).join(" › ");
+  const { place } = hit;
+  const isSaid = (text) => place === text || place.startsWith(`${text}, `) || place.endsWith(`, ${text}`);
+  const heading = hit.heading.filter((one) => one && one !== hit.title && !isSaid(one)).join(" › ");
+  const day = hit.at ? dayOf(hit.at) : "";
   const source = hit.path || hit.rid;
-  const line = hit.place || (hit.line > (hit.path ? 0 : 1) ? `line ${hit.line}` : "");
+  const line = place || (hit.line > (hit.path ? 0 : 1) ? `line ${hit.line}` : "");
   const successor = hit.receipt?.superseded_by?.at(-1);
   const parts = [
     hit.type === "file" ? null : h("span", { class: "badge" }, hit.type),
     source === nameOf(hit) ? null : h("bdi", { class: "path" }, visible(source)),
     line,
     heading && h("bdi", {}, visible(heading)),
-    hit.author && h("bdi", {}, visible(hit.author)),
-    hit.at ? h("time", { datetime: dayOf(hit.at) }, dayOf(hit.at)) : null,
+    hit.author && !isSaid(hit.author) && h("bdi", {}, visible(hit.author)),
+    day && !place.includes(day) && h("time", { datetime: day }, day),
     successor && h("span", { class: "old" }, `superseded by ${successor}`),
   ].filter(Boolean);
   return h("p", { class: "where" }, parts.map((part) => h("span", {}, part)));
@@ -108,11 +111,25 @@ function chatElement(hit) {
   if (!hit.around.length) return null;
   const before = hit.around.filter((line) => line.number < 0);
   const after = hit.around.filter((line) => line.number >= 0);
-  const quiet = (line) => {
-    const who = line.place ? h("b", {}, `${line.place} `) : "";
-    return h("p", { class: "around", dir: "auto" }, who, marked(line.text, line.spans));
+  const quiet = (line, at, lines) => {
+    const isNext = line.place && lines[at - 1]?.number !== line.number;
+    const { text, spans } = spoken(line);
+    return h("p", { class: "around", dir: "auto" }, isNext && h("b", {}, `${line.place} `), marked(text, spans));
   };
-  return h("div", { class: "chat" }, before.map(quiet), linesElement(hit.lines), after.map(quiet));
+  return h("div", { class: "chat" }, before.map(quiet), linesElement(shownLines(hit)), after.map(quiet));
+}
+
+const shownLines = (hit) => (hit.type === "chat" ? hit.lines.map(spoken) : hit.lines);
+
+/** A line of a chat without the `[time] name: ` that its place says already, unless something matched there. */
+function spoken(line) {
+  const found = /^(?:\[(\d{4}-\d\d-\d\d \d\d:\d\d)\] )?([^:<>[\]\n]{1,64}): /.exec(line.text);
+  if (!found || !line.place) return line;
+  const [prefix, time, name] = found;
+  const size = charactersBefore(prefix, prefix.length);
+  if (!(time ? line.place.endsWith(time) : line.place === name) || line.spans.some(([start]) => start < size)) return line;
+  const spans = line.spans.map(([start, end]) => [start - size, end - size]);
+  return { ...line, text: line.text.slice(prefix.length), spans };
 }
 
 function passagesElement(hit) {

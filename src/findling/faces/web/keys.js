@@ -1,9 +1,13 @@
-// Keys: what each does, and where. A key with Ctrl, Alt or Meta is left to the browser.
+// Keys: what each does, and where. A key with Ctrl, Alt or Meta is left to the browser. Those of a single character can
+// be switched off: whoever speaks to their machine, or slips, would set them off unawares.
 
 import { byId } from "./dom.js";
 
+const KEPT = "findling-keys";
+
 /** `page` says what there is to do: see the functions that are called on it. */
 export function listenToKeys(page) {
+  prepareSwitch();
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
     if (document.querySelector("dialog[open]")) return;
@@ -39,6 +43,9 @@ function inBox(page, event) {
 
 function anywhere(page, event) {
   const { key, target } = event;
+  if (key.length === 1 && !byId("letters").checked) return false;
+  // Arrows choose among radio buttons.
+  if (target.matches?.("input[type=radio]") && key.startsWith("Arrow")) return false;
   if (key === "/") {
     page.focusBox();
     return true;
@@ -56,6 +63,28 @@ function anywhere(page, event) {
   if (key === "k" || (key === "ArrowUp" && !inPane)) return page.move(-1);
   const actions = { o: page.open, e: page.explain, c: page.copy, f: page.whole };
   return actions[key]?.() ?? false;
+}
+
+function prepareSwitch() {
+  const box = byId("letters");
+  const apply = () => {
+    document.documentElement.dataset.keys = box.checked ? "on" : "off";
+  };
+  try {
+    box.checked = localStorage.getItem(KEPT) !== "off";
+  } catch {
+    // The browser keeps nothing for this page: the keys are as they come.
+  }
+  box.addEventListener("change", () => {
+    apply();
+    try {
+      if (box.checked) localStorage.removeItem(KEPT);
+      else localStorage.setItem(KEPT, "off");
+    } catch {
+      // The choice holds until the page is closed.
+    }
+  });
+  apply();
 }
 
 function isText(element) {

@@ -1,5 +1,6 @@
 // The results: how much was found, what is to be said about it, and the hits.
 
+import { hasToken } from "./api.js";
 import { byId, fill, h, show } from "./dom.js";
 import { showHits, showRelated } from "./hits.js";
 import { noticesOf, troubleNotice } from "./notices.js";
@@ -21,8 +22,9 @@ export function showAnswer(state, answer, { isQuick = false, linkTo, linkToQuery
   showRelated(byId("related-hits"), answer.related, linkTo);
   show(byId("related"), answer.related.length > 0);
   show(byId("more"), Boolean(answer.next_cursor) && !isQuick);
+  show(byId("recent"), isFound);
   show(byId("nothing"), !isFound);
-  if (!isFound) fill(byId("nothing"), nothingElement(state, widen));
+  if (!isFound) fill(byId("nothing"), isAsked(state) ? nothingElement(state, answer, widen) : emptyElement(state));
   byId("results").removeAttribute("aria-busy");
 }
 
@@ -61,24 +63,46 @@ function countOf(state, answer) {
 
 function told(answer) {
   const time = Object.values(answer.timings_ms ?? {}).reduce((sum, value) => sum + value, 0);
-  const by = answer.reading === "browse" ? "latest first" : BY[answer.strategy] ?? answer.strategy;
+  const latest = answer.hits.length ? "latest first" : "";
+  const by = answer.reading === "browse" ? latest : BY[answer.strategy] ?? answer.strategy;
   return [by, answer.meaning?.reranker ? "reranked" : "", milliseconds(time)].filter(Boolean).join(" · ");
 }
 
-function nothingElement(state, widen) {
+/** Nothing was asked for, and nothing is there: how to take something in. */
+function emptyElement({ workspace }) {
+  const within = /^[\w.-]+$/.test(workspace) ? ` --workspace ${workspace}` : "";
+  const ways = [
+    ["findling index", "the files of a folder"],
+    ["findling chats import FILE", "an export of chats"],
+    ["findling add FILE", "decisions, notes and other items, as JSON"],
+  ];
+  return [
+    h("p", {}, h("b", {}, hasToken() ? "Nothing is in here yet that this token may see." : "Nothing is in here yet.")),
+    h("p", { class: "quiet" }, "These take something in:"),
+    h("dl", { class: "ways" }, ways.map(([command, what]) =>
+      h("div", {}, h("dt", {}, h("code", { class: "fix" }, `${command}${within}`)), h("dd", {}, what)),
+    )),
+  ];
+}
+
+function nothingElement(state, answer, widen) {
   const offers = [];
   if (isNarrowed(state)) offers.push(offer("Search without the filters", () => widen(widened(state))));
   if (state.mode !== "hybrid") {
     offers.push(offer("Search by words and meaning", () => widen({ ...state, mode: "hybrid" })));
   }
-  const advice = state.q.trim()
-    ? "Try fewer words, another word for the same, or only its beginning: config*."
-    : "There is nothing here that passes these filters.";
   return [
     h("p", {}, h("b", {}, "Nothing was found.")),
-    h("p", { class: "quiet" }, advice),
+    h("p", { class: "quiet" }, adviceOn(state.q, answer)),
     offers.length ? h("p", { class: "actions" }, offers) : "",
   ];
+}
+
+function adviceOn(query, { reading }) {
+  if (query.trim() && !/[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(query)) return "Type a word, or the beginning of one.";
+  if (reading === "browse") return "There is nothing here that passes these filters.";
+  const words = query.trim().split(/\s+/).filter((word) => !/^-?\w+:/.test(word));
+  return `Try ${words.length > 1 ? "fewer words, " : ""}another word for the same, or only its beginning: config*.`;
 }
 
 const offer = (label, act) => h("button", { type: "button", class: "plain", on: { click: act } }, label);

@@ -2,7 +2,7 @@
 
 import { ask, isAborted } from "./api.js";
 import { nextDay } from "./dates.js";
-import { FACETS } from "./state.js";
+import { FACETS, questionOf } from "./state.js";
 
 const QUICK_AFTER_MS = 120;
 const WHOLE_AFTER_MS = 500;
@@ -16,18 +16,21 @@ export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
   let timers = [];
   let calls = new AbortController();
   let asked = 0;
+  let latest = {};
 
-  function begin() {
+  function begin(state) {
     timers.forEach(clearTimeout);
     timers = [];
     calls.abort();
     calls = new AbortController();
     asked += 1;
-    return { turn: asked, signal: calls.signal, isWhole: false };
+    latest = { turn: asked, signal: calls.signal, question: questionOf(state), isAsked: false, isWhole: false };
+    return latest;
   }
 
   async function run(state, round, isQuick) {
     if (round.isWhole) return;
+    round.isAsked ||= !isQuick;
     onAsking(isQuick);
     try {
       const answer = isQuick ? await quickAnswer(state, round.signal) : await wholeAnswer(state, round.signal);
@@ -35,6 +38,7 @@ export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
       round.isWhole = !isQuick;
       onAnswer(state, answer, isQuick);
     } catch (error) {
+      if (!isQuick) round.isAsked = false;
       if (!isAborted(error) && round.turn === asked) onTrouble(error, isQuick);
     }
   }
@@ -42,7 +46,7 @@ export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
   return {
     /** Somebody types: answer soon, and in full once they pause. */
     typed(state) {
-      const round = begin();
+      const round = begin(state);
       timers = [
         setTimeout(() => run(state, round, true), QUICK_AFTER_MS),
         setTimeout(() => run(state, round, false), WHOLE_AFTER_MS),
@@ -50,7 +54,12 @@ export function makeSearcher({ onAnswer, onTrouble, onAsking }) {
     },
     /** Answer at once, and in full. */
     now(state) {
-      return run(state, begin(), false);
+      return run(state, begin(state), false);
+    },
+    /** The same, unless the whole answer is there or under way. */
+    submitted(state) {
+      const isAsked = latest.isAsked && latest.question === questionOf(state);
+      return isAsked ? undefined : run(state, begin(state), false);
     },
     /** The next page of an answer. */
     async more(state, cursor) {

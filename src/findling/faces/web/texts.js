@@ -86,6 +86,18 @@ export function charactersBefore(text, units) {
   return /[\ud800-\udbff]/.test(before) ? [...before].length : units;
 }
 
+/** A part of a text, counted in characters. */
+export function sliced(text, start, end) {
+  return /[\ud800-\udbff]/.test(text) ? [...text].slice(start, end).join("") : text.slice(start, end);
+}
+
+/** An element for lines, with room for the number of the last one; 0 when they have no numbers. */
+export function linesBox(last) {
+  const made = h("div", { class: last ? "lines" : "lines unnumbered" });
+  if (last) made.style.setProperty("--digits", String(Math.max(3, String(last).length)));
+  return made;
+}
+
 /** What a hit, a passage or a document is called. */
 export function nameOf({ title, path, rid }) {
   return title || path || rid;

@@ -26,7 +26,7 @@ class Daemon(NamedTuple):
 
     def about(self) -> dict[str, Any]:
         """What it says of itself."""
-        answered = ask_daemon(self.home, "GET", "/local/status")
+        answered = ask_daemon(self.home, "GET", "/local/status", patience_s=PATIENCE_S)
         assert answered is not None
         assert answered[0] == 200
         found: dict[str, Any] = answered[1]

@@ -13,10 +13,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from findling.domain.results import SearchAnswer
+from findling.faces.cli.commands.search import _unread
+from findling.faces.cli.commands.status import _describe_meaning
 from findling.faces.cli.main import run
+from findling.models.locating import locate
 from findling.service.daemon_state import read_state, write_state
+from findling.service.portable_settings import settings_document
+from findling.service.settings import Settings
 from tests.faces.daemons import Daemon, daemon_of
 from tests.faces.test_cli_startup import LIST_MODULES
+from tests.service.test_daemon_state import listening
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
 
@@ -355,6 +362,75 @@ def test_status_tells_of_the_daemon(served: Served, findling: Findling, monkeypa
     assert "daemon:" not in findling("status")[1]
 
 
+@pytest.mark.parametrize(
+    "content", [b"[]", b"null", b'"x"', b"{}", b'{"pid": "1"}', b'{"answers": [[]], "reading": null}']
+)
+def test_a_peer_that_answers_something_else_is_left_alone(served: Served, findling: Findling, content: bytes) -> None:
+    state = read_state(served.daemon.home)
+    assert state is not None
+    path = served.root.parent / "peer"
+    try:
+        write_state(served.daemon.home, state._replace(socket=str(path)))
+        with listening(path, b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(content), content)) as heard:
+            code, _, err = findling("login", "--explain")
+            assert (code, "searched here: the daemon answers in another way" in err) == (0, True), err
+            assert json.loads(findling("status", "--json")[1])["daemon"] is None
+            assert findling("status")[0] == 0
+        assert len(heard) == 3
+    finally:
+        write_state(served.daemon.home, state)
+        path.unlink(missing_ok=True)
+
+
+def test_a_relative_path_in_a_setting_is_one_of_the_command(
+    served: Served, findling: Findling, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "mm").symlink_to(locate("minilm", tmp_path).model.parent)
+    monkeypatch.chdir(tmp_path)
+    for spec in ("./mm", "mm"):
+        found = both(
+            served, findling, "session token", str(served.root), "--set", f"semantic.model={spec}", "--mode", "semantic"
+        )
+        assert found[0] == 0, found
+
+
+def test_paths_in_settings_mean_the_same_in_every_folder(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "org" / "own").mkdir(parents=True)
+    (tmp_path / "minilm").mkdir()
+    home = served.environ["HOME"]
+    expected = {
+        "semantic.model": {
+            "./mm": f"{tmp_path}/mm",
+            "../mm": f"{tmp_path}/../mm",
+            "~/mm": f"{home}/mm",
+            "org/own": f"{tmp_path}/org/own",
+            "m.onnx": f"{tmp_path}/m.onnx",
+            **{name: name for name in ("org/other", "/mm", "minilm", "openai:a/b", "ollama:.x", "none", "auto")},
+        },
+        "rerank.model": {"./mm": f"{tmp_path}/mm", "none": "none"},
+        "items.user_folder": {"own": f"{tmp_path}/own", "~/.ai": f"{home}/.ai", "": ""},
+        "store.home": {"own": f"{tmp_path}/own"},
+        "search.profile": {"./mm": "./mm"},
+    }
+    for name, values in expected.items():
+        for given, meant in values.items():
+            document = settings_document(Settings().override({name: given}, "flag"))
+            assert document["values"][name] == [meant, "flag"], (name, given)
+
+
+def test_a_model_that_has_not_read_everything_has_not_read_100_percent() -> None:
+    meaning = {"model": "minilm", "coverage": 0.9991, "sent_to": ""}
+    answer = SearchAnswer(query="q", understood_as="q", hits=(), total=0, strategy="hybrid", meaning=meaning)
+    assert _unread(answer).startswith("minilm has read 99% of")
+    account = {"instant": False, "refining": False, "reranker": "none", "problems": [], "read": 9991, "of": 10000}
+    assert "(99%)" in _describe_meaning({**meaning, **account})
+    assert "findling refine reads the rest" in _describe_meaning({**meaning, **account})
+    assert "(100%)" in _describe_meaning({**meaning, **account, "read": 10000})
+
+
 def test_a_search_through_the_daemon_imports_little(served: Served) -> None:
     command = [sys.executable, "-c", LIST_MODULES, "session token"]
     before = asked(served.daemon)
@@ -369,6 +445,8 @@ def test_a_search_through_the_daemon_imports_little(served: Served) -> None:
         "difflib",
         "email",
         "fastapi",
+        "findling.faces.cli.progress",
+        "findling.models.providers",
         "findling.pipelines.searching",
         "findling.service.engine",
         "findling.stores.keyword",

@@ -21,7 +21,9 @@ from pathlib import Path
 import pytest
 
 from findling.domain.callers import OWNER
+from findling.domain.errors import NotIndexedError
 from findling.domain.queries import SearchRequest
+from findling.faces.daemon import local
 from findling.faces.daemon.keeping import Keeper
 from findling.faces.daemon.turns import Turns
 from findling.service.background import _started, reap
@@ -29,8 +31,11 @@ from findling.service.daemon_client import call_daemon
 from findling.service.daemon_search import DaemonAnswers, search_in_daemon
 from findling.service.daemon_state import daemon_folder, make_folder, read_state, running
 from findling.service.hosting import Host
+from findling.service.portable_requests import request_document
+from findling.service.portable_settings import settings_document
 from findling.service.settings import load_settings
 from findling.service.tokens import TokenBook
+from findling.service.workspace import locate
 from tests.faces.daemons import PATIENCE_S, Daemon, daemon_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
@@ -160,6 +165,71 @@ def test_what_a_killed_one_has_left_is_replaced(project: Path, place: Path, find
     with daemon_of(place, project, "--no-watch") as another:
         assert another.state.pid != daemon.state.pid
         assert another.about()["pid"] == another.process.pid
+
+
+def test_one_that_hangs_is_left_alone(project: Path, place: Path, findling: Findling) -> None:
+    assert findling("index")[0] == 0
+    with daemon_of(place, project, "--no-watch") as daemon:
+        pid = daemon.process.pid
+        daemon.process.send_signal(signal.SIGSTOP)
+        code, out, err = findling("login", "--files", "--explain")
+        assert (code, sorted(out.splitlines())) == (0, ["docs/guide.md", "src/auth.py"])
+        assert f"searched here: the daemon of process {pid} does not answer: timed out" in err
+        assert json.loads(findling("status", "--json")[1])["daemon"] is None
+        code, _, err = findling("serve", "--stop")
+        assert (code, f"the daemon of process {pid} does not answer" in err) == (2, True)
+        assert f"try: kill {pid}, and kill -9 {pid} if it stays" in err
+
+
+@pytest.mark.parametrize("damage", ["{}", '{"socket": 5}', "[" * 100_000, None], ids=["empty", "typed", "deep", "dir"])
+def test_one_whose_state_is_damaged_can_be_ended(
+    project: Path, place: Path, findling: Findling, damage: str | None
+) -> None:
+    assert findling("index")[0] == 0
+    file = daemon_folder(place) / "state.json"
+    with daemon_of(place, project, "--no-watch") as daemon:
+        pid = daemon.process.pid
+        file.unlink()
+        if damage is None:
+            file.mkdir()
+        else:
+            file.write_text(damage)
+        assert findling("login", "--files") == (0, "src/auth.py\ndocs/guide.md\n", "")
+        assert "daemon:" not in findling("status")[1]
+        code, _, err = findling("serve", "--stop")
+        assert (code, err) == (
+            2,
+            f"findling: process {pid} serves {place}, and cannot be reached\n"
+            f"  try: kill {pid}, and kill -9 {pid} if it stays\n",
+        )
+        code, _, err = findling("serve", "--port", "0")
+        assert (code, f"process {pid} serves {place} already\n  try: kill {pid}" in err) == (2, True)
+        daemon.process.terminate()
+        daemon.stderr()
+    assert findling("serve", "--stop") == (1, "", "findling: no daemon runs\n")
+    if damage is None:
+        code, _, err = findling("serve", "--port", "0")
+        assert (code, f"{file} cannot be replaced" in err) == (2, True)
+
+
+def test_what_was_dropped_while_a_search_had_to_wait_does_not_come_back(
+    host: Host, project: Path, place: Path, findling: Findling
+) -> None:
+    settings = load_settings(project)
+    folder = locate(project, home=place, name="", place=settings["store.place"]).folder
+    asked = {
+        "home": str(place),
+        "path": str(project),
+        "is_here": True,
+        "refresh": True,
+        "settings": settings_document(settings),
+        "requests": [request_document(SearchRequest(query="login"))],
+    }
+    prepared = local._prepare(host, json.dumps(asked).encode())
+    assert findling("workspaces", "drop", str(project), "--yes")[0] == 0
+    with pytest.raises(NotIndexedError):
+        local._search(host, prepared, lambda: None)
+    assert not folder.exists()
 
 
 def test_a_home_that_lies_deep_is_served_as_well(
@@ -330,6 +400,17 @@ def test_a_missing_library_is_named(project: Path, findling: Findling, monkeypat
     assert code == 2
     assert "findling serve needs uvicorn, which is not installed" in err
     assert "pip install 'findling[serve]'" in err
+
+
+def test_a_unit_is_printed_without_the_library_as_well(
+    project: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "is not installed" not in findling("serve", "--print-unit", "systemd")[2]
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "findling.faces.daemon.server", raising=False)
+    code, out, err = findling("serve", "--print-unit", "systemd")
+    assert (code, "ExecStart=" in out) == (0, True)
+    assert "findling serve needs uvicorn, which is not installed\n  try: pip install 'findling[serve]'" in err
 
 
 def test_what_is_in_the_way_of_the_socket_is_told(project: Path, place: Path, findling: Findling) -> None:

@@ -8,6 +8,7 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -123,8 +124,14 @@ def _any_text(chance: random.Random, most: int) -> str:
 
 
 def _any_result(chance: random.Random) -> dict[str, Any]:
+    path = chance.choice(["", "docs/" * 200, "長い名前の文書/" * 80]) + f"{chance.randint(0, 99)}.md"
     return {
-        "id": f"file:{chance.randint(0, 99)}.md",
+        "id": f"file:{path}",
+        "passage": f"{chance.randint(0, 1 << 63):016x}",
+        "title": _any_text(chance, 160),
+        "url": f"file:///{quote(path)}",
+        "path": path,
+        "lines": chance.choice(["", "3-9", "Sheet with a long name!" * 9]),
         "snippet": _any_text(chance, 900),
         "preview": _any_text(chance, 160),
         "why": [_any_text(chance, 60) for _ in range(chance.randint(1, 5))],
@@ -147,8 +154,11 @@ def test_an_answer_always_fits(seed: int) -> None:
     budget = Budget(chance.randint(500, 3000), chance.randint(1000, 9000))
     fitted, kept = fit_answer(document, budget)
     assert budget.allows(fitted)
-    assert len(fitted["results"]) == kept
-    assert [result["id"] for result in fitted["results"]] == [result["id"] for result in document["results"][:kept]]
+    assert len(fitted["results"]) == kept >= min(1, len(document["results"]))
+    shown = [result["passage"] for result in fitted["results"]]
+    assert shown == [result["passage"] for result in document["results"][:kept]]
+    for result, was in zip(fitted["results"], document["results"], strict=False):
+        assert result["id"] in (was["id"], was["passage"])
     assert fitted["truncated"] is (fitted != document)
     assert bool(fitted["left_out"]) is (fitted != document)
 

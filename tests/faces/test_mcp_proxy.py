@@ -27,6 +27,12 @@ def _call(key: Any, name: str = "search") -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": key, "method": "tools/call", "params": {"name": name}}
 
 
+def _alone(key: Any) -> dict[str, Any]:
+    """A call that needs no session."""
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    return {"jsonrpc": "2.0", "id": key, "method": "tools/call", "params": {"name": "search", "_meta": meta}}
+
+
 def _result(key: Any, **result: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": key, "result": result}
 
@@ -80,6 +86,7 @@ def _passed(
     lines: list[dict[str, Any]] | Iterator[bytes],
     path: Path | None,
     take_over: Callable[[SimpleQueue[str], Callable[[str], None]], None] | None = None,
+    patience_s: float = 60.0,
 ) -> list[dict[str, Any]]:
     written: list[bytes] = []
 
@@ -92,6 +99,7 @@ def _passed(
         find_daemon=lambda: str(path) if path and path.exists() else None,
         headers={"findling-path": "/somewhere"},
         take_over=take_over or refuse,
+        patience_s=patience_s,
     )
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in written)
     return [json.loads(line) for line in written]
@@ -110,7 +118,7 @@ def test_answers_come_back_in_a_line_each(tmp_path: Path) -> None:
         _respond(line, _result(message["id"], protocolVersion="2025-06-18"))
 
     with _daemon(tmp_path / "s", answer) as seen:
-        answers = _passed([OPENING, READY, _call(2), _call("three"), {"jsonrpc": "2.0", "id": 9}], tmp_path / "s")
+        answers = _passed([OPENING, READY, _call(2), _call("three"), _result(9)], tmp_path / "s")
     assert answers[0]["id"] == 1
     assert {answer["id"] for answer in answers[1:]} == {2, "three"}
     assert [headers["findling-path"] for headers in seen] == ["/somewhere"] * 3
@@ -125,7 +133,7 @@ def test_progress_is_passed_on_before_the_answer(tmp_path: Path) -> None:
         _respond(line, "".join(f"{event}\r\n\r\n" for event in events).encode(), kind="text/event-stream")
 
     with _daemon(tmp_path / "s", answer):
-        answers = _passed([_call(2)], tmp_path / "s")
+        answers = _passed([_alone(2)], tmp_path / "s")
     assert [answer.get("method", answer.get("id")) for answer in answers] == ["notifications/progress", 2]
 
 
@@ -137,7 +145,7 @@ def test_what_stands_before_the_server_may_refuse(tmp_path: Path) -> None:
             _respond(line, b"<html>", "500 Error", "text/html")
 
     with _daemon(tmp_path / "s", answer):
-        answers = _passed([_call(2), _call(3)], tmp_path / "s")
+        answers = _passed([_alone(2), _alone(3)], tmp_path / "s")
     told = {answer["id"]: answer["error"]["message"] for answer in answers}
     assert told == {2: "too many; try: wait", 3: "the daemon answers with status 500; try: restart the daemon"}
 
@@ -203,7 +211,7 @@ def test_a_request_that_nobody_waits_for(tmp_path: Path) -> None:
         hung_up.set()
 
     def lines() -> Iterator[bytes]:
-        yield json.dumps(_call(2)).encode()
+        yield json.dumps(_alone(2)).encode()
         assert asked.wait(10)
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
         yield json.dumps(cancelled).encode()
@@ -223,3 +231,140 @@ def test_headers_of_the_protocol_of_2026() -> None:
         "mcp-name": "=?base64?c3VjaGUtw7w=?=",
     }
     assert routing_headers({"method": "ping", "params": [1]}, "") == {}
+
+
+NO_REQUESTS: list[tuple[bytes, int, Any]] = [
+    (b'{"method":"ping","id":5}', -32600, 5),
+    (b'{"jsonrpc":"1.0","method":"ping","id":5}', -32600, 5),
+    (b'{"jsonrpc":"2.0","method":"ping","id":1.5}', -32600, None),
+    (b'{"jsonrpc":"2.0","method":"ping","id":true}', -32600, None),
+    (b'{"jsonrpc":"2.0","method":"ping","id":[1]}', -32600, None),
+    (b'{"jsonrpc":"2.0","method":"ping","id":null}', -32600, None),
+    (b'{"jsonrpc":"2.0","method":"ping","id":9,"params":[1]}', -32600, 9),
+    (b'{"jsonrpc":"2.0","method":"ping","id":9,"params":"x"}', -32600, 9),
+    (b'{"jsonrpc":"2.0","method":7,"id":9}', -32600, 9),
+    (b'{"jsonrpc":"2.0","id":9}', -32600, 9),
+    (b'[{"jsonrpc":"2.0","method":"ping","id":1}]', -32600, None),
+    (b'{"jsonrpc":"2.0","method":"ping","id":9,"params":{"a":NaN}}', -32700, None),
+    ('{"jsonrpc":"2.0","method":"ping","id":9}'.encode("utf-16-le"), -32700, None),
+]
+
+
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_what_is_no_request_is_answered_before_anybody_is_asked(tmp_path: Path, with_daemon: bool) -> None:
+    def answer(line: socket.socket, message: dict[str, Any]) -> None:
+        _respond(line, _result(message["id"]))
+
+    sent = [json.dumps(OPENING).encode(), *(line for line, _, _ in NO_REQUESTS), json.dumps(_call(2)).encode()]
+    with _daemon(tmp_path / "s", answer) as seen:
+        answers = _passed(iter(sent), tmp_path / "s" if with_daemon else None, _echo)
+    refused = [(one["error"]["code"], one["id"]) for one in answers if "error" in one]
+    assert refused == [(code, key) for _, code, key in NO_REQUESTS]
+    assert sorted(one["id"] for one in answers if "result" in one) == [1, 2]
+    assert len(seen) == (2 if with_daemon else 0)
+
+
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_half_a_character_becomes_one_that_says_so(tmp_path: Path, with_daemon: bool) -> None:
+    names: list[str] = []
+
+    def answer(line: socket.socket, message: dict[str, Any]) -> None:
+        names.append(message["params"]["name"])
+        _respond(line, _result(message["id"]))
+
+    def own(lines: SimpleQueue[str], write: Callable[[str], None]) -> None:
+        while line := lines.get():
+            names.append(json.loads(line.encode())["params"]["name"])
+            write(json.dumps(_result(json.loads(line)["id"])))
+
+    sent = json.dumps({**_alone(2), "params": {**_alone(2)["params"], "name": "a \ud800 \U0001f600"}}).encode()
+    with _daemon(tmp_path / "s", answer):
+        answers = _passed(iter([sent]), tmp_path / "s" if with_daemon else None, own)
+    assert ([one["id"] for one in answers], names) == ([2], ["a \ufffd \U0001f600"])
+
+
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_two_requests_with_one_id_are_both_answered(tmp_path: Path, with_daemon: bool) -> None:
+    def answer(line: socket.socket, message: dict[str, Any]) -> None:
+        _respond(line, _result(message["id"]))
+
+    def slow(lines: SimpleQueue[str], write: Callable[[str], None]) -> None:
+        """It answers at its end, as far as somebody still waits then."""
+        held = [json.loads(lines.get()) for _ in range(3)]
+        for message in held:
+            write(json.dumps(_result(message["id"])))
+            threading.Event().wait(0.05)
+        lines.get()
+
+    with _daemon(tmp_path / "s", answer):
+        answers = _passed([OPENING, _call(7), _call(7)], tmp_path / "s" if with_daemon else None, slow)
+    assert [one["id"] for one in answers] == [1, 7, 7]
+
+
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_initialize_comes_first(tmp_path: Path, with_daemon: bool) -> None:
+    def answer(line: socket.socket, message: dict[str, Any]) -> None:
+        _respond(line, _result(message["id"]))
+
+    ping = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
+    with _daemon(tmp_path / "s", answer):
+        answers = _passed([_call(2), ping, OPENING, _call(4)], tmp_path / "s" if with_daemon else None, _echo)
+    refused = {one["id"]: one["error"] for one in answers if "error" in one}
+    assert refused == {2: {"code": -32600, "message": "Invalid request: initialize comes first"}}
+    assert {one["id"] for one in answers if "result" in one} == {1, 3, 4}
+
+
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_an_initialize_that_wants_no_answer(tmp_path: Path, with_daemon: bool) -> None:
+    def answer(line: socket.socket, message: dict[str, Any]) -> None:
+        _respond(line, _result(message["id"]))
+
+    with _daemon(tmp_path / "s", answer):
+        silent = {"jsonrpc": "2.0", "method": "initialize"}
+        answers = _passed([silent, OPENING, _call(2)], tmp_path / "s" if with_daemon else None, _echo)
+    assert [one["id"] for one in answers] == [1, 2]
+
+
+def test_a_refusal_that_does_not_say_of_what(tmp_path: Path) -> None:
+    """HTTP refuses some requests before it has read their ids."""
+
+    def answer(line: socket.socket, message: dict[str, Any]) -> None:
+        error = {"code": -32700, "message": "Parse error"}
+        _respond(line, {"jsonrpc": "2.0", "id": None, "error": error}, "400 Bad Request")
+
+    with _daemon(tmp_path / "s", answer):
+        answers = _passed([_alone(2)], tmp_path / "s")
+    assert [(one["id"], one["error"]["code"]) for one in answers] == [(2, -32700)]
+
+
+def test_a_client_that_reads_no_more_is_no_lost_daemon(tmp_path: Path) -> None:
+    left = threading.Event()
+
+    def answer(line: socket.socket, message: dict[str, Any]) -> None:
+        _respond(line, _result(message["id"]))
+
+    def write(line: bytes) -> None:
+        raise BrokenPipeError
+
+    def take_over(_: SimpleQueue[str], __: Callable[[str], None]) -> None:
+        raise AssertionError("the daemon was there")
+
+    def lines() -> Iterator[bytes]:
+        yield json.dumps(_alone(2)).encode()
+        assert left.wait(10)
+        yield json.dumps(_alone(3)).encode()
+        raise AssertionError("nobody is there to read for")
+
+    with _daemon(tmp_path / "s", answer):
+        find = str(tmp_path / "s")
+        pass_on(lines(), write, find_daemon=lambda: find, headers={}, take_over=take_over, leave=left.set)
+
+
+def test_a_server_that_never_answers_is_not_waited_for_for_ever() -> None:
+    def mute(lines: SimpleQueue[str], _: Callable[[str], None]) -> None:
+        while lines.get():
+            pass
+
+    answers = _passed([OPENING, READY, _call(2)], None, mute, patience_s=0.1)
+    assert sorted(one["id"] for one in answers) == [1, 2]
+    assert all("error" in one for one in answers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import TextResourceContents
 
 from findling.domain.callers import OWNER, Caller
-from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
-from findling.domain.results import SearchAnswer
+from findling.domain.results import Degradation, SearchAnswer
 from findling.faces.mcp.budget import compact_json, count_tokens
 from findling.faces.mcp.desk import local_desk
 from findling.faces.mcp.server import make_server
@@ -314,7 +313,7 @@ def test_an_answer_keeps_to_its_characters(project: Path) -> None:
     assert len(compact_json(short)) <= 12_000
     assert len(short["results"]) == 30
     assert short["truncated"]
-    assert short["left_out"] == "parts of snippets"
+    assert short["left_out"] == "snippets, previews and metadata"
     assert len(compact_json(few)) <= 3000
     assert 0 < len(few["results"]) < 30
     assert "of 30 results" in few["left_out"]
@@ -382,7 +381,7 @@ def test_a_passage_with_lines_around_it(own_shop: Served) -> None:
 
 
 def test_a_fault_is_kept_from_the_client(project: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def fail(request: SearchRequest, on_progress: Progress | None = None) -> SearchAnswer:
+    def fail(request: SearchRequest, notes: Sequence[Degradation] = ()) -> SearchAnswer:
         raise ZeroDivisionError("a secret")
 
     with served(project) as one:

@@ -206,6 +206,44 @@ def test_a_daemon_that_is_killed_is_not_missed(world: _World, daemon: _Daemon) -
     asyncio.run(ask())
 
 
+HALF = '{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"search","arguments":{"query":"\\ud800 login"}}}'
+DEEP = '{"jsonrpc":"2.0","id":5,"method":"ping","params":{"a":' + "[" * 300 + "]" * 300 + "}}"
+
+
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_whatever_is_asked_is_answered(world: _World, a_daemon: _Daemon, with_daemon: bool) -> None:
+    """Also what the server itself cannot read."""
+    if with_daemon and not a_daemon.is_running:
+        a_daemon.start()
+    elif not with_daemon:
+        a_daemon.end(signal.SIGTERM)
+    answers, _ = world.spoken([*OPENING, HALF, DEEP, SEARCH, SEARCH])
+    assert sorted(answer["id"] for answer in answers) == [1, 2, 2, 4, 5]
+    by_key = {answer["id"]: answer for answer in answers}
+    assert by_key[4]["result"]["structuredContent"]["total"] == 2
+    assert "error" in by_key[5]
+
+
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_a_client_that_reads_no_more(world: _World, a_daemon: _Daemon, with_daemon: bool) -> None:
+    """The process ends quietly, though more could still be asked."""
+    if with_daemon and not a_daemon.is_running:
+        a_daemon.start()
+    elif not with_daemon:
+        a_daemon.end(signal.SIGTERM)
+    command = [sys.executable, "-m", "findling", "mcp", str(world.root)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=world.env
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write("".join(f"{line}\n" for line in [*OPENING, SEARCH]).encode())
+        process.stdin.flush()
+        assert (process.wait(60), process.stderr.read()) == (0, b"")
+
+
 def test_it_does_not_start_for_what_is_not_there(findling: Callable[..., tuple[int, str, str]], project: Path) -> None:
     code, out, err = findling("mcp", "nowhere")
     assert (code, out) == (2, "")
@@ -229,9 +267,8 @@ def test_settings_for_clients(findling: Callable[..., tuple[int, str, str]], pro
             entry = json.loads(out)["servers"]["findling"]
             assert entry["type"] == "stdio"
         else:
-            line, _, rest = out.partition("\n\n") if client == "claude" else ("", "", out)
-            entry = json.loads(rest)["mcpServers"]["findling"]
-            assert line.startswith("claude mcp add findling -- /" if client == "claude" else "")
+            entry = json.loads(out)["mcpServers"]["findling"]
+            assert ("or run: claude mcp add findling -- /" in err) is (client == "claude")
         assert Path(entry["command"]).is_absolute()
         assert entry["args"][-4:] == ["mcp", str(project / "docs"), "--as", "user:ann"]
 

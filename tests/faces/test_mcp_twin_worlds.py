@@ -7,8 +7,10 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mcp import Client
@@ -16,12 +18,13 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 
 from findling.domain.callers import OWNER, Caller
+from findling.domain.resource_types import ResourceType
 from findling.faces.mcp.budget import compact_json
 from findling.faces.mcp.desk import Desk, local_desk
 from findling.faces.mcp.server import make_server
 from findling.service.engine import Engine
 from findling.service.settings import Settings
-from tests.faces.mcp_desks import asked
+from tests.faces.mcp_desks import asked, served
 from tests.service.test_twin_worlds import ANN, LIMITS, SHAPES, WORDS, _entries, _worlds
 
 Call = tuple[str, dict[str, Any]]
@@ -135,3 +138,50 @@ def test_the_worlds_do_differ_for_their_owner() -> None:
     with _servers(3, OWNER) as servers:
         one, other = (asked(server, partial(_told, name="search", arguments={"query": "pool"})) for server in servers)
     assert one != other
+
+
+@pytest.mark.parametrize("era", ["auto", "legacy"])
+def test_progress_tells_nobody_but_the_owner_what_lies_there(tmp_path: Path, era: str) -> None:
+    """A search that indexes comes upon files of which its caller must not know, not even how many there are."""
+
+    def steps(name: str, hidden: int, caller: Caller) -> tuple[list[Any], str]:
+        told: list[Any] = []
+
+        async def note(progress: float, total: float | None, message: str | None) -> None:
+            told.append((progress, total, message))
+
+        async def ask(client: Client) -> str:
+            said = []
+            for turn in range(2):  # first nothing is indexed, then something has changed
+                for number in range(hidden):
+                    (root / f"secret-merger-{number}.md").write_text(f"merger {turn} {number}\n")
+                result = await client.call_tool("search", {"query": "merger"}, progress_callback=note)
+                said.append(compact_json(result.model_dump(mode="json", exclude_none=True)))
+            return " ".join(said)
+
+        root = tmp_path / name / "project"
+        root.mkdir(parents=True)
+        (root / "seen.md").write_text("Nothing of that.\n")
+        with served(root, caller) as one:
+            said = asked(one.server, ask, era)
+        return told, said
+
+    without, with_hidden = steps("without", 0, READER), steps("with", 5, READER)
+    assert without == with_hidden
+    assert with_hidden[0] == []
+    assert steps("own", 5, OWNER)[0]
+
+
+def test_types_that_the_owner_has_declared() -> None:
+    """The names of types are those that everybody has, and those of what is seen."""
+
+    def said(declared: dict[str, ResourceType], caller: Caller) -> str:
+        with _worlds(3) as (viewer, _):
+            desk = _desk(viewer._engine, caller)
+            desk = desk._replace(settings=desk.settings.with_types(declared))
+            arguments = {"query": "pool", "filters": {"type": "mergr"}}
+            return asked(make_server(lambda: desk), partial(_told, name="search", arguments=arguments))
+
+    merger = {"merger": ResourceType(name="merger")}
+    assert said(merger, READER) == said({}, READER)
+    assert "merger instead?" in said(merger, OWNER)

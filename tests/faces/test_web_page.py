@@ -194,6 +194,18 @@ def test_it_says_what_may_have_been_meant(page: WebPage) -> None:
     assert page.run("return location.search") == "?q=%22quagga%22&mode=keyword"
 
 
+def test_advice_fits_what_was_asked(page: WebPage) -> None:
+    page.open("?q=%22quagga%22&mode=keyword")
+    page.see("#nothing", "Try another word")
+    page.open("?q=%22quagga+herd%22&mode=keyword")
+    page.see("#nothing", "Try fewer words")
+    page.open("?q=(((&mode=keyword")
+    page.see("#nothing", "Type a word")
+    assert "latest first" not in page.texts("#stage")[0]
+    page.open("?q=ext:zzz&mode=keyword")
+    page.see("#nothing", "passes these filters")
+
+
 # Narrowing
 
 
@@ -313,6 +325,56 @@ def test_keys_alone_are_enough(page: WebPage) -> None:
     page.wait(lambda: page.all("#help")[0].is_displayed())
     page.press(Keys.ESCAPE)
     page.wait(lambda: not page.all("#help")[0].is_displayed())
+
+
+def test_arrows_choose_among_the_modes(page: WebPage) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page.open("?q=session+token&mode=keyword")
+    page.run("document.querySelector('#modes input:checked').focus()")
+    page.press(Keys.ARROW_DOWN)
+    page.wait(lambda: page.run("return document.activeElement.value") == "hybrid")
+    page.see("#stage", "by words and meaning")
+
+
+def test_keys_of_a_single_character_can_be_switched_off(page: WebPage) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page.open("?q=session+token&mode=keyword")
+    page.click("#help-button")
+    page.click("#letters")
+    page.press(Keys.ESCAPE)
+    page.open("?q=session+token&mode=keyword")
+    page.press(Keys.ARROW_DOWN)
+    first = page.focused_hit()
+    for key in ("j", "e", "/", "?"):
+        page.press(key)
+        assert page.focused_hit() == first
+    assert page.run("return location.search") == "?q=session+token&mode=keyword"
+    page.press(Keys.ARROW_DOWN)
+    assert page.focused_hit() not in ("", first)
+    page.click("#help-button")
+    page.click("#letters")
+    page.press(Keys.ESCAPE)
+    page.run("document.querySelector('#hits .open').focus()")
+    page.press("j")
+    assert page.focused_hit() != first
+    assert page.run("return localStorage.length") == 0
+
+
+def test_enter_asks_no_more_than_once(page: WebPage) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    page.open("?q=session&mode=keyword")
+    page.requests()
+    page.type("session token")
+    for _ in range(3):
+        page.press(Keys.ENTER)
+    page.all("#query")[0].send_keys("s", Keys.ENTER, Keys.ENTER, Keys.ENTER)
+    page.wait(lambda: page.run("return location.search") == "?q=session+tokens&mode=keyword")
+    page.rest()
+    wholes = [body for body in page.bodies("/v1/search") if not body.get("quick")]
+    assert [body["query"] for body in wholes] == ["session token", "session tokens"]
 
 
 # The address
@@ -475,6 +537,7 @@ def test_a_token_is_asked_for_where_one_is_needed(driver: WebDriver, settings: S
     try:
         shown.driver.get(f"{guarded.address}/?q=stale&mode=keyword")
         shown.see("#token-title", "A token is needed")
+        shown.see("#token-dialog", "findling token create NAME --owner")
         shown.all("#token")[0].send_keys("fdl_wrong\n")
         shown.see("#token-problem", "not accepted")
         shown.all("#token")[0].send_keys(f"{secret}\n")

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.types import ASGIApp, Scope
@@ -141,9 +141,16 @@ class WebPage(BrowserPage):
 
     def requests(self) -> list[str]:
         """Every address that was asked for since the page was opened, the browser's own pictures left out."""
+        urls = [str(one["url"]) for one in self._sent()]
+        return [url for url in urls if not url.startswith(("about:", "data:"))]
+
+    def bodies(self, path: str) -> list[dict[str, Any]]:
+        """What was sent to an address since the last look at what was asked for."""
+        return [json.loads(one["postData"]) for one in self._sent() if str(one["url"]).endswith(path)]
+
+    def _sent(self) -> list[dict[str, Any]]:
         events = [json.loads(entry["message"])["message"] for entry in self._log("performance")]
-        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-        return [url for one in sent if not (url := str(one["request"]["url"])).startswith(("about:", "data:"))]
+        return [event["params"]["request"] for event in events if event["method"] == "Network.requestWillBeSent"]
 
 
 def _caller(scope: Scope) -> Caller:

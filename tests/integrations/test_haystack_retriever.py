@@ -58,6 +58,7 @@ def test_it_feeds_a_pipeline_which_closes_it(folder: Path) -> None:
     [
         None,
         {"type": "file", "where": "ext:md OR ext:py"},
+        {"ext": ("md", "py"), "after": "2001-01-31"},
         {"operator": "NOT", "conditions": [{"field": "meta.ext", "operator": "in", "value": ["py", "ts"]}]},
         Filters(ext=("md",), after=978307200.0),
     ],
@@ -74,6 +75,17 @@ def test_a_pipeline_is_written_down_and_read_again(filters: Any, folder: Path) -
     assert len(again.run(question)["retriever"]["documents"]) >= 2
     again.close()
     pipeline.close()
+
+
+def test_what_is_written_down_is_what_holds(folder: Path) -> None:
+    principals, filters = ["user:ann"], {"ext": ["md"]}
+    retriever = FindlingRetriever(path=folder, principals=principals, filters=filters)
+    principals.append("user:bob")
+    filters["ext"].append("py")
+    written = retriever.to_dict()["init_parameters"]
+    assert (written["principals"], written["filters"]) == (["user:ann"], {"ext": ["md"]})
+    written["principals"].append("user:bob")
+    assert retriever.to_dict()["init_parameters"]["principals"] == ["user:ann"]
 
 
 @pytest.mark.parametrize("principals", [(), "user:ann"])
@@ -152,6 +164,31 @@ def test_filters_know_more_than_what_a_document_carries(indexed: findling.Engine
     assert ask(is_("at", ">", "2001-01-31T12:00:00+00:00")) == ask(is_("type", "==", "file"))
 
 
+@pytest.mark.parametrize("profile", ["keyword", "hybrid"])
+def test_a_path_is_one_below_the_root(profile: str, folder: Path) -> None:
+    for name in ("docs/a.md", "x/docs/b.md", "docs2/c.md", "docs.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("A zebra has stripes.\n")
+
+    def ask(*conditions: Condition) -> list[str]:
+        found = retriever.run("zebra stripes", filters=grouped("AND", is_("ext", "==", "md"), *conditions))
+        return sorted({path for path in paths(found["documents"]) if path not in ("docs/guide.md", "docs/plan.md")})
+
+    everything = ["docs.md", "docs/a.md", "docs2/c.md", "x/docs/b.md"]
+    with FindlingRetriever(path=folder, top_k=20, profile=profile) as retriever:
+        for written in ("docs", "docs/", "./docs"):
+            assert ask(is_("path", "==", written)) == ["docs/a.md"]
+        assert ask(is_("path", "!=", "docs")) == ["docs.md", "docs2/c.md", "x/docs/b.md"]
+        assert ask(is_("path", "in", ["docs2", "x/docs/b.md"])) == ["docs2/c.md", "x/docs/b.md"]
+        assert ask(is_("path", "==", "")) == ask(is_("path", "in", ["docs", "."])) == everything
+        assert ask(is_("path", "!=", "")) == []
+
+
+NESTED: Condition = PLAN
+for _ in range(3000):
+    NESTED = grouped("AND", NESTED)
+
+
 @pytest.mark.parametrize(
     "condition, named",
     [
@@ -164,6 +201,19 @@ def test_filters_know_more_than_what_a_document_carries(indexed: findling.Engine
         (is_("at", ">", "soon"), "soon"),
         (grouped("XOR", PLAN), "XOR"),
         ({"operator": "AND"}, "AND"),
+        ({"operator": "AND", "conditions": ["x"]}, "'x' is no condition"),
+        ({"operator": "AND", "conditions": {}}, "is no condition"),
+        ({"operator": [], "conditions": []}, "is no condition"),
+        ({"operator": "AND", "conditions": [], "negated": True}, "negated"),
+        ({**PLAN, "boost": 2}, "boost"),
+        (NESTED, "50 deep"),
+        (is_("at", ">", float("nan")), "nan"),
+        (is_("at", "<=", float("inf")), "inf"),
+        (is_("at", ">=", float("-inf")), "inf"),
+        (is_("at", "<", 10**400), "at must be"),
+        (is_("at", "<", True), "True"),
+        (is_("path", "==", "../secret"), "does not lie in the searched folder"),
+        (is_("path", "in", ["docs", "/etc"]), "does not lie in the searched folder"),
         (is_("principals", "in", ["everyone"]), "principals"),
     ],
 )

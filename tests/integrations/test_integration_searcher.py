@@ -17,8 +17,9 @@ from findling.domain.errors import (
     PathNotFoundError,
     UsageError,
 )
-from findling.domain.queries import Filters
+from findling.domain.queries import Field, Filters
 from findling.integrations.searcher import FoundText, Searcher, SearchOptions, filters_from
+from findling.pipelines.plan_files import filters_document
 
 
 def paths(found: list[FoundText]) -> list[object]:
@@ -119,11 +120,39 @@ def test_filters_of_a_question_take_the_place_of_those_that_were_set(indexed: fi
 
 
 @pytest.mark.parametrize(
-    "given", [{"extension": "py"}, {"ext": 5}, {"after": "soon"}, {"where": "some words"}, {"principals": "everyone"}]
+    "given",
+    [
+        {"extension": "py"},
+        {"ext": 5},
+        {"ext": ""},
+        {"ext": "py", "not_ext": [".py"]},
+        {"path": "../x"},
+        {"path": ["docs", "/etc"]},
+        {"after": "soon"},
+        {"after": float("nan")},
+        {"before": True},
+        {"after": "2026-02-01", "before": "2026-01-01"},
+        {"where": "some words"},
+        {"principals": "everyone"},
+    ],
 )
 def test_filters_that_do_not_fit_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidValueError, match=next(iter(given))):
         filters_from(given)
+
+
+@pytest.mark.parametrize("given", ["py", ["py"], 5])
+def test_what_is_no_table_of_filters_is_refused(given: Any) -> None:
+    with pytest.raises(InvalidValueError, match="filters must be a table"):
+        filters_from(given)
+
+
+def test_a_table_is_read_as_every_face_reads_filters() -> None:
+    given = {"ext": "*.PY,md", "path": ["./docs/"], "before": "1970-01-02T00:00:00+00:00", "where": "type:file"}
+    made = filters_from(given)
+    assert made == Filters(ext=(".py", ".md"), path=("docs",), before=86400.0, where=Field("type", ("file",)))
+    assert filters_from(filters_document(made)) == made
+    assert filters_from({"path": ["docs", "."], "after": None, "where": None}) == Filters()
 
 
 def test_options_are_those_of_a_search(indexed: findling.Engine) -> None:

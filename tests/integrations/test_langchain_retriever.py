@@ -12,7 +12,8 @@ from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 
 import findling
-from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.domain.queries import Filters
 from findling.integrations.langchain import FindlingRetriever
 
 # The test is a coroutine without a mark, and must not be overridden: its library has such tests run by a setting.
@@ -94,6 +95,51 @@ def test_who_asks_is_not_for_a_query_to_say(folder: Path) -> None:
         retriever.invoke("token", principals=None)
     with findling.open(folder) as engine:
         assert paths(FindlingRetriever(engine=engine.as_caller("user:ann")).invoke("token")) == ["docs/plan.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("principals", None),
+        ("principals", ["user:bob"]),
+        ("filters", {"ext": "py"}),
+        ("path", "."),
+        ("workspace", "notes"),
+        ("engine", None),
+        ("refresh", False),
+        ("exclude_pattern", "x"),
+        ("min_score", 0.5),
+        ("profile", "semantic"),
+        ("in_context", False),
+        ("within", "docs"),
+        ("quick", True),
+        ("timeout_s", 1.0),
+    ],
+)
+def test_no_option_but_k_is_silently_kept_when_it_is_assigned(name: str, value: Any, folder: Path) -> None:
+    retriever = FindlingRetriever(path=folder, principals=["user:ann"], filters={"ext": ["md"]})
+    told = repr(retriever)
+    with pytest.raises(UsageError, match=f"{name} of a retriever cannot be changed"):
+        setattr(retriever, name, value)
+    with pytest.raises(UsageError, match=f"{name} of a retriever cannot be changed"):
+        retriever.model_copy(update={"k": 3, name: value})
+    assert repr(retriever) == told
+
+
+def test_what_was_given_cannot_be_changed_in_place(folder: Path) -> None:
+    principals, filters = ["user:ann"], {"ext": ["md"]}
+    retriever = FindlingRetriever(path=folder, principals=principals, filters=filters)
+    principals.append("user:bob")
+    filters["ext"].append("py")
+    assert retriever.principals == ("user:ann",)
+    assert retriever.filters == Filters(ext=(".md",))
+
+
+def test_a_copy_with_another_k_asks_the_same_folder(folder: Path) -> None:
+    retriever = FindlingRetriever(path=folder, filters={"ext": "md"})
+    copied = retriever.model_copy(update={"k": 1, "tags": ["copied"]})
+    assert len(copied.invoke("token")) == 1
+    assert {path.rpartition(".")[2] for path in paths(retriever.invoke("token"))} == {"md"}
 
 
 def test_errors_are_those_of_findling(folder: Path) -> None:

@@ -123,7 +123,7 @@ def test_many_searches_through_a_daemon_while_files_change(playground: Playgroun
 
     document, _ = playground.search(f"versioned {versions[-1]}", "--words", "all")
     assert {hit["path"] for hit in document["hits"]} == set(names), "what was saved last is there"
-    answered = ask_daemon(playground.home, "GET", "/local/status")
+    answered = ask_daemon(playground.home, "GET", "/local/status", patience_s=PATIENCE_S)
     assert answered is not None
     assert answered[1]["failed_queries"] == 0
     assert playground.run("serve", "--stop").code == 0

@@ -264,14 +264,99 @@ def test_errors_come_back_as_they_are(root: Path) -> None:
                 await engine.search("walrus", refresh=False)
             with pytest.raises(findling.FindlingError, match="limit"):
                 await engine.search("walrus", limit=-1)
-        with pytest.raises(BusyError, match="shutting down"):
-            await engine.search("walrus")
         await engine.close()
         with pytest.raises(UsageError, match="not open"):
             await AsyncEngine.open(root).search("walrus")
         with pytest.raises(findling.FindlingError, match="nowhere"):
             async with AsyncEngine.open(root / "nowhere"):
                 pass
+
+    _run(case)
+
+
+def test_a_closed_engine_says_so(root: Path) -> None:
+    async def case() -> None:
+        async with AsyncEngine.open(root) as engine:
+            await engine.index()
+            viewer = engine.as_caller(ANN)
+        for ask in (
+            lambda: engine.search("walrus"),
+            lambda: engine.status(),
+            lambda: engine.index(),
+            lambda: engine.run(lambda engine: engine.compact()),
+            lambda: viewer.search("walrus"),
+            lambda: engine.__aenter__(),
+        ):
+            with pytest.raises(UsageError, match="the engine is closed") as refusal:
+                await ask()
+            assert "AsyncEngine.open" in refusal.value.hint
+
+    _run(case)
+
+
+def test_a_search_that_is_dropped_by_closing_says_so(root: Path) -> None:
+    may_end = threading.Event()
+
+    async def case() -> None:
+        async with AsyncEngine.open(root, threads=1) as engine:
+            await engine.index()
+            changing = asyncio.create_task(engine.run(lambda engine: may_end.wait(30)))
+            queued = asyncio.create_task(engine.run(lambda engine: engine.compact()))
+            while engine._changing.waiting < 1 or engine._changing.running < 1:
+                await asyncio.sleep(0.001)
+            closing = asyncio.create_task(engine.close())
+            with pytest.raises(UsageError, match="the engine is closed"):
+                await queued
+            assert not closing.done()
+            may_end.set()
+            assert await changing
+            await closing
+
+    _run(case)
+
+
+class _SlowToOpen:
+    """Opens an engine as soon as it may, and keeps it, to see what becomes of it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.has_begun, self.may_end = threading.Event(), threading.Event()
+        self.closed = False
+
+    def __call__(self) -> findling.Engine:
+        self.has_begun.set()
+        assert self.may_end.wait(30)
+        engine = open_engine(self._root)
+        engine.index()
+        close = engine.close
+
+        def noted() -> None:
+            close()
+            self.closed = True
+
+        engine.close = noted  # type: ignore[method-assign]
+        return engine
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_open_that_is_cancelled_leaves_nothing_open(times: int, root: Path) -> None:
+    slow = _SlowToOpen(root)
+
+    async def case() -> None:
+        engine = AsyncEngine(slow)
+        opening = asyncio.create_task(engine.__aenter__())
+        while not slow.has_begun.is_set():
+            await asyncio.sleep(0.001)
+        for _ in range(times):
+            opening.cancel()
+            await asyncio.sleep(0.02)
+        slow.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        await engine.close()
+        assert slow.closed
+        with pytest.raises(UsageError, match="the engine is closed"):
+            await engine.search("walrus")
 
     _run(case)
 

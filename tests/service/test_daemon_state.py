@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -16,9 +18,11 @@ from findling import __version__
 from findling.domain.errors import DaemonError
 from findling.service.daemon_client import ask_daemon, call_daemon
 from findling.service.daemon_state import (
+    LOCK_FILE,
     DaemonState,
     daemon_folder,
     make_folder,
+    process_that_holds,
     read_state,
     remove_state,
     running,
@@ -26,8 +30,12 @@ from findling.service.daemon_state import (
     write_state,
 )
 from findling.service.unit_files import launchd_plist, systemd_unit
+from findling.stores.lock import WriteLock
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
+
+
+PATIENCE_S, LONGER_S = 0.2, 0.5
 
 
 def state_at(path: Path | str, version: str = __version__) -> DaemonState:
@@ -35,8 +43,11 @@ def state_at(path: Path | str, version: str = __version__) -> DaemonState:
 
 
 @contextmanager
-def listening(path: Path, answer: bytes | None = None) -> Iterator[list[bytes]]:
-    """A socket at a path that answers everybody with the same bytes, and notes what they have sent."""
+def listening(path: Path, answer: bytes | None = None, *, then: bytes = b"") -> Iterator[list[bytes]]:
+    """A socket at a path that answers everybody with the same bytes, and notes what they have sent.
+
+    `then` follows after a while.
+    """
     heard: list[bytes] = []
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
@@ -52,6 +63,10 @@ def listening(path: Path, answer: bytes | None = None) -> Iterator[list[bytes]]:
                     heard.append(caller.recv(65536))
                     if answer and heard[-1]:
                         caller.sendall(answer)
+                        if then:
+                            time.sleep(LONGER_S)
+                            with suppress(BrokenPipeError):  # it was not waited for
+                                caller.sendall(then)
 
         thread = threading.Thread(target=reply)
         thread.start()
@@ -71,7 +86,23 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert stat.S_IMODE((daemon_folder(tmp_path) / "state.json").stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pid": 1}', b'{"surprise": 1}', b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"pid": 1}',
+        b'{"surprise": 1}',
+        b"\xff",
+        b"[" * 100_000,
+        json.dumps({**state_at("/x")._asdict(), "socket": 5}).encode(),
+        json.dumps({**state_at("/x")._asdict(), "socket": "/a\0b"}).encode(),
+        json.dumps({**state_at("/x")._asdict(), "socket": "/\ud800"}).encode(),
+        json.dumps({**state_at("/x")._asdict(), "started_at": "now"}).encode(),
+    ],
+    ids=lambda content: ascii(content[:40]),
+)
 def test_a_state_that_cannot_be_read_is_none(tmp_path: Path, content: bytes) -> None:
     (make_folder(tmp_path) / "state.json").write_bytes(content)
     assert read_state(tmp_path) is None
@@ -79,6 +110,29 @@ def test_a_state_that_cannot_be_read_is_none(tmp_path: Path, content: bytes) -> 
     assert ask_daemon(tmp_path, "GET", "/local/status") is None
     remove_state(tmp_path)
     assert list(daemon_folder(tmp_path).iterdir()) == []
+
+
+def test_a_state_of_a_later_version_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
+    document = {**state_at("/somewhere", "99.0")._asdict(), "surprise": [1]}
+    (make_folder(tmp_path) / "state.json").write_text(json.dumps(document))
+    assert read_state(tmp_path) == state_at("/somewhere", "99.0")
+
+
+def test_a_folder_in_the_place_of_the_state_is_no_state(tmp_path: Path) -> None:
+    (make_folder(tmp_path) / "state.json").mkdir()
+    assert read_state(tmp_path) is None
+    assert running(tmp_path) is None
+    with pytest.raises(DaemonError, match=r"state\.json cannot be replaced"):
+        remove_state(tmp_path)
+
+
+def test_who_holds_the_lock_is_known_without_a_state(tmp_path: Path) -> None:
+    assert process_that_holds(tmp_path) is None, "no daemon was ever there"
+    lock = WriteLock(make_folder(tmp_path) / LOCK_FILE)
+    assert lock.acquire(0.0)
+    assert process_that_holds(tmp_path) == os.getpid()
+    lock.release()
+    assert process_that_holds(tmp_path) is None, "it has ended"
 
 
 def test_a_daemon_that_was_killed_counts_for_nothing(tmp_path: Path) -> None:
@@ -114,7 +168,11 @@ def test_a_daemon_that_listens_is_found(tmp_path: Path) -> None:
         b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{}",
         b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{]}",
         b"HTTP/1.1 what OK\r\ncontent-length: 2\r\n\r\n{}",
+        b"hello\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n" + b"[" * 100_000,
     ],
+    ids=lambda answer: ascii(answer and answer[:60]),
 )
 def test_one_that_answers_nonsense_is_as_if_there_were_none(tmp_path: Path, answer: bytes | None) -> None:
     path = make_folder(tmp_path) / "socket"
@@ -123,6 +181,39 @@ def test_one_that_answers_nonsense_is_as_if_there_were_none(tmp_path: Path, answ
         assert ask_daemon(tmp_path, "GET", "/local/status") is None
         with pytest.raises(DaemonError, match="does not answer"):
             call_daemon(state_at(path), "GET", "/local/status")
+
+
+def test_one_that_is_silent_is_not_waited_for(tmp_path: Path) -> None:
+    path = make_folder(tmp_path) / "socket"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        with pytest.raises(DaemonError, match="does not answer: timed out"):
+            call_daemon(state_at(path), "POST", "/local/search", {}, patience_s=PATIENCE_S, answer_s=3600)
+
+
+def test_one_that_has_begun_is_waited_for(tmp_path: Path) -> None:
+    path = make_folder(tmp_path) / "socket"
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+    with listening(path, b"HTTP/1.1 100 Continue\r\n\r\n", then=answer) as heard:
+        state = state_at(path)
+        found = call_daemon(state, "POST", "/local/search", {}, patience_s=PATIENCE_S, answer_s=60)
+        assert found == (200, {})
+        assert b"\r\nexpect: 100-continue\r\n" in heard[-1]
+        with pytest.raises(DaemonError, match="timed out"):
+            call_daemon(state, "POST", "/local/search", {}, patience_s=PATIENCE_S)
+
+
+def test_a_socket_of_somebody_else_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make_folder(tmp_path) / "socket"
+    write_state(tmp_path, state_at(path))
+    with listening(path, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}") as heard:
+        own = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: own + 1)
+        assert running(tmp_path) is None
+        with pytest.raises(DaemonError, match="is no socket of yours"):
+            call_daemon(state_at(path), "POST", "/local/stop", {}, any_version=True)
+        assert heard == []
 
 
 def test_one_of_another_version_is_asked_nothing_but_to_stop(tmp_path: Path) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import pytest
 
-from findling.domain.errors import BusyError, OverdueError
+from findling.domain.errors import BusyError, OverdueError, UsageError
 from findling.service.queueing import WorkLine
 
 _PATIENCE_S = 30.0
@@ -136,6 +139,90 @@ def test_what_nobody_waits_for_any_more_never_begins(blocked: _Blocked) -> None:
     assert began == ["kept"]
 
 
+class _Payload:
+    """What work holds on to."""
+
+
+def test_many_that_were_cancelled_leave_nothing_behind(blocked: _Blocked) -> None:
+    async def case(line: WorkLine) -> None:
+        first = asyncio.create_task(line.run(blocked))
+        await _until(blocked.has_begun.is_set)
+        payloads: weakref.WeakSet[_Payload] = weakref.WeakSet()
+        for _ in range(300):  # many times what the line holds
+            payload = _Payload()
+            payloads.add(payload)
+            tasks = [asyncio.create_task(line.run(partial(id, payload))) for _ in range(2)]
+            await asyncio.sleep(0)
+            assert line.waiting == 2
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            assert line.waiting == 0
+        assert not first.done()
+        del payload, tasks, task
+        await asyncio.sleep(0)
+        gc.collect()
+        assert len(payloads) == 0
+        assert line._pool._work_queue.qsize() == 0
+        blocked.may_end.set()
+        assert await first == "done"
+
+    _run(case)
+
+
+def test_a_thread_with_nothing_to_do_keeps_no_answer() -> None:
+    async def case(line: WorkLine) -> None:
+        payload = weakref.ref(await line.run(_Payload))
+        await _until(lambda: line._workers == 0)
+        gc.collect()
+        assert payload() is None
+
+    _run(case)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError])
+def test_whatever_work_raises_comes_back_and_costs_no_thread(kind: type[BaseException]) -> None:
+    def fail() -> None:
+        raise kind
+
+    async def case(line: WorkLine) -> None:
+        for _ in range(3):  # more often than there are threads
+            with pytest.raises(kind):
+                await line.run(fail)
+            assert (line.waiting, line.running) == (0, 0)
+        assert await line.run(lambda: "still there") == "still there"
+
+    _run(case)
+
+
+def test_work_that_ends_an_iterator_does_not_wait_for_ever() -> None:
+    async def case(line: WorkLine) -> None:
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await line.run(partial(next, iter(())))
+        assert await line.run(lambda: "still there") == "still there"
+
+    _run(case)
+
+
+@pytest.mark.parametrize("kind", [SystemExit, ValueError])
+def test_what_is_raised_after_its_caller_has_gone_disturbs_nobody(kind: type[BaseException], blocked: _Blocked) -> None:
+    def fail() -> None:
+        blocked()
+        raise kind
+
+    async def case(line: WorkLine) -> None:
+        caller = asyncio.create_task(line.run(fail))
+        await _until(blocked.has_begun.is_set)
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        blocked.may_end.set()
+        await _until(lambda: line.running == 0)
+        assert await line.run(lambda: "still there") == "still there"
+
+    _run(case)
+
+
 def test_a_cancelled_caller_is_free_at_once_and_the_thread_stays_counted(blocked: _Blocked) -> None:
     async def case(line: WorkLine) -> None:
         caller = asyncio.create_task(line.run(blocked))
@@ -197,6 +284,54 @@ def test_closing_waits_for_what_runs_and_refuses_the_rest(blocked: _Blocked) -> 
         assert await first == "done"
 
     _run(case)
+
+
+def test_a_closed_line_raises_what_its_owner_says(blocked: _Blocked) -> None:
+    line = WorkLine(1, closed=lambda: UsageError("the shop is closed"))
+
+    async def case() -> None:
+        first = asyncio.create_task(line.run(blocked))
+        await _until(blocked.has_begun.is_set)
+        queued = asyncio.create_task(line.run(lambda: "never"))
+        await _until(lambda: line.waiting == 1)
+        closing = asyncio.create_task(asyncio.to_thread(line.close))
+        for dropped in (queued, line.run(lambda: "too late")):
+            with pytest.raises(UsageError, match="the shop is closed"):
+                await dropped
+        blocked.may_end.set()
+        await asyncio.gather(first, closing)
+
+    asyncio.run(asyncio.wait_for(case(), _PATIENCE_S))
+
+
+def test_closing_drops_what_other_event_loops_wait_for(blocked: _Blocked) -> None:
+    line = WorkLine(1)
+    refused: list[str] = []
+
+    async def wait() -> None:
+        with pytest.raises(BusyError) as refusal:
+            await line.run(lambda: "never")
+        refused.append(refusal.value.message)
+
+    async def hold() -> None:
+        assert await line.run(blocked) == "done"
+
+    loops = [threading.Thread(target=lambda: asyncio.run(hold()))]
+    loops[0].start()
+    assert blocked.has_begun.wait(_PATIENCE_S)
+    loops += [threading.Thread(target=lambda: asyncio.run(wait())) for _ in range(3)]
+    for thread in loops[1:]:
+        thread.start()
+    asyncio.run(_until(lambda: line.waiting == 3))
+    closing = threading.Thread(target=line.close)
+    closing.start()
+    for thread in loops[1:]:
+        thread.join(_PATIENCE_S)
+    blocked.may_end.set()
+    for thread in (loops[0], closing):
+        thread.join(_PATIENCE_S)
+    assert refused == ["findling is shutting down"] * 3
+    assert (line.waiting, line.running) == (0, 0)
 
 
 def test_one_line_serves_several_event_loops() -> None:

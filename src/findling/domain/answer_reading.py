@@ -29,7 +29,7 @@ def read_answer(document: Mapping[str, Any]) -> SearchAnswer:
 
     Raises InvalidValueError for anything else.
     """
-    values = dict(document)
+    values = dict(document) if isinstance(document, Mapping) else {}
     if values.pop("schema", None) != SCHEMA_VERSION:
         raise InvalidValueError("this is no answer of this version", hint=f"write it with schema {SCHEMA_VERSION}")
     try:
@@ -43,7 +43,7 @@ def read_answer(document: Mapping[str, Any]) -> SearchAnswer:
             name: tuple(value) if isinstance(value, list) else value for name, value in values["scope"].items()
         }
         return SearchAnswer(**values)
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidValueError(f"this is no answer: {error!r}", hint="write it with SearchAnswer.to_dict") from error
 
 

@@ -70,7 +70,7 @@ class FindlingRetriever(Closing):
             "workspace": workspace,
             "principals": None if principals is None else list(checked_principals(principals)),
             "refresh": refresh,
-            "filters": deepcopy(filters) if _is_haystacks(filters) else filters_document(filters_from(filters)),
+            "filters": filters_document(filters) if isinstance(filters, Filters) else deepcopy(filters),
             **options,
         }
 

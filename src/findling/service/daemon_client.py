@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from findling import __version__
 from findling.domain.errors import DaemonError
-from findling.service.daemon_state import DaemonState, read_state
+from findling.service.daemon_state import DaemonState, is_own_socket, read_state
 
 if TYPE_CHECKING:
     from socket import socket
 
 __all__ = ["ask_daemon", "call_daemon"]
 
-PATIENCE_S = 60.0
+PATIENCE_S = 2.0
 """How long a daemon may be silent before it counts as one that does not answer."""
 
 _CONNECT_S = 1.0
@@ -27,14 +27,20 @@ _PIECE = 1 << 18
 
 
 def ask_daemon(
-    home: Path, method: str, path: str, document: object = None, headers: Mapping[str, str] | None = None
+    home: Path,
+    method: str,
+    path: str,
+    document: object = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    patience_s: float = PATIENCE_S,
 ) -> tuple[int, Any] | None:
     """The status and the document that the daemon of a home answers with; `None` when there is none that answers."""
     state = read_state(home)
     if state is None:
         return None
     try:
-        return call_daemon(state, method, path, document, headers)
+        return call_daemon(state, method, path, document, headers, patience_s=patience_s)
     except DaemonError:
         return None
 
@@ -47,28 +53,40 @@ def call_daemon(
     headers: Mapping[str, str] | None = None,
     *,
     patience_s: float = PATIENCE_S,
+    answer_s: float | None = None,
     any_version: bool = False,
 ) -> tuple[int, Any]:
-    """The same of a certain daemon. Raises DaemonError that says why there is no answer."""
+    """The same of a certain daemon. Raises DaemonError that says why there is no answer.
+
+    What takes long to answer has `answer_s` for it, once the daemon has said within `patience_s` that it is at it.
+    """
     if state.version != __version__ and not any_version:
         raise DaemonError(f"the daemon is findling {state.version}, this is {__version__}", hint="restart the daemon")
     if not state.socket:
         raise DaemonError("the daemon has no socket for the command line", hint=state.address)
+    if not is_own_socket(state.socket):
+        raise DaemonError(
+            f"the daemon of process {state.pid} does not answer: {state.socket} is no socket of yours",
+            hint="start it again",
+        )
     body = b"" if document is None else json.dumps(document).encode()
     lines = [f"{method} {path} HTTP/1.1", "host: localhost", "connection: close", f"content-length: {len(body)}"]
     if body:
         lines.append("content-type: application/json")
+    if answer_s is not None:
+        lines.append("expect: 100-continue")  # it says so as soon as it looks at the question: a sign of life
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     try:
-        status, content = _exchange(state.socket, "\r\n".join([*lines, "", ""]).encode() + body, patience_s)
+        request = "\r\n".join([*lines, "", ""]).encode() + body
+        status, content = _exchange(state.socket, request, patience_s, answer_s or patience_s)
         return status, json.loads(content) if content else None
-    except (OSError, ValueError) as error:
+    except (OSError, RecursionError, ValueError) as error:
         raise DaemonError(
             f"the daemon of process {state.pid} does not answer: {error}", hint="findling serve --stop, or start it"
         ) from error
 
 
-def _exchange(path: str, request: bytes, patience_s: float) -> tuple[int, bytes]:
+def _exchange(path: str, request: bytes, patience_s: float, answer_s: float) -> tuple[int, bytes]:
     import socket
 
     with socket.socket(socket.AF_UNIX) as line:
@@ -76,24 +94,28 @@ def _exchange(path: str, request: bytes, patience_s: float) -> tuple[int, bytes]
         line.connect(path)
         line.settimeout(patience_s)
         line.sendall(request)
-        return _read(line)
+        begun = _next_piece(line)
+        line.settimeout(answer_s)
+        return _read(line, begun)
 
 
-def _read(line: socket) -> tuple[int, bytes]:
+def _read(line: socket, received: bytes) -> tuple[int, bytes]:
     """The status and the body of an answer. Raises ValueError for anything else, and for one that breaks off."""
-    received = bytearray()
-    while b"\r\n\r\n" not in received:
-        received += _next_piece(line)
-    head, _, rest = bytes(received).partition(b"\r\n\r\n")
-    first, *lines = head.decode("latin-1").split("\r\n")
+    status = 0
+    while status < 200:  # what comes before only says that there will be an answer
+        while b"\r\n\r\n" not in received:
+            received += _next_piece(line)
+        head, _, received = received.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        status = int(first.partition(" ")[2].partition(" ")[0])
     fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    pieces, missing = [rest], int(fields["content-length"]) - len(rest) if "content-length" in fields else None
-    if missing is None:
+    if "content-length" not in fields:
         raise ValueError("it does not say how long its answer is")
+    pieces, missing = [received], int(fields["content-length"]) - len(received)
     while missing > 0:
         pieces.append(_next_piece(line))
         missing -= len(pieces[-1])
-    return int(first.split(" ", 2)[1]), b"".join(pieces)
+    return status, b"".join(pieces)
 
 
 def _next_piece(line: socket) -> bytes:

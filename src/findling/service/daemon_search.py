@@ -20,6 +20,9 @@ from findling.service.settings import Settings
 
 __all__ = ["DaemonAnswers", "search_in_daemon"]
 
+_ANSWER_S = 3600.0
+"""How long a daemon that has begun may take: many files may have to be taken in first, by it as well as here."""
+
 
 class DaemonAnswers(NamedTuple):
     """What a daemon has found, in which workspace, and what it has begun to read because of it."""
@@ -54,13 +57,15 @@ def search_in_daemon(
         "settings": settings_document(settings),
         "requests": [request_document(request) for request in requests],
     }
-    status, found = call_daemon(state, "POST", "/local/search", asked)
+    status, found = call_daemon(state, "POST", "/local/search", asked, answer_s=_ANSWER_S)
     if status != 200:
         detail = found.get("detail") if isinstance(found, dict) else ""
         raise DaemonError(f"the daemon leaves this to the command line: {detail or status}")
     try:
         reading = Reading(**found["reading"]) if found["reading"] else None
         answers = [read_answer(one) for one in found["answers"]]
+        if len(answers) != len(requests):
+            raise ValueError(f"{len(answers)} answers to {len(requests)} questions")
         return DaemonAnswers(answers, Path(found["root"]), Path(found["folder"]), reading)
-    except (InvalidValueError, KeyError, TypeError) as error:
+    except (InvalidValueError, KeyError, TypeError, ValueError) as error:
         raise DaemonError(f"the daemon answers in another way: {error}", hint="restart it") from error

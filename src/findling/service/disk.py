@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from findling.domain.errors import (
     FormatError,
     LockedError,
     ManifestError,
+    PathNotFoundError,
     ReadOnlyError,
     UsageError,
     WorkerError,
@@ -37,11 +39,11 @@ UNSURE = {"": -1}
 
 _GLANCE_S = 0.2
 
-_BRIEF_S = 0.05
-"""A search that only looks whether the leg is level holds the guard for less; one in three met it without patience."""
+_BRIEF_S = 0.02
+"""How long a search waits for another process: about as long as another search takes in one file."""
 
 _TURN_S = 10.0
-"""How long a search waits for another thread that takes in the same changes."""
+"""How long a search waits for another thread that takes in the same changes, or that only looks at the index."""
 
 
 def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOptions:
@@ -157,17 +159,14 @@ class DiskIndex:
     def _begin(self, on_progress: Progress | None) -> str:
         """Carry out the first run; returns what stood in the way."""
         deadline = time.monotonic() + LOCK_PATIENCE_S
-        while True:
-            try:
-                with self._files.writing(_BRIEF_S if self._files.exists else _GLANCE_S):
-                    self._update(on_progress)
-                return ""
-            except LockedError:
-                # Another process is at the first run: what it has committed so far can be searched already.
+        try:
+            while writer := self._update_unless_written(on_progress):
+                # What the other one has committed so far can be searched already.
                 if self._files.exists or time.monotonic() > deadline:
-                    return "another process is indexing for the first time; files may be missing"
-            except (FormatError, ManifestError) as error:
-                return f"files may be missing: {error.message}; {error.hint}"
+                    return f"{writer} for the first time; files may be missing"
+        except (FormatError, ManifestError) as error:
+            return f"files may be missing: {error.message}; {error.hint}"
+        return ""
 
     def _take_in_changes(self, on_progress: Progress | None) -> str:
         """Bring an index that is not fresh up to date; returns what stood in the way."""
@@ -177,17 +176,41 @@ class DiskIndex:
         if not found.differs:
             self._remember(found)
             return ""
-        waiting = len(found.changed) + len(found.vanished)
+        missing = f"{len(found.changed) + len(found.vanished)} changed files may be missing"
         try:
-            with self._files.writing(_BRIEF_S):
-                self._update(on_progress)
-        except LockedError:
-            return f"another process is indexing; {waiting} changed files may be missing"
+            writer = self._update_unless_written(on_progress)
         except (DiskFullError, ReadOnlyError, WorkerError) as error:
-            return f"{waiting} changed files may be missing: {error.message}"
+            return f"{missing}: {error.message}"
         except (FormatError, ManifestError) as error:
-            return f"{waiting} changed files may be missing: {error.message}; {error.hint}"
-        return ""
+            return f"{missing}: {error.message}; {error.hint}"
+        return f"{writer}; {missing}" if writer else ""
+
+    def _update_unless_written(self, on_progress: Progress | None) -> str:
+        """Bring the index up to the state of the disk; returns who is writing it instead, if somebody is."""
+        deadline = time.monotonic() + _TURN_S
+        while True:
+            try:
+                with self._files.writing(_BRIEF_S if self._files.exists else _GLANCE_S):
+                    self._update(on_progress)
+                return ""
+            except LockedError:
+                # Threads that only look whether the leg is level hold the guard, too, and one after another.
+                if (writer := self._writer()) or time.monotonic() > deadline:
+                    return writer or "the index is in use"
+
+    def _writer(self) -> str:
+        """Who is writing the index; nothing when nobody is."""
+        from findling.stores.lock import WriteLock
+
+        lock = WriteLock(self._files.folder / "write.lock")
+        try:
+            is_free = lock.acquire(0.0)
+        except PathNotFoundError:  # deleted meanwhile
+            return ""
+        if is_free:
+            lock.release()
+            return ""
+        return "another thread is indexing" if lock.holder() == os.getpid() else "another process is indexing"
 
     def _is_fresh(self) -> bool:
         return self.is_complete() and self._root.exists() and is_fresh(self._files.store, self._root, self._options)

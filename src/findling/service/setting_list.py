@@ -333,7 +333,14 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("serve.waiting", "count", 256, "Questions that may wait; more are turned away.", minimum=1, user_only=True),
     Setting("serve.rate", "number", 100.0, "Requests a second that one token may send; 0: any.", user_only=True),
-    Setting("serve.max_body", "size", 16777216, "The largest request that is read.", minimum=1024, user_only=True),
+    Setting(
+        "serve.max_body",
+        "size",
+        16777216,
+        "The largest request of resources, or of an MCP client, that is read; others may have 256 KB.",
+        minimum=1024,
+        user_only=True,
+    ),
     Setting(
         "serve.cache", "count", 512, "Answers kept for the same question on the same index; 0: none.", user_only=True
     ),

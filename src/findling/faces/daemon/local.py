@@ -96,8 +96,8 @@ def _prepare(host: Host, body: bytes) -> _Asked:
     requests = [read_request(one) for one in asked["requests"]]
     refresh = asked["refresh"] and settings["search.refresh"] == "auto"
     with host.opened_local(path, settings) as engine:
-        if refresh and not engine.is_indexed():
-            raise NotIndexedError(f"{engine.root} is not indexed", hint=f"findling index {engine.root}")
+        if refresh:
+            _require_index(engine)
         return _Asked(path, engine.root, settings, requests, refresh)
 
 
@@ -105,6 +105,8 @@ def _search(host: Host, asked: _Asked, end_turn: Callable[[], None]) -> bytes:
     """Answer as `findling search` would, and have done what it would have done next."""
     refresh, answers, reading = asked.refresh, [], None
     with host.opened_local(asked.path, asked.settings) as engine:
+        if refresh:
+            _require_index(engine)  # again: it may have been dropped while others had their turn
         for request in asked.requests:
             started = time.perf_counter()
             answer = engine.search(request, refresh=refresh)
@@ -122,6 +124,12 @@ def _search(host: Host, asked: _Asked, end_turn: Callable[[], None]) -> bytes:
                 "reading": reading._asdict() if reading else None,
             }
         )
+
+
+def _require_index(engine: Engine) -> None:
+    """Raises NotIndexedError for what has to be indexed first, which the command line asks its user about."""
+    if not engine.is_indexed():
+        raise NotIndexedError(f"{engine.root} is not indexed", hint=f"findling index {engine.root}")
 
 
 def _no_turn() -> None:

@@ -27,6 +27,7 @@ from findling.faces.http.protocol import GuardedProtocol
 from findling.service.daemon_state import (
     LOCK_FILE,
     DaemonState,
+    how_to_kill,
     make_folder,
     read_state,
     remove_state,
@@ -147,15 +148,17 @@ def _only_one(home: Path) -> Iterator[None]:
     """Be the daemon of a home; what one that was killed has left is cleared away. Raises DaemonError if one runs."""
     lock = WriteLock(make_folder(home) / LOCK_FILE)
     if not lock.acquire(0.0):
-        state = read_state(home)
+        state, holder = read_state(home), lock.holder() or 0
         at = f" at {state.address}" if state else ""
-        raise DaemonError(f"process {lock.holder()} serves {home} already{at}", hint="findling serve --stop")
-    try:
+        hint = "findling serve --stop" if state else how_to_kill(holder)
+        raise DaemonError(f"process {holder} serves {home} already{at}", hint=hint)
+    with contextlib.ExitStack() as stack:
+        stack.callback(lock.release)
         remove_state(home)
-        yield
-    finally:
-        remove_state(home)
-        lock.release()
+        try:
+            yield
+        finally:
+            remove_state(home)
 
 
 @contextlib.contextmanager

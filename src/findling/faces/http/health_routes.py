@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from typing import Any
+
 from fastapi import APIRouter, Request
+from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from findling import __version__
@@ -16,8 +20,20 @@ __all__ = ["router"]
 
 router = APIRouter(route_class=CheckedRoute, tags=["server"])
 
-_probes = APIRouter(tags=["server"])
-"""What is answered without a token, and so without looking at anything else that was sent."""
+
+class _ProbeRoute(APIRoute):
+    """A route that is answered without a token, and so without looking at its parameters: 9,500 would take 90 ms."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def probed(request: Request) -> Response:
+            return await handle(Request({**request.scope, "query_string": b""}))
+
+        return probed
+
+
+_probes = APIRouter(route_class=_ProbeRoute, tags=["server"])
 
 
 @_probes.head("/healthz", include_in_schema=False)

@@ -57,10 +57,10 @@ def pass_on(
     """
     proxy = _Proxy(write, find_daemon, headers, take_over, leave)
     for line in lines:
-        if line.strip():
-            proxy.handle(line)
         if proxy.is_alone:
             return
+        if line.strip():
+            proxy.handle(line)
     proxy.finish(time.monotonic() + patience_s)
 
 
@@ -141,7 +141,7 @@ class _Proxy:
                 self._put(failure(message["id"], INTERNAL_ERROR, _told(refusal)))
                 return
             except (OSError, HTTPException):
-                if exchange.is_cancelled:
+                if exchange.is_cancelled or self.is_alone:
                     return
         self._answer_here(message, line)
 

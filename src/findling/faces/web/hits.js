@@ -89,7 +89,9 @@ function hitElement(hit, isBrowsing) {
 function whereElement(hit) {
   const { place } = hit;
   const isSaid = (text) => place === text || place.startsWith(`${text}, `) || place.endsWith(`, ${text}`);
-  const heading = hit.heading.filter((one) => one && one !== hit.title && !isSaid(one)).join(" › ");
+  // The heading of a passage of a chat is who speaks in it, and when.
+  const headings = hit.type === "chat" && place ? [] : hit.heading;
+  const heading = headings.filter((one) => one && one !== hit.title && !isSaid(one)).join(" › ");
   const day = hit.at ? dayOf(hit.at) : "";
   const source = hit.path || hit.rid;
   const line = place || (hit.line > (hit.path ? 0 : 1) ? `line ${hit.line}` : "");
@@ -109,8 +111,11 @@ function whereElement(hit) {
 /** A message with those before and after it. */
 function chatElement(hit) {
   if (!hit.around.length) return null;
-  const before = hit.around.filter((line) => line.number < 0);
-  const after = hit.around.filter((line) => line.number >= 0);
+  // Neighbours that stand in the same passage may be shown as its lines.
+  const isShown = (line) => hit.lines.some((own) => own.place === line.place && own.text === line.text);
+  const around = hit.around.filter((line) => !isShown(line));
+  const before = around.filter((line) => line.number < 0);
+  const after = around.filter((line) => line.number >= 0);
   const quiet = (line, at, lines) => {
     const isNext = line.place && lines[at - 1]?.number !== line.number;
     const { text, spans } = spoken(line);
@@ -127,7 +132,8 @@ function spoken(line) {
   if (!found || !line.place) return line;
   const [prefix, time, name] = found;
   const size = charactersBefore(prefix, prefix.length);
-  if (!(time ? line.place.endsWith(time) : line.place === name) || line.spans.some(([start]) => start < size)) return line;
+  const isSaid = time ? line.place.endsWith(time) : line.place === name;
+  if (!isSaid || line.spans.some(([start]) => start < size)) return line;
   const spans = line.spans.map(([start, end]) => [start - size, end - size]);
   return { ...line, text: line.text.slice(prefix.length), spans };
 }

@@ -45,6 +45,7 @@ ASSETS: Mapping[str, str] = MappingProxyType(
                 "status.js",
                 "texts.js",
                 "theme.js",
+                "transcript.js",
             ),
             "text/javascript",
         ),

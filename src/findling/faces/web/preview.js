@@ -5,10 +5,10 @@ import { dayOf } from "./dates.js";
 import { byId, copy, fill, h, show } from "./dom.js";
 import { receiptElement } from "./receipt.js";
 import { parametersOf } from "./search.js";
-import { charactersBefore, citation, marked, merged, nameOf, visible } from "./texts.js";
+import { citation, nameOf, visible } from "./texts.js";
+import { revealIn, textElement } from "./transcript.js";
 
 const AROUND = 12;
-const BLOCK = 200;
 const GONE = "This passage is not in the index: it has changed, or is gone, since the link was made.";
 
 /** The pane. `go(changes)` leads to another state, `say` has something read out, `onTrouble` takes what goes wrong. */
@@ -42,11 +42,16 @@ export function makePreview({ go, say, onTrouble }) {
       show(byId(`panel-${tab}`), state.tab === tab);
     }
     const key = JSON.stringify([state.workspace, state.hit, state.q, answer?.timings_ms]);
-    if (shown.key === key) return;
+    if (shown.key === key) {
+      if (shown.tab !== state.tab) reveal();
+      shown.tab = state.tab;
+      return;
+    }
     calls.abort();
     calls = new AbortController();
     const isSame = shown.id === state.hit && shown.workspace === state.workspace;
-    shown = { key, id: state.hit, workspace: state.workspace, document: isSame ? shown.document : undefined };
+    const kept = isSame ? { document: shown.document, named: shown.named } : {};
+    shown = { key, id: state.hit, workspace: state.workspace, tab: state.tab, ...kept };
     await load(state, answer, calls.signal);
   }
 
@@ -58,10 +63,12 @@ export function makePreview({ go, say, onTrouble }) {
         shown.document ?? fetched(state.hit, state.workspace, signal, AROUND),
         explained(state, known, signal),
       ]);
+      const named = shown.named ?? placeOf(document_);
+      const passage = await passageOf(own.hit, state, named, signal);
       if (signal.aborted) return;
-      Object.assign(shown, { document: document_, hit: own.hit, lines: own.lines });
+      Object.assign(shown, { document: document_, named, hit: own.hit, passage });
       showHead(document_, own);
-      showText(document_, own.hit ?? own.lines);
+      showText();
       fill(byId("panel-why"), receiptElement({ ...own, answer: known.hit ? answer : undefined }));
     } catch (error) {
       if (isAborted(error)) return;
@@ -82,24 +89,33 @@ export function makePreview({ go, say, onTrouble }) {
     show(byId("whole"), !document_.is_whole);
   }
 
-  function showText(document_, hit) {
+  function showText() {
+    const { document: document_, passage, hit } = shown;
+    const isEmpty = !document_.text.trim();
+    const nothing = h("p", { class: "quiet" }, "There is no text in it.");
+    fill(byId("panel-text"), isEmpty ? nothing : textElement(document_, passage, hit));
+    reveal();
+  }
+
+  function reveal() {
     const panel = byId("panel-text");
-    const element = textElement(document_, hit);
-    fill(panel, document_.text.trim() ? element : h("p", { class: "quiet" }, "There is no text in it."));
-    const line = hit?.line ? panel.querySelector(`[data-line="${hit.line}"]`) : null;
-    const target = line ?? panel.querySelector("mark, .within");
     const body = byId("preview-body");
-    body.scrollTop = target ? Math.max(0, offsetIn(target, body) - body.clientHeight / 3) : 0;
+    body.scrollTop = 0;
+    if (!panel.hidden) revealIn(body, panel, shown.hit?.line ?? 0);
   }
 
   async function showWhole() {
     const { signal } = calls;
     try {
-      const document_ = await fetched(shown.document.rid, shown.workspace, signal);
+      // The passage, too: the document may have changed since it was opened.
+      const [document_, own] = await Promise.all([
+        fetched(shown.document.rid, shown.workspace, signal),
+        fetched(shown.hit?.id ?? shown.id, shown.workspace, signal),
+      ]);
       if (signal.aborted) return;
-      shown.document = document_;
+      Object.assign(shown, { document: document_, passage: placeOf(own), named: placeOf(own) });
       show(byId("whole"), false);
-      showText(document_, shown.hit ?? shown.lines);
+      showText();
       byId("preview-body").focus({ preventScroll: true });
       say("The whole document is shown");
     } catch (error) {
@@ -136,6 +152,14 @@ async function explained(state, known, signal) {
   return { hit: explanation.hit ?? undefined, explanation };
 }
 
+/** Where the passage that a name means stands in the whole text of its document: start and end in characters. */
+const placeOf = ({ start, passage }) => passage.map((at) => start + at);
+
+/** The same of a hit, which may be another passage than was asked for: the best one of a document, or of its group. */
+async function passageOf(hit, { hit: id, workspace }, named, signal) {
+  return hit && hit.id !== id ? placeOf(await fetched(hit.id, workspace, signal)) : named;
+}
+
 function fetched(id, workspace, signal, lines) {
   return ask(`/v1/fetch/${pathOf(id)}`, { query: { workspace, lines }, signal });
 }
@@ -151,73 +175,4 @@ function factsOf(document_) {
   ]
     .filter(Boolean)
     .map((part) => h("span", {}, part));
-}
-
-function textElement(document_, hit) {
-  const first = document_.line_start;
-  const spans = hit?.receipt ? spansIn(document_, hit) : [];
-  const [top, bottom] = hit?.line_start ? [hit.line_start, hit.line_end] : [0, 0];
-  const isPart = !(first === top && document_.line_end === bottom);
-  const blocks = [];
-  let at = 0;
-  let next = 0;
-  for (const [place, text] of linesOf(document_.text).entries()) {
-    if (place % BLOCK === 0) blocks.push(h("div", { class: "block" }));
-    const size = charactersBefore(text, text.length);
-    while (next < spans.length && spans[next][1] <= at) next += 1;
-    const own = [];
-    for (let one = next; one < spans.length && spans[one][0] < at + size; one += 1) {
-      own.push([Math.max(0, spans[one][0] - at), Math.min(size, spans[one][1] - at)]);
-    }
-    const line = first + place;
-    const isWithin = isPart && first && line >= top && line <= bottom;
-    const content = h("span", { class: "text", dir: "auto" }, marked(text.replace(/[\r\n]+$/, ""), own));
-    const numbered = first ? h("span", { class: "number" }, String(line)) : "";
-    const properties = { class: isWithin ? "line within" : "line", data: first ? { line } : {} };
-    blocks.at(-1).append(h("div", properties, numbered, content));
-    at += size;
-  }
-  return h("div", { class: first ? "lines" : "lines unnumbered" }, blocks);
-}
-
-/** Lines with their ends, as files have them. */
-const linesOf = (text) => text.match(/[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+$/g) ?? [];
-
-/**
- * Where the matches of a hit stand in a text that holds its passage. The receipt counts from the beginning of the
- * passage, wherever that is; the lines of the hit, found again in the text, tell where.
- */
-function spansIn(document_, hit) {
-  const { text } = document_;
-  const matches = merged(hit.receipt.matches.filter((match) => match.field === "body").flatMap((match) => match.spans));
-  const anchors = hit.lines.flatMap((line) => {
-    const start = lineStart(document_, line);
-    return start < 0 ? [] : merged(line.spans).map(([from, to]) => [charactersBefore(text, start) + from, to - from]);
-  });
-  let best = { agreed: 0, base: 0 };
-  for (const [position, length] of anchors.slice(0, 3)) {
-    for (const [from, to] of matches) {
-      if (to - from !== length || position < from) continue;
-      const base = position - from;
-      const starts = new Set(matches.map((match) => match[0] + base));
-      const agreed = anchors.filter(([place]) => starts.has(place)).length;
-      if (agreed > best.agreed) best = { agreed, base };
-    }
-  }
-  if (best.agreed) return matches.map(([from, to]) => [from + best.base, to + best.base]);
-  return merged(anchors.map(([place, length]) => [place, place + length]));
-}
-
-function lineStart({ text, line_start: first }, line) {
-  if (line.number && first) {
-    let at = 0;
-    const lines = linesOf(text);
-    for (let place = 0; place < line.number - first; place += 1) at += lines[place]?.length ?? 0;
-    if (text.startsWith(line.text, at)) return at;
-  }
-  return line.text.trim() ? text.indexOf(line.text) : -1;
-}
-
-function offsetIn(element, container) {
-  return element.getBoundingClientRect().top - container.getBoundingClientRect().top + container.scrollTop;
 }

@@ -72,7 +72,7 @@ function told(answer) {
 function emptyElement({ workspace }) {
   const within = /^[\w.-]+$/.test(workspace) ? ` --workspace ${workspace}` : "";
   const ways = [
-    ["findling index", "the files of a folder"],
+    ["findling index", within ? "the files of its folder, if it has one" : "the files of the folder"],
     ["findling chats import FILE", "an export of chats"],
     ["findling add FILE", "decisions, notes and other items, as JSON"],
   ];
@@ -99,7 +99,8 @@ function nothingElement(state, answer, widen) {
 }
 
 function adviceOn(query, { reading }) {
-  if (query.trim() && !/[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(query)) return "Type a word, or the beginning of one.";
+  const isSearchable = /[\p{L}\p{N}\p{Extended_Pictographic}]/u.test(query);
+  if (query.trim() && !isSearchable) return "Type a word, or the beginning of one.";
   if (reading === "browse") return "There is nothing here that passes these filters.";
   const words = query.trim().split(/\s+/).filter((word) => !/^-?\w+:/.test(word));
   return `Try ${words.length > 1 ? "fewer words, " : ""}another word for the same, or only its beginning: config*.`;

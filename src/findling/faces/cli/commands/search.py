@@ -13,7 +13,6 @@ from findling.domain.results import SearchAnswer
 from findling.faces.cli.asking import question_options, settled
 from findling.faces.cli.background import compact_in_background, refine_in_background, tell_reading
 from findling.faces.cli.options import opened, setting_option, yes_option
-from findling.faces.cli.progress import progress_bar
 from findling.faces.cli.questions import (
     SearchOptions,
     build_request,
@@ -139,6 +138,8 @@ def _search_here(
     is_fresh: bool,
 ) -> None:
     """Answer in this process, and have started what goes on behind it."""
+    from findling.faces.cli.progress import progress_bar
+
     with opened(path, settings) as engine:
         is_fresh = is_fresh or _index_first(engine, settings, options.yes)
         refresh = settings["search.refresh"] == "auto" and not is_fresh
@@ -158,6 +159,8 @@ def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
     """Index what has never been indexed, unless the user wants no indexing; whether it was done."""
     if settings["search.refresh"] != "auto" or engine.is_indexed():
         return False
+    from findling.faces.cli.progress import progress_bar
+
     ask_before_indexing(engine.root, yes)
     with progress_bar() as bar:
         if bar is not None:
@@ -265,7 +268,8 @@ def _unread(answer: SearchAnswer) -> str:
     """How much the model has read, as long as that is not everything."""
     meaning = answer.meaning
     is_partial = meaning and meaning["model"] and meaning["coverage"] < 1
-    return f"{meaning['model']} has read {meaning['coverage']:.0%} of the passages so far" if is_partial else ""
+    # Rounded down: "100% so far" would be no reason for anything.
+    return f"{meaning['model']} has read {int(meaning['coverage'] * 100)}% of the passages so far" if is_partial else ""
 
 
 def _shortened(text: str) -> str:

@@ -66,6 +66,7 @@ def serve(
         options = [part for flag, values in given.items() for value in values if value for part in (flag, value)]
         options += [flag for flag, is_on in (("--no-watch", no_watch), ("--verbose", verbose)) if is_on]
         _print_unit(print_unit, root, folder, options)
+        _note_missing_extra()
         return 0
     if root is not None and not no_watch and not is_indexed:
         ask_before_indexing(folder, yes)
@@ -90,6 +91,13 @@ def _load_daemon() -> Callable[..., None]:
     return run_daemon
 
 
+def _note_missing_extra() -> None:
+    try:
+        _load_daemon()
+    except MissingExtraError as missing:
+        note(missing.message, missing.hint)
+
+
 def _print_unit(kind: str, root: Path | None, folder: Path, options: list[str]) -> None:
     from findling.service.unit_files import SAVED_AS, STARTED_BY, launchd_plist, systemd_unit
 
@@ -105,19 +113,26 @@ def _print_unit(kind: str, root: Path | None, folder: Path, options: list[str]) 
 
 def _stop(settings: Settings) -> int:
     from findling.service.daemon_client import call_daemon
-    from findling.service.daemon_state import LOCK_FILE, daemon_folder, running
+    from findling.service.daemon_state import LOCK_FILE, daemon_folder, how_to_kill, process_that_holds, running
     from findling.service.workspace import home_folder
     from findling.stores.lock import WriteLock
 
     home = home_folder(settings["store.home"])
     state = running(home)
     if state is None:
-        note("no daemon runs")
-        return 1
-    call_daemon(state, "POST", "/local/stop", {}, any_version=True)
+        pid = process_that_holds(home)
+        if pid is None:
+            note("no daemon runs")
+            return 1
+        raise DaemonError(f"process {pid} serves {home}, and cannot be reached", hint=how_to_kill(pid))
+    try:
+        call_daemon(state, "POST", "/local/stop", {}, any_version=True)
+    except DaemonError as error:
+        if process_that_holds(home) is not None:  # else it has ended meanwhile
+            raise DaemonError(error.message, hint=how_to_kill(state.pid)) from error
     lock = WriteLock(daemon_folder(home) / LOCK_FILE)
     if not lock.acquire(_STOPPING_S):
-        raise DaemonError(f"process {state.pid} is still at work", hint=f"kill {state.pid}")
+        raise DaemonError(f"process {state.pid} is still at work", hint=how_to_kill(state.pid))
     lock.release()
     note(f"the daemon of process {state.pid} has ended")
     return 0

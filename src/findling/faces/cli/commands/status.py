@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ls", "status"]
 
+_TOLD: Mapping[str, type | tuple[type, ...]] = {
+    "pid": int,
+    "address": str,
+    "started_at": (int, float),
+    "ready": bool,
+    "total_queries": int,
+    "avg_latency_ms": (int, float),
+    "p99_latency_ms": (int, float),
+}
+"""What of a daemon's account of itself is shown."""
+
 
 @click.command()
 @path_argument
@@ -70,11 +81,11 @@ def ls(path: str, as_json: bool, as_: tuple[str, ...], workspace: str | None) ->
 def _describe_meaning(meaning: Mapping[str, Any]) -> str:
     parts = ["instant vectors of all chunks"] if meaning["instant"] else []
     if meaning["model"]:
-        share = meaning["read"] / meaning["of"] if meaning["of"] else 1.0
+        percent = meaning["read"] * 100 // meaning["of"] if meaning["of"] else 100  # 100 only when nothing is left
         now = ", reading now" if meaning["refining"] else ""
         host = f", at {meaning['sent_to']}" if meaning["sent_to"] else ""
-        parts.append(f"{meaning['model']} has read {meaning['read']:,} of {meaning['of']:,} ({share:.0%}{now}{host})")
-        if share < 1 and not meaning["refining"]:
+        parts.append(f"{meaning['model']} has read {meaning['read']:,} of {meaning['of']:,} ({percent}%{now}{host})")
+        if percent < 100 and not meaning["refining"]:
             parts.append("findling refine reads the rest")
     if meaning["reranker"] != "none":
         parts.append(f"reranked by {meaning['reranker']}")
@@ -82,12 +93,14 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
 
 
 def _ask_daemon(settings: Settings) -> dict[str, Any] | None:
-    """What the daemon of this home says about itself, if one runs."""
+    """What the daemon of this home says about itself, if one runs and says it in the way that is known here."""
     from findling.service.daemon_client import ask_daemon
     from findling.service.workspace import home_folder
 
     answered = ask_daemon(home_folder(settings["store.home"]), "GET", "/local/status")
-    return answered[1] if answered is not None and answered[0] == 200 else None
+    if answered is None or answered[0] != 200 or not isinstance(told := answered[1], dict):
+        return None
+    return told if all(isinstance(told.get(name), kind) for name, kind in _TOLD.items()) else None
 
 
 def _describe_daemon(daemon: Mapping[str, Any]) -> str:

@@ -1,0 +1,117 @@
+"""However little an answer may take, it says something, all of it can be reached, and nothing is said twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from findling.domain.callers import OWNER
+from findling.domain.queries import SearchRequest
+from findling.domain.results import Degradation, SearchAnswer
+from findling.faces.mcp.budget import compact_json, count_tokens
+from findling.faces.mcp.desk import local_desk
+from findling.faces.mcp.server import make_server
+from findling.service.settings import Settings
+from tests.faces.mcp_desks import Served, call, served
+
+LONG = "漢字資料文書報告書類文件集合保存場所説明" * 3
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Texts whose names alone fill an answer."""
+    top = tmp_path_factory.mktemp("long") / "top"
+    folder = top / LONG / LONG
+    folder.mkdir(parents=True)
+    for number in range(12):
+        text = f"# 文書 {number}\n\nsession token 番号 {number}。" + "認証トークンの説明が続く。" * 40
+        (folder / f"{'長い名前の文書' * 5}{number}.md").write_text(text)
+    return top
+
+
+@pytest.fixture(scope="module")
+def long_names(root: Path) -> Iterator[Served]:
+    with served(root) as one:
+        one.engine.index()
+        yield one
+
+
+def _pages(one: Served, **options: Any) -> list[str]:
+    passages: list[str] = []
+    cursor = ""
+    for _ in range(40):
+        page = call(one.server, "search", query="session token", limit=5, cursor=cursor, **options)
+        assert page["results"]
+        passages += [hit["passage"] for hit in page["results"]]
+        cursor = page["next_cursor"]
+        if not cursor:
+            return passages
+    raise AssertionError("there is no end of pages")
+
+
+@pytest.mark.parametrize("max_chars", [1000, 1700, 3000, 8000])
+def test_no_result_is_skipped_however_long_names_are(long_names: Served, max_chars: int) -> None:
+    whole = call(long_names.server, "search", query="session token", limit=50, max_chars=100_000)
+    everything = [hit["passage"] for hit in whole["results"]]
+    assert len(everything) == 12
+    assert _pages(long_names, max_chars=max_chars) == everything
+
+
+def test_the_least_of_a_result_can_still_be_fetched(long_names: Served) -> None:
+    page = call(long_names.server, "search", query="session token", limit=5, max_chars=1000)
+    assert len(compact_json(page)) <= 1000
+    (hit,) = page["results"]
+    assert "session token" in call(long_names.server, "fetch", id=hit["id"])["text"]
+
+
+def test_few_tokens_are_kept_to_with_long_names_in_every_tool(root: Path) -> None:
+    with served(root, mcp__max_tokens=500) as one:
+        one.engine.index()
+        (first, *_) = one.engine.search("session token", limit=1).hits
+        assert len(_pages(one)) == 12
+        answers = [
+            call(one.server, "search", query="session token"),
+            call(one.server, "similar", id=first.rid),
+            call(one.server, "fetch", id=first.rid),
+            call(one.server, "fetch", id=first.id),
+        ]
+        assert [count_tokens(compact_json(answer)) <= 500 for answer in answers] == [True] * 4
+        part = call(one.server, "fetch", id=first.rid)
+        text = part["text"]
+        while part["truncated"]:
+            part = call(one.server, "fetch", id=first.rid, offset=part["next_offset"])
+            text += part["text"]
+        assert text == one.engine.fetch(first.rid).text
+
+
+def test_what_is_left_out_says_how_to_get_at_it(long_names: Served, root: Path) -> None:
+    by_chars = call(long_names.server, "search", query="session token", max_chars=3000)
+    assert by_chars["left_out"].endswith("; ask with a larger max_chars or go on with next_cursor")
+    (first, *_) = by_chars["results"]
+    alike = call(long_names.server, "similar", id=first["id"], max_chars=1500)
+    assert alike["next_cursor"] == ""
+    assert alike["left_out"].endswith("; ask with a larger max_chars")
+    with served(root, mcp__max_tokens=900) as one:
+        by_tokens = call(one.server, "search", query="session token", max_chars=100_000)
+        assert by_tokens["left_out"].endswith("results; go on with next_cursor")
+        alike = call(one.server, "similar", id=first["id"], max_chars=100_000)
+        assert alike["left_out"].endswith("results; the setting mcp.max_tokens allows no more")
+
+
+def test_an_answer_that_is_cut_is_searched_for_once(long_names: Served) -> None:
+    """A second search may rank otherwise, and then its cursor fits to nothing that was shown."""
+    own = local_desk(lambda: nullcontext(long_names.engine), OWNER, Settings())
+    asked: list[SearchRequest] = []
+
+    def search(request: SearchRequest, notes: Sequence[Degradation] = ()) -> SearchAnswer:
+        asked.append(request)
+        return own.search(request, notes)
+
+    server = make_server(lambda: own._replace(search=search))
+    page = call(server, "search", query="session token", limit=5, max_chars=1000)
+    assert page["next_cursor"]
+    assert len(asked) == 1

@@ -1,0 +1,105 @@
+"""Whatever writes an index waits for the others that do, and holds up nobody who asks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from mcp import Client
+
+import findling
+from findling.domain.callers import OWNER
+from findling.faces.mcp.desk import Turn, local_desk
+from findling.faces.mcp.server import make_server
+from findling.service.queueing import WorkLine
+from findling.service.settings import Settings
+from tests.faces.mcp_desks import make_project
+
+
+@contextmanager
+def _served(root: Path, line: WorkLine, turn: Turn) -> Iterator[Any]:
+    own = {"store.home": str(root.parent / "indexes"), "search.mode": "keyword", "semantic.refine": "never"}
+    settings = Settings().override({**own, "mcp.write": True}, "test")
+    with findling.open(root, settings=settings) as engine:
+        engine.index()
+        desk = local_desk(lambda: nullcontext(engine), OWNER, settings, turn=turn)
+        yield make_server(lambda: desk, line.run)
+    line.close()
+
+
+def test_searches_that_wait_for_their_turn_hold_up_no_other_request(tmp_path: Path) -> None:
+    may_go, waits = threading.Event(), threading.Event()
+
+    @contextmanager
+    def turn(root: Path) -> Iterator[None]:
+        waits.set()
+        assert may_go.wait(20)
+        yield
+
+    async def ask(server: Any) -> list[Any]:
+        async with Client(server) as client:
+            searches = [asyncio.create_task(client.call_tool("search", {"query": "login"})) for _ in range(4)]
+            while not waits.is_set():
+                await asyncio.sleep(0.01)
+            # There is one thread in the line, and it is free.
+            status = await client.call_tool("status", {})
+            assert not any(search.done() for search in searches)
+            may_go.set()
+            return [status, *await asyncio.gather(*searches)]
+
+    with _served(make_project(tmp_path / "project"), WorkLine(1), turn) as server:
+        status, *found = asyncio.run(ask(server))
+    assert status.structured_content["resources"] == 4
+    assert [one.structured_content["total"] for one in found] == [2] * 4
+
+
+def test_index_and_remember_and_search_take_turns(tmp_path: Path) -> None:
+    at_work: list[Path] = []
+    most, turns = 0, 0
+    root = make_project(tmp_path / "project")
+
+    @contextmanager
+    def turn(place: Path) -> Iterator[None]:
+        nonlocal most, turns
+        at_work.append(place)
+        most, turns = max(most, len(at_work)), turns + 1
+        yield
+        at_work.remove(place)
+
+    async def ask(server: Any) -> list[Any]:
+        async with Client(server) as client:
+            for number in range(40):
+                (root / f"more{number}.md").write_text(f"# More {number}\n\nlogin {number}\n")
+            calls: list[tuple[str, dict[str, Any]]] = [
+                ("index", {}),
+                ("search", {"query": "login", "limit": 50}),
+                ("remember", {"text": "The binder is blue."}),
+                ("search", {"query": "login", "limit": 50}),
+                ("index", {}),
+            ]
+            return await asyncio.gather(*[client.call_tool(name, arguments) for name, arguments in calls])
+
+    with _served(root, WorkLine(4), turn) as server:
+        results = asyncio.run(ask(server))
+    assert not any(result.is_error for result in results)
+    assert [results[at].structured_content["total"] for at in (1, 3)] == [42, 42]
+    assert [results[at].structured_content["degraded"] for at in (1, 3)] == [[], []]
+    assert (most, turns) == (1, 5)
+
+
+def test_what_stood_in_the_way_of_the_latest_state_is_told(tmp_path: Path) -> None:
+    root = make_project(tmp_path / "project")
+
+    async def ask(server: Any) -> Any:
+        async with Client(server) as client:
+            return await client.call_tool("search", {"query": "login"})
+
+    with _served(root, WorkLine(1), lambda _: nullcontext()) as server:
+        root.rename(tmp_path / "elsewhere")
+        found = asyncio.run(ask(server)).structured_content
+    assert (found["total"], found["quality"]) == (2, "reduced")
+    assert any("is gone" in one for one in found["degraded"])

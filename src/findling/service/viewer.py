@@ -50,10 +50,8 @@ class Viewer:
         if count < 1:
             return ""
         from findling.pipelines.cursors import cursor_after
-        from findling.service.scoping import prepared
 
-        engine = self._engine
-        asked = prepared(self._asked(request, {}), {}, engine._settings, engine.scope, engine._plan_of).request
+        asked = self._engine.asked_as(self._asked(request, {}))
         return cursor_after(asked, answer.hits[:count], self._group_of)
 
     def explain(self, request: SearchRequest | str, name: str, **options: Any) -> Explanation:

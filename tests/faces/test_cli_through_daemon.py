@@ -387,11 +387,18 @@ def test_a_relative_path_in_a_setting_is_one_of_the_command(
 ) -> None:
     (tmp_path / "mm").symlink_to(locate("minilm", tmp_path).model.parent)
     monkeypatch.chdir(tmp_path)
-    for spec in ("./mm", "mm"):
-        found = both(
-            served, findling, "session token", str(served.root), "--set", f"semantic.model={spec}", "--mode", "semantic"
+
+    def with_model(spec: str, *options: str) -> tuple[int, str, str]:
+        return findling(
+            "session token", str(served.root), "--mode", "semantic", f"--set=semantic.model={spec}", *options
         )
-        assert found[0] == 0, found
+
+    before = asked(served.daemon)
+    for spec in ("./mm", "mm"):
+        found = with_model(spec)
+        assert f"{tmp_path}/mm holds no tokenizer.json" in found[2], "it is found, and looked into"
+        assert without_times(found) == without_times(with_model(str(tmp_path / "mm"), "--no-daemon"))
+    assert asked(served.daemon) == before + 2
 
 
 def test_paths_in_settings_mean_the_same_in_every_folder(

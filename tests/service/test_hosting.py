@@ -104,6 +104,11 @@ def test_engines_with_other_settings_do_not_share_answers(host: Host, tree: Path
         assert question_of(one, request) != question_of(two, request)
     with host.opened(OWNER) as one, host.opened_local(tree / "docs", settings) as two:
         assert question_of(one, request) != question_of(two, request)
+    other = settings.override({"search.snippet_lines": 5}, "x")
+    with host.opened(OWNER) as one, host.opened_local(tree, other) as two:
+        assert question_of(one, request) != question_of(two, request)
+    with host.opened(OWNER) as one, host.opened_local(tree, settings) as two:
+        assert question_of(one, request) == question_of(two, request)
 
 
 def test_a_part_of_what_is_indexed_is_served_as_that_part(tree: Path, settings: findling.Settings) -> None:

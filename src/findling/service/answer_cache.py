@@ -32,9 +32,10 @@ class Question(NamedTuple):
 
 
 def question_of(engine: Engine, request: SearchRequest) -> Question:
-    """The question that a request is now. Two that differ in a setting differ in their plan."""
-    asked = f"{engine.home}\n{engine.asked_as(request)!r}"
-    return Question(asked, engine.state(), request.limit <= _MOST_HITS and request.context <= _MOST_CONTEXT)
+    """The question that a request is now."""
+    return Question(
+        engine.question(request), engine.state(), request.limit <= _MOST_HITS and request.context <= _MOST_CONTEXT
+    )
 
 
 class _Given(NamedTuple):

@@ -63,6 +63,11 @@ class KeptEngine(ABC):
         """A request as the legs are asked: with its plan, and limited to the part of the root that was opened."""
         return prepared(request, {}, self._settings, self.scope, self._plan_of).request
 
+    def question(self, request: SearchRequest) -> str:
+        """What is asked, of which index and under which settings: whoever asks the same is answered the same."""
+        settings = [(name, self._settings[name]) for name in self._settings if self._settings.origin(name) != "default"]
+        return repr((self.home, settings, self.asked_as(request)))
+
     def state(self) -> object:
         """Something that is another one as soon as anything has changed that answers depend on."""
         self._files.let_go_if_replaced()

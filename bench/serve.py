@@ -16,7 +16,7 @@ own, or wrk with `--wrk`, if that is installed.
 | cli | `findling search` with the daemon and without it: CPU seconds of a call |
 | soak | `--soak` requests by words, with the memory of the daemon in ten steps |
 
-"new" is every question for the first time, "repeated" 200 questions over and over, which a daemon may have answers to.
+"new" is every question for the first time, "repeated" 200 questions over and over, each of which was asked before.
 CPU is that of the daemon as a share of one core; load is how busy all cores of the machine were meanwhile, so what is
 above that share was the client and everybody else. Needs Linux.
 """
@@ -174,7 +174,7 @@ def _load(daemon: Daemon, part: str, arguments: argparse.Namespace) -> None:
     print(f"{'queries':<10}{'connections':>12}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU':>7}{'load':>7}{'failed':>8}")
     for queries in ("new", "repeated"):
         for count in arguments.connections:
-            seed = 2 * count + (queries == "new")
+            seed = count if queries == "new" else 0
             before, busy = daemon.cpu_s(), _busy()
             started = time.perf_counter()
             measure = _wrk if arguments.wrk and shutil.which("wrk") else _own_client

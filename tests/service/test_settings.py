@@ -248,11 +248,8 @@ def test_short_variables(place: Place) -> None:
 def test_a_project_may_not_set_what_is_the_users(place: Place, name: str) -> None:
     section, key = name.split(".")
     setting = get_setting(name)
-    written = {
-        "switch": "true",
-        "patterns": "['x']",
-        **dict.fromkeys(("count", "number", "size"), str(setting.default)),
-    }
+    numbers = dict.fromkeys(("count", "number", "size"), str(setting.default))
+    written = {"switch": "true", "patterns": "['x']", **numbers}
     value = written.get(setting.kind, f"'{[*setting.choices, 'x'][0]}'")
     place.project_file.write_text(f"[{section}]\n{key} = {value}\n")
     with pytest.raises(UntrustedSettingError) as caught:

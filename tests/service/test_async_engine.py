@@ -15,7 +15,7 @@ from findling.domain.errors import BusyError, InvalidValueError, NotFoundError, 
 from findling.domain.progress import IndexProgress
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
-from findling.service.async_engine import AsyncEngine, open_async
+from findling.service.async_engine import AsyncEngine
 from findling.service.engine import open_engine
 
 ANN = "user:ann"
@@ -357,16 +357,5 @@ def test_an_open_that_is_cancelled_leaves_nothing_open(times: int, root: Path) -
         assert slow.closed
         with pytest.raises(UsageError, match="the engine is closed"):
             await engine.search("walrus")
-
-    _run(case)
-
-
-def test_an_engine_without_a_block_is_closed_by_hand(root: Path) -> None:
-    async def case() -> None:
-        engine = await open_async(root)
-        try:
-            assert (await engine.search("walrus")).total == 4
-        finally:
-            await engine.close()
 
     _run(case)

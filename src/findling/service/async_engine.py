@@ -30,22 +30,9 @@ if TYPE_CHECKING:
     from findling.service.documents import FetchedDocument
     from findling.service.settings import Settings
 
-__all__ = ["AsyncEngine", "AsyncViewer", "open_async"]
+__all__ = ["AsyncEngine", "AsyncViewer"]
 
 _Result = TypeVar("_Result")
-
-
-async def open_async(
-    path: str | Path | None = None,
-    *,
-    workspace: str | None = None,
-    settings: Settings | None = None,
-    threads: int = 0,
-    most_waiting: int = 256,
-) -> AsyncEngine:
-    """An opened engine, for programs that close it themselves. Raises as `findling.open` does."""
-    engine = AsyncEngine.open(path, workspace=workspace, settings=settings, threads=threads, most_waiting=most_waiting)
-    return await engine.__aenter__()
 
 
 class AsyncEngine:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.callers import ALL_WORKSPACES, OWNER, Caller
 from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError, ReplacedError
+from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
 from findling.service.answer_cache import AnswerCache, question_of
@@ -173,13 +174,12 @@ class Host:
         self.is_ready = True
         self.statistics.took("startup_time_ms", time.time() - self.statistics.started_at)
 
-    def take_in(self, workspace: str = "") -> IndexReport:
+    def take_in(self, workspace: str = "", *, on_progress: Progress | None = None) -> IndexReport:
         """Bring the index up to the state of the disk. Raises as `Engine.index` does."""
         with self.opened(OWNER, workspace) as engine:
-            report = engine.index()
-            documents = engine.status().resources
-        if not workspace:
-            self.statistics.tell(documents=documents)
+            report = engine.index(on_progress=on_progress)
+            if engine.home == self._place.folder:
+                self.statistics.tell(documents=engine.status().resources)
         self.statistics.tell(last_index_refresh=time.time())
         return report
 

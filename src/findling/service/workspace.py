@@ -29,6 +29,7 @@ __all__ = [
     "indexed_root",
     "is_formerly_named",
     "is_name",
+    "is_vast",
     "keyword_folder",
     "locate",
     "pointer_of",
@@ -176,6 +177,15 @@ def check_name(text: str) -> str:
     if not is_name(text):
         raise InvalidValueError(f"{text!r} is no workspace name", hint="use letters, digits, dot, dash and underscore")
     return text
+
+
+def is_vast(root: Path) -> bool:
+    """Whether a folder is a home folder, holds one, or is a whole disk: nobody indexes that by accident."""
+    try:
+        home = Path.home().resolve()
+    except RuntimeError:
+        return root == root.parent
+    return root == root.parent or root == home or root in home.parents
 
 
 def home_folder(configured: str) -> Path:

@@ -74,7 +74,9 @@ def ask_before_indexing(root: Path, yes: bool) -> None:
 
     Raises `UsageError` when the answer is no or nobody is there to ask.
     """
-    if yes or not _is_vast(root):
+    from findling.service.workspace import is_vast
+
+    if yes or not is_vast(root):
         return
     if not is_interactive():
         raise UsageError(f"{root} is a large place to index", hint=f"findling index {root} --yes")
@@ -85,11 +87,3 @@ def ask_before_indexing(root: Path, yes: bool) -> None:
 def hush_stdout() -> None:
     """Let the interpreter's last flush go nowhere: the reader of stdout has gone."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _is_vast(root: Path) -> bool:
-    try:
-        home = Path.home().resolve()
-    except RuntimeError:
-        return root == root.parent
-    return root == root.parent or root == home or root in home.parents

@@ -18,11 +18,11 @@ from starlette.routing import Route
 from findling.domain.callers import Caller
 from findling.domain.errors import FindlingError, InvalidValueError, NotIndexedError
 from findling.domain.queries import SearchRequest
-from findling.domain.results import SCHEMA_VERSION, SearchAnswer
+from findling.domain.results import SCHEMA_VERSION
 from findling.faces.daemon.turns import Turns
 from findling.faces.http.guards import is_local
 from findling.faces.http.problems import problem_response
-from findling.service.background import Reading, give_space_back, read_on
+from findling.service.background import tend
 from findling.service.engine import Engine
 from findling.service.hosting import Host
 from findling.service.portable_requests import read_request
@@ -115,7 +115,7 @@ def _search(host: Host, asked: _Asked, end_turn: Callable[[], None]) -> bytes:
             refresh = False
             end_turn()
         if answers:
-            reading = _tend(engine, asked.settings, answers[-1])
+            reading = tend(engine, asked.settings, answers[-1])
         return _encode(
             {
                 "answers": [{"schema": SCHEMA_VERSION, **vars(answer)} for answer in answers],
@@ -134,14 +134,6 @@ def _require_index(engine: Engine) -> None:
 
 def _no_turn() -> None:
     """End a turn that was not needed."""
-
-
-def _tend(engine: Engine, settings: Settings, last: SearchAnswer) -> Reading | None:
-    reading = None
-    if last.meaning.get("coverage", 1) < 1 and not last.meaning["sent_to"]:
-        reading = read_on(engine, settings)
-    give_space_back(engine, settings)
-    return reading
 
 
 def _settings(host: Host, asked: Mapping[str, Any]) -> Settings:

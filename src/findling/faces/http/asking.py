@@ -94,7 +94,9 @@ def _allowed(request: Request, scope: str) -> Asked:
     served: Served = request.app.state.served
     caller = served.identify(request.scope)
     if not caller.may(scope):
-        raise DeniedError(f"the token does not allow to {scope}", hint=f"findling token create NAME --scope {scope}")
+        raise DeniedError(
+            f"the token does not allow to {scope}", hint=f"findling token create NAME --owner --scope {scope}"
+        )
     return Asked(caller, served.host, served.line, served.runs, served.shares, request)
 
 

@@ -35,7 +35,7 @@ class IndexRuns:
         Raises NotFoundError for a name that no workspace has.
         """
         folder = self._folder(workspace)
-        run = _Run(self._host, workspace, is_served=folder == self._folder(""))
+        run = _Run(self._host, workspace)
         with self._lock:
             latest = self._runs.get(folder)
             if self._is_closed or (latest is not None and latest.is_alive()):
@@ -69,9 +69,9 @@ class _EndedError(Exception):
 
 
 class _Run(threading.Thread):
-    def __init__(self, host: Host, workspace: str, *, is_served: bool) -> None:
+    def __init__(self, host: Host, workspace: str) -> None:
         super().__init__(name=f"findling-index-{workspace}", daemon=True)
-        self._host, self._workspace, self._is_served = host, workspace, is_served
+        self._host, self._workspace = host, workspace
         self._started_at = time.time()
         self._finished_at: float | None = None
         self._progress = IndexProgress("scan")
@@ -80,12 +80,7 @@ class _Run(threading.Thread):
 
     def run(self) -> None:
         try:
-            with self._host.opened(OWNER, self._workspace) as engine:
-                report = engine.index(on_progress=self._note)
-                documents = engine.status().resources
-            if self._is_served:
-                self._host.statistics.tell(documents=documents)
-            self._host.statistics.tell(last_index_refresh=time.time())
+            report = self._host.take_in(self._workspace, on_progress=self._note)
             self._outcome = {"state": "done", "report": asdict(report)}
         except FindlingError as error:
             told = {"code": error.code, "detail": error.message, "hint": error.hint}

@@ -15,11 +15,12 @@ from findling.domain.plans import Plan
 from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation, SearchAnswer
-from findling.service.background import give_space_back, read_on, reap
+from findling.service.background import tend
 from findling.service.engine import Engine
 from findling.service.hosting import Host
 from findling.service.settings import Settings
 from findling.service.viewer import Viewer
+from findling.service.workspace import is_vast
 
 __all__ = ["Desk", "Searching", "Turn", "hosted_desk", "local_desk"]
 
@@ -62,7 +63,7 @@ class Desk(NamedTuple):
         nothing = SearchRequest(query="", limit=0, plan=_WORDS, principals=self.caller.principals)
         with self.writing() as engine:
             # A home folder or a whole disk is not indexed because somebody's program asks something.
-            if _is_vast(engine.root) and not engine.is_indexed():
+            if is_vast(engine.root) and not engine.is_indexed():
                 return ()
             return engine.search(nothing, on_progress=self.told(on_progress)).degraded
 
@@ -83,7 +84,7 @@ class Desk(NamedTuple):
         """Raises DeniedError when the caller's token is not good for something."""
         if not self.caller.may(scope):
             raise DeniedError(
-                f"the token does not allow to {scope}", hint=f"findling token create NAME --scope {scope}"
+                f"the token does not allow to {scope}", hint=f"findling token create NAME --owner --scope {scope}"
             )
 
     @property
@@ -119,7 +120,7 @@ def local_desk(
             if notes:
                 degraded = tuple(dict.fromkeys((*notes, *answer.degraded)))
                 answer = replace(answer, degraded=degraded, quality="reduced")
-            _tend(engine, settings, answer)
+            tend(engine, settings, answer)
         count(answer, time.perf_counter() - started)
         return answer
 
@@ -136,20 +137,3 @@ def hosted_desk(host: Host, caller: Caller, workspace: str = "", *, turn: Turn =
 
 
 _WORDS = Plan(mode="keyword", typos="ignore", related=0)
-
-
-def _tend(engine: Engine, settings: Settings, answer: SearchAnswer) -> None:
-    """Have done in the background what is worthwhile after a search."""
-    reap()
-    if answer.meaning.get("coverage", 1) < 1 and not answer.meaning["sent_to"]:
-        read_on(engine, settings)
-    give_space_back(engine, settings)
-
-
-def _is_vast(root: Path) -> bool:
-    """Whether a folder is a home folder, holds one, or is a whole disk."""
-    try:
-        home = Path.home().resolve()
-    except RuntimeError:
-        return root == root.parent
-    return root == root.parent or root == home or root in home.parents

@@ -91,11 +91,8 @@ def find_candidates(
         words |= keyword.scores(loose, [cid for cid in only_near if cid in near], weights=plan.weights)
     ages = ages_of(store, words.keys() | near.keys()) if plan.fusion == "recency" else {}
     fused, weighing = fuse(question.text, words, near, found.ceiling, plan, ages)
-    if plan.budget_ms and meaning.read_on is not None:
-        # Also what was not near enough: the model may see more in it.
-        nearest = sorted(judged, key=lambda cid: -judged[cid].strength)[:_READ_AHEAD]
-        ahead = list(dict.fromkeys([*[hit.cid for hit in fused[:_READ_AHEAD]], *nearest]))[:_READ_AHEAD]
-        unread = [cid for cid in ahead if cid not in near or near[cid].speed == "instant"]
+    unread = _unread(judged, [hit.cid for hit in fused[:_READ_AHEAD]])
+    if plan.budget_ms and meaning.read_on is not None and unread:
         read = meaning.read_on(judges[0], unread, deadline)
         if not finds:
             read = {cid: hit for cid, hit in read.items() if cid in words}
@@ -128,6 +125,14 @@ def relative(score: float, ceiling: float) -> float:
     count in the ceiling too, so an answer that ignores half of the question scores low.
     """
     return score / (score + ceiling / 2) if score > 0 else 0.0
+
+
+def _unread(judged: Mapping[int, MeaningHit], first: list[int]) -> list[int]:
+    """The best candidates that the model has not read, also those not near enough: the model may see more in them."""
+    nearest = sorted(judged, key=lambda cid: -judged[cid].strength)[:_READ_AHEAD]
+    ahead = list(dict.fromkeys([*first, *nearest]))[:_READ_AHEAD]
+    # By what was judged: a passage that was read and is not near is read, too.
+    return [cid for cid in ahead if cid not in judged or judged[cid].speed == "instant"]
 
 
 def _standing_out(near: Mapping[int, MeaningHit], words: Mapping[int, float]) -> dict[int, MeaningHit]:

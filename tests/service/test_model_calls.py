@@ -1,0 +1,70 @@
+"""How often a model is asked: once a search, for the query, when it has read all passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import findling
+from findling.models.onnx_session import OnnxSession, Row
+
+SUBJECTS = ("bread", "harbour", "tax", "violin", "volcano", "compiler", "glacier", "vaccine", "chess", "ferry")
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The rows of tokens that the real model was given, in order."""
+    given: list[tuple[int, ...]] = []
+    run = OnnxSession.run
+
+    def counted(self: OnnxSession, rows: Sequence[Row]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        given.extend(tuple(row.ids) for row in rows)
+        return run(self, rows)
+
+    monkeypatch.setattr(OnnxSession, "run", counted)
+    return given
+
+
+def settings_of(tmp_path: Path) -> findling.Settings:
+    values = {
+        "store.home": str(tmp_path / "home"),
+        "semantic.threads": 1,
+        "semantic.query_budget_ms": 60_000.0,
+    }
+    return findling.Settings().override(values, "test")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    root.mkdir()
+    for number, subject in enumerate(SUBJECTS * 3):
+        (root / f"{number}.md").write_text(f"Note {number} tells of the {subject} and of nothing else.\n")
+    return root
+
+
+@pytest.mark.parametrize("query", ["the bread", "kubernetes ingress", "tax -violin", '"tells of" ferry', "note* 7~"])
+def test_a_search_asks_the_model_once_when_all_is_read(
+    tree: Path, tmp_path: Path, runs: list[tuple[int, ...]], query: str
+) -> None:
+    with findling.open(tree, settings=settings_of(tmp_path)) as engine:
+        engine.index()
+        engine.refine()
+        runs.clear()
+        engine.search(query)
+        assert len(runs) == 1
+        engine.search(query, limit=3)
+        assert len(runs) == 1
+
+
+def test_no_passage_is_read_twice(tree: Path, tmp_path: Path, runs: list[tuple[int, ...]]) -> None:
+    with findling.open(tree, settings=settings_of(tmp_path)) as engine:
+        engine.index()
+        for query in ("the bread", "kubernetes ingress", "an old ship", "music for strings", "mountains of fire"):
+            engine.search(query)
+        engine.refine()
+    assert len(runs) == len(set(runs)) == len(SUBJECTS) * 3 + 5

@@ -19,7 +19,7 @@ test: $(BIN)/findling
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tests/browser.py --install
+	$(BIN)/python -m tests.browser --install
 	$(BIN)/python -m pytest
 
 docs: $(BIN)/findling

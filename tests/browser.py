@@ -1,6 +1,6 @@
 """A real browser for tests: Chromium and its driver, found where they are installed.
 
-As a script, `python tests/browser.py --install` installs them where that is possible, says what it did, and never
+As a script, `python -m tests.browser --install` installs them where that is possible, says what it did, and never
 fails: without them the tests that need a browser are skipped, and say so.
 """
 
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from tests.processes import run_process
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -23,6 +24,7 @@ __all__ = ["PACKAGES", "Browser", "find_browser", "install", "opened_browser", "
 PACKAGES = ("chromium", "chromium-driver")
 """Their names on Debian."""
 
+_INSTALLING_S = 900.0
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS = (
     "--headless=new",
@@ -95,7 +97,7 @@ def install() -> str:
         return f"no browser was installed: that takes root and apt-get; the packages are {' and '.join(PACKAGES)}"
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in ([apt, "update", "-q"], [apt, "install", "-q", "-y", "--no-install-recommends", *PACKAGES]):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = run_process(command, env=environment, timeout=_INSTALLING_S)
         if done.returncode:
             return f"no browser was installed: {' '.join(command)} failed: {done.stderr.strip()[-500:]}"
     return f"installed {' and '.join(PACKAGES)}: {find_browser()}"

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from findling.service.daemon_client import ask_daemon
 from findling.service.daemon_state import DaemonState, running
+from tests.processes import BoundedProcess
 
 PATIENCE_S = 60
 
@@ -20,7 +21,7 @@ PATIENCE_S = 60
 class Daemon(NamedTuple):
     """A running daemon, and where it is to be found."""
 
-    process: subprocess.Popen[str]
+    process: BoundedProcess
     home: Path
     state: DaemonState
 
@@ -42,9 +43,7 @@ def daemon_of(home: Path, root: Path, *args: str, environ: Mapping[str, str] | N
     """A daemon that serves a folder on any free port, until the block ends."""
     command = [sys.executable, "-m", "findling", "serve", str(root), "--port", "0", *args]
     own = {**(environ or os.environ), "FINDLING_HOME": str(home)}
-    process = subprocess.Popen(
-        command, env=own, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = BoundedProcess(command, env=own, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         yield Daemon(process, home, wait_for(process, home))
     finally:
@@ -53,7 +52,7 @@ def daemon_of(home: Path, root: Path, *args: str, environ: Mapping[str, str] | N
         process.communicate()
 
 
-def wait_for(process: subprocess.Popen[str], home: Path) -> DaemonState:
+def wait_for(process: BoundedProcess, home: Path) -> DaemonState:
     """Wait until the process listens."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:

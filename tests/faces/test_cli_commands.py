@@ -15,6 +15,7 @@ import pytest
 
 from findling.faces.cli.main import COMMANDS, cli, route
 from findling.service.settings import SETTINGS
+from tests.processes import BoundedProcess, run_process
 
 Findling = Callable[..., tuple[int, str, str]]
 
@@ -249,7 +250,7 @@ def test_completion_knows_commands_and_options(line: str, wanted: str) -> None:
         "COMP_WORDS": line,
         "COMP_CWORD": str(len(words) - 1),
     }
-    done = subprocess.run([sys.executable, "-c", MAIN], env=environ, capture_output=True, text=True)
+    done = run_process([sys.executable, "-c", MAIN], env=environ)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"plain,{wanted}" in done.stdout.splitlines()
 
@@ -258,13 +259,13 @@ MAIN = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
 
 
 def test_a_closed_pipe_is_no_error(project: Path) -> None:
-    with subprocess.Popen(
+    with BoundedProcess(
         [sys.executable, "-c", MAIN, "config", "show"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == ""
     assert process.returncode == 0
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import BoundedProcess, run_process
+
 Findling = Callable[..., tuple[int, str, str]]
 
 MAIN = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
@@ -22,7 +24,7 @@ MAIN = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
 
 def spawn(*args: str, stdin: str = "", environ: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", MAIN, *args]
-    return subprocess.run(command, input=stdin, env={**os.environ, **environ}, capture_output=True, text=True)
+    return run_process(command, stdin=stdin, env={**os.environ, **environ})
 
 
 def test_the_first_search_indexes(project: Path, findling: Findling) -> None:
@@ -331,12 +333,12 @@ def test_a_closed_pipe_is_no_error(project: Path) -> None:
     for n in range(300):
         (project / "docs" / f"page{n}.md").write_text(f"login page {n}\n" * 50)
     command = [sys.executable, "-c", MAIN, "login", "-k", "300", "--jsonl"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline().startswith(b'{"schema": 3, "kind": "hit"')
+        assert process.stdout.readline().startswith('{"schema": 3, "kind": "hit"')
         process.stdout.close()
-        assert process.stderr.read() == b""
+        assert process.stderr.read() == ""
     assert process.returncode == 0
 
 
@@ -411,8 +413,8 @@ def test_an_interrupt_is_130(project: Path) -> None:
     """Interrupted while it reads queries that do not end."""
     os.mkfifo("queries")
     command = [sys.executable, "-c", MAIN, "-Q", "queries"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with process, Path("queries").open("w"):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
-    assert (process.returncode, out, err) == (130, b"", b"findling: interrupted\n")
+    assert (process.returncode, out, err) == (130, "", "findling: interrupted\n")

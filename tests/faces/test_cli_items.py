@@ -16,6 +16,7 @@ import pytest
 
 from findling.service.engine import open_engine
 from findling.service.settings import load_settings
+from tests.processes import BoundedProcess
 
 Run = Callable[..., tuple[int, str, str]]
 MAIN = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
@@ -131,7 +132,7 @@ def test_a_run_that_is_killed_has_lost_nothing_that_was_durable(project: Path, h
     kills = 0
     for _ in range(2):
         before = _stored(project)
-        run = subprocess.Popen([sys.executable, "-c", MAIN, "add", "many.jsonl"], stderr=subprocess.DEVNULL)
+        run = BoundedProcess([sys.executable, "-c", MAIN, "add", "many.jsonl"], stderr=subprocess.DEVNULL)
         while run.poll() is None and _stored(project) < before + 500:
             time.sleep(0.01)
         run.send_signal(signal.SIGKILL)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_process
 
 LIST_MODULES = (
     "import sys; from findling.faces.cli.main import run; code = run(sys.argv[1:]); "
@@ -40,10 +41,8 @@ HEAVY = {
 
 def imported_by(*args: str, code: int = 0) -> set[str]:
     """The modules that a command has loaded, beyond those of a bare interpreter."""
-    bare = subprocess.run(
-        [sys.executable, "-c", "import sys; print('\\n'.join(sys.modules))"], capture_output=True, text=True
-    )
-    done = subprocess.run([sys.executable, "-c", LIST_MODULES, *args], capture_output=True, text=True)
+    bare = run_process([sys.executable, "-c", "import sys; print('\\n'.join(sys.modules))"])
+    done = run_process([sys.executable, "-c", LIST_MODULES, *args])
     assert done.returncode == code, done.stderr
     return set(done.stderr.splitlines()) - set(bare.stdout.splitlines())
 

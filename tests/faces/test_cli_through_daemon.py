@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from findling.service.portable_settings import settings_document
 from findling.service.settings import Settings
 from tests.faces.daemons import Daemon, daemon_of
 from tests.faces.test_cli_startup import LIST_MODULES
+from tests.processes import run_process
 from tests.service.test_daemon_state import listening
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
@@ -441,7 +441,7 @@ def test_a_model_that_has_not_read_everything_has_not_read_100_percent() -> None
 def test_a_search_through_the_daemon_imports_little(served: Served) -> None:
     command = [sys.executable, "-c", LIST_MODULES, "session token"]
     before = asked(served.daemon)
-    done = subprocess.run(command, capture_output=True, text=True, env=served.environ, cwd=served.root)
+    done = run_process(command, env=served.environ, cwd=served.root)
     assert done.returncode == 0, done.stderr
     assert asked(served.daemon) == before + 1
     loaded = set(done.stderr.splitlines())

@@ -15,6 +15,7 @@ import pytest
 
 from findling.domain.errors import FindlingError
 from findling.stores.sqlite import SqliteStore
+from tests.processes import BoundedProcess
 
 Findling = Callable[..., tuple[int, str, str]]
 
@@ -32,12 +33,11 @@ class Runner:
     def __init__(self, *paths: str, interpreter: str = sys.executable) -> None:
         # What it starts in the background is started with the interpreter.
         code = f"import sys; sys.executable = {interpreter!r}; from findling.faces.cli.main import run; sys.exit(run())"
-        self.process = subprocess.Popen(
+        self.process = BoundedProcess(
             [sys.executable, "-c", code, "watch", "run", *paths],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
         )
         self.told: list[str] = []
         self._reader = threading.Thread(target=self._read)

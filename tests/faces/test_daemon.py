@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import stat
-import subprocess
 import sys
 import threading
 import time
@@ -37,6 +36,7 @@ from findling.service.settings import load_settings
 from findling.service.tokens import TokenBook
 from findling.service.workspace import locate
 from tests.faces.daemons import PATIENCE_S, Daemon, daemon_of
+from tests.processes import BoundedProcess, run_process
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
 
@@ -303,8 +303,8 @@ def test_units_start_the_same_daemon(project: Path, tmp_path: Path, findling: Fi
     verify = shutil.which("systemd-analyze")
     if verify:
         (tmp_path / "findling.service").write_text(out)
-        done = subprocess.run([verify, "verify", "--user", str(tmp_path / "findling.service")], capture_output=True)
-        assert b"findling.service" not in done.stderr, done.stderr
+        done = run_process([verify, "verify", "--user", str(tmp_path / "findling.service")])
+        assert "findling.service" not in done.stderr, done.stderr
     agent = plistlib.loads(findling("serve", ".", "--print-unit", "launchd")[1].encode())
     assert agent["ProgramArguments"] == [sys.executable, "-m", "findling", "serve", str(project)]
     assert agent["EnvironmentVariables"]["FINDLING_HOME"] == str(tmp_path / "workspaces")
@@ -382,7 +382,7 @@ def test_those_who_bring_an_index_up_to_date_take_turns(tmp_path: Path) -> None:
 
 
 def test_processes_that_have_ended_are_no_longer_kept() -> None:
-    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    process = BoundedProcess([sys.executable, "-c", "pass"])
     process.returncode = 0  # as one that nobody waits for
     _started.append(process.pid)
 

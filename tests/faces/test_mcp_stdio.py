@@ -22,6 +22,7 @@ from findling.faces.mcp.client_configs import CLIENTS
 from findling.service.daemon_state import running
 from findling.service.settings import Settings
 from tests.faces.mcp_desks import asked, make_project, text_of
+from tests.processes import BoundedProcess, run_process
 
 ERAS = ["auto", "legacy"]
 
@@ -48,13 +49,10 @@ class _World(NamedTuple):
 
     def spoken(self, lines: list[str], *options: str) -> tuple[list[dict[str, Any]], set[str]]:
         """What a process answers to some lines, message by message, and the modules that it has loaded."""
-        done = subprocess.run(
+        done = run_process(
             [sys.executable, "-c", LIST_MODULES, "mcp", str(self.root), *options],
-            input="".join(f"{line}\n" for line in lines),
-            capture_output=True,
-            text=True,
+            stdin="".join(f"{line}\n" for line in lines),
             env=self.env,
-            timeout=60,
         )
         assert done.returncode == 0, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()], set(done.stderr.splitlines())
@@ -83,11 +81,11 @@ class _Daemon:
 
     def __init__(self, world: _World) -> None:
         self._world = world
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: BoundedProcess | None = None
 
     def start(self) -> None:
         command = [sys.executable, "-m", "findling", "serve", str(self._world.root), "--port", "0", "--no-watch"]
-        self._process = subprocess.Popen(command, env=self._world.env, stderr=subprocess.DEVNULL)
+        self._process = BoundedProcess(command, env=self._world.env, stderr=subprocess.DEVNULL)
         while running(self._world.home) is None:
             assert self._process.poll() is None
             time.sleep(0.05)
@@ -95,7 +93,7 @@ class _Daemon:
     def end(self, how: int) -> None:
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(timeout=30)
+            self._process.wait()
             self._process = None
 
     @property
@@ -232,16 +230,16 @@ def test_a_client_that_reads_no_more(world: _World, a_daemon: _Daemon, with_daem
     elif not with_daemon:
         a_daemon.end(signal.SIGTERM)
     command = [sys.executable, "-m", "findling", "mcp", str(world.root)]
-    with subprocess.Popen(
+    with BoundedProcess(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=world.env
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        process.stdin.write("".join(f"{line}\n" for line in [*OPENING, SEARCH]).encode())
+        process.stdin.write("".join(f"{line}\n" for line in [*OPENING, SEARCH]))
         process.stdin.flush()
-        assert (process.wait(60), process.stderr.read()) == (0, b"")
+        assert (process.wait(), process.stderr.read()) == (0, "")
 
 
 def test_it_does_not_start_for_what_is_not_there(findling: Callable[..., tuple[int, str, str]], project: Path) -> None:

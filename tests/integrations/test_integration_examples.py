@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 import findling
+from tests.processes import run_process
 
 PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
 FOLDER = re.findall(r"^```sh\n(mkdir .+?)^```", PAGE, re.M | re.S)
@@ -21,7 +21,7 @@ def test_an_example_prints_what_the_page_says(
 ) -> None:
     monkeypatch.delenv("FINDLING_SEARCH_MODE")
     monkeypatch.chdir(home)
-    subprocess.run(["sh", "-ec", FOLDER[0]], cwd=home, check=True)
+    run_process(["sh", "-ec", FOLDER[0]], cwd=home, check=True)
     with findling.open("notes") as engine:
         engine.index()
     exec(compile(program, "docs/integrations.md", "exec"), {})

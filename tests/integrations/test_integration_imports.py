@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.processes import run_process
+
 HIDDEN = """
 import sys
 
@@ -55,7 +57,7 @@ print(*sorted(name for name in sys.modules if name.startswith("findling")))
 
 def python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "error", "-c", program, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = run_process(command)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from findling.service.profiles import read_profiles
 from findling.service.settings import ENVIRONMENT, SETTINGS, Settings
 from findling.service.type_plugins import read_types
 from findling.sources.discovery import REASONS
+from tests.processes import run_process
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
@@ -51,7 +51,7 @@ def sections(page: Path) -> dict[str, str]:
 
 def test_the_generated_reference_is_up_to_date() -> None:
     command = [sys.executable, str(DOCS / "generate.py"), "--check"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_process(command)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}\nrun `make docs` and commit the result"
 
 
@@ -62,7 +62,7 @@ def test_the_generator_tells_and_mends_a_page_that_differs(tmp_path: Path) -> No
 
     def generate(*args: str) -> tuple[int, str]:
         command = [sys.executable, str(tmp_path / "generate.py"), *args]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run_process(command)
         return done.returncode, done.stdout
 
     assert generate("--check")[0] == 1

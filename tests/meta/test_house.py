@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_process
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
 MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"))
@@ -76,10 +77,8 @@ def modules_of_a_search(tmp_path: Path, mode: str) -> set[str]:
         "PATH": "",
     }
     for _ in range(2):
-        run = subprocess.run(
-            [sys.executable, "-c", code, "quick fox", str(tmp_path / "tree")],
-            env=environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        command = [sys.executable, "-c", code, "quick fox", str(tmp_path / "tree")]
+        run = run_process(command, env=environment, check=True)
     assert "note.md:3" in run.stdout
     lines = run.stderr.split()
     assert lines[0] == "0", run.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from findling.domain.errors import InvalidValueError, ProviderError
 from findling.domain.model_ports import Chat, Reranker
 from findling.models.providers import PROVIDERS, is_remote_spec, split_spec
 from findling.models.remote import remote_chat, remote_embedder, remote_reranker
+from tests.processes import run_process
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer
@@ -179,6 +179,6 @@ def test_asking_what_a_name_means_loads_nothing_heavy() -> None:
         "import sys; from findling.models.providers import is_remote_spec; assert is_remote_spec('openai:')\n"
         "print({'numpy', 'http', 'ssl', 'socket', 'email', 'urllib.request', 'threading'} & set(sys.modules))"
     )
-    run = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{code}"],
-                         capture_output=True, text=True, check=True)  # fmt: skip
+    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{code}"]
+    run = run_process(command, check=True)
     assert run.stdout.strip() == "set()"

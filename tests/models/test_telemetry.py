@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_process
 
 pytestmark = pytest.mark.skipif(find_spec("onnxruntime") is None, reason="needs onnxruntime")
 
@@ -26,6 +27,6 @@ def test_reading_with_a_model_leaves_no_record_of_the_machine(tmp_path: Path) ->
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("FINDLING_", "ORT_", "XDG_"))}
     environ |= {"HOME": str(tmp_path), "FINDLING_HOME": str(tmp_path / "index")}
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "notes")]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    done = run_process(command, env=environ)
     assert done.returncode == 0, done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["index", "notes"]

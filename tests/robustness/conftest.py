@@ -23,6 +23,7 @@ from findling.stores.keyword import TantivyLeg
 from findling.stores.sqlite import SqliteStore
 from findling.text.query_language import parse
 from findling.text.reading import read
+from tests.processes import BoundedProcess
 
 AS_PLAIN_USER = """
 import ctypes, os, sys
@@ -33,7 +34,6 @@ if os.geteuid() == 0:
 os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
 """
 MAIN = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
-TIMEOUT_S = 120
 EVERYTHING = 1 << 20
 """A limit that cuts nothing off."""
 
@@ -77,7 +77,7 @@ class Playground:
         self.home = folder / "workspaces"
         self.root.mkdir(parents=True)
         self.settings: dict[str, str] = {}
-        self._processes: list[subprocess.Popen[str]] = []
+        self._processes: list[BoundedProcess] = []
 
     @property
     def environ(self) -> dict[str, str]:
@@ -141,19 +141,18 @@ class Playground:
             if not path.is_symlink():
                 os.utime(path, ns=(then, then))
 
-    def start(self, *args: str, plain_user: bool = False) -> subprocess.Popen[str]:
+    def start(self, *args: str, plain_user: bool = False) -> BoundedProcess:
         """Start the command line in a process of its own."""
         return self.start_code(MAIN, *args, plain_user=plain_user)
 
-    def start_code(self, code: str, *args: str, plain_user: bool = False) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
+    def start_code(self, code: str, *args: str, plain_user: bool = False) -> BoundedProcess:
+        process = BoundedProcess(
             [sys.executable, "-c", *([AS_PLAIN_USER] if plain_user else []), code, *args],
             cwd=self.root,
             env=self.environ,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
             errors="surrogateescape",
         )
         self._processes.append(process)
@@ -170,14 +169,12 @@ class Playground:
         """Run the command line to its end; one that hangs fails the test."""
         return self.finish(self.start(*args, plain_user=plain_user))
 
-    def finish(self, process: subprocess.Popen[str]) -> Outcome:
+    def finish(self, process: BoundedProcess) -> Outcome:
         """Wait for a process; one that hangs is ended and fails the test."""
         try:
-            out, err = process.communicate(timeout=TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
             out, err = process.communicate()
-            pytest.fail(f"{process.args!r} hangs; stderr: {err}")
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"{process.args!r} hangs; stderr: {process.communicate()[1]}")
         return Outcome(process.returncode, out, err)
 
     def search(self, query: str, *args: str, plain_user: bool = False) -> tuple[dict[str, Any], str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.processes import run_process
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
@@ -178,7 +179,7 @@ def test_two_engines_in_one_process_keep_their_locks(playground: Playground) -> 
 
 def is_locked(file: Path) -> bool:
     """Whether this process holds SQLite's shared lock; only another process can tell."""
-    return subprocess.run([sys.executable, "-c", PROBE, str(file)], check=False).returncode == 3
+    return run_process([sys.executable, "-c", PROBE, str(file)]).returncode == 3
 
 
 def version(number: int, turn: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ import pytest
 
 from findling.service.daemon_client import ask_daemon
 from findling.service.daemon_state import read_state, running
+from tests.processes import BoundedProcess
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
@@ -25,7 +25,7 @@ FILES, BURST = 30, 150
 SEARCHES, LINES = 8, 40
 
 
-def start_daemon(playground: Playground, *args: str) -> subprocess.Popen[str]:
+def start_daemon(playground: Playground, *args: str) -> BoundedProcess:
     """Start a daemon and wait until it listens."""
     process = playground.start("serve", "--port", "0", "--set", "serve.refresh_s=0.1", *args)
 

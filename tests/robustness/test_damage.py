@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.stores.sqlite import SqliteStore
+from tests.processes import run_process
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
@@ -255,16 +255,16 @@ def small_disk(folder: Path, size: str) -> Iterator[Callable[[str], None]]:
     """A file system of this size at `folder`; yields what gives it another size."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+    if shutil.which("mount") is None or run_process(mount).returncode:
         pytest.skip("a file system cannot be mounted here")
 
     def resize(size: str) -> None:
-        subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
+        run_process(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
 
     try:
         yield resize
     finally:
-        subprocess.run(["umount", str(folder)], check=True)
+        run_process(["umount", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("size", ["300k", "800k", "1300k", "2000k", "2600k"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import findling
+from tests.processes import run_process
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
@@ -334,7 +334,7 @@ def test_an_engine_that_stays_open_survives_a_rebuild_by_others(settled: Playgro
 def test_switching_branches(settled: Playground) -> None:
     def git(*args: str) -> None:
         command = ["git", "-c", "user.name=x", "-c", "user.email=x@y", *args]
-        subprocess.run(command, cwd=settled.root, check=True, capture_output=True)
+        run_process(command, cwd=settled.root, check=True)
 
     git("init", "-b", "one")
     git("add", "-A")

@@ -6,7 +6,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import time
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 
 from findling.domain.errors import FindlingError
 from findling.stores.sqlite import SqliteStore
+from tests.processes import BoundedProcess
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Answers, Playground
@@ -124,7 +124,7 @@ def rearrange(playground: Playground) -> dict[str, set[str]]:
     return old_words
 
 
-def watch(playground: Playground, run: subprocess.Popen[str], enough: int, *, by_seq: bool = False) -> set[str]:
+def watch(playground: Playground, run: BoundedProcess, enough: int, *, by_seq: bool = False) -> set[str]:
     """Follow a run as a reader until it has stored enough resources, or made enough changes; returns what was seen."""
     seen: set[str] = set()
     while run.poll() is None:
@@ -158,7 +158,7 @@ def assert_alike(answers: Answers, expected: Answers) -> None:
         assert scores == pytest.approx(expected[query], rel=0.02)
 
 
-def kill(run: subprocess.Popen[str]) -> bool:
+def kill(run: BoundedProcess) -> bool:
     """Kill a run; False when it was over already."""
     run.send_signal(signal.SIGKILL)
     run.communicate()

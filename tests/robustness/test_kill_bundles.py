@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ import pytest
 from findling.domain.errors import FindlingError
 from findling.stores.bundle import Bundle
 from findling.stores.sqlite import SqliteStore
+from tests.processes import BoundedProcess
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
@@ -76,7 +76,7 @@ def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playg
     assert again.code == 2 and f"holds {FILES} resources" in again.err
 
 
-def watch(store_file: Path, run: subprocess.Popen[str], enough: int) -> None:
+def watch(store_file: Path, run: BoundedProcess, enough: int) -> None:
     """Follow an import as a reader until it has stored enough resources."""
     while run.poll() is None:
         try:
@@ -95,7 +95,7 @@ def verified(target: Path) -> int:
         return bundle.counts["resources"]
 
 
-def kill(run: subprocess.Popen[str]) -> bool:
+def kill(run: BoundedProcess) -> bool:
     """Kill a run; False when it was over already."""
     run.send_signal(signal.SIGKILL)
     run.communicate()

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from findling.domain.errors import FindlingError
 from findling.stores.sqlite import SqliteStore
+from tests.processes import BoundedProcess
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Answers, Playground
@@ -75,7 +75,7 @@ def test_an_import_that_is_killed_again_and_again(
     playground.assert_sound()
 
 
-def watch(playground: Playground, run: subprocess.Popen[str], enough: int) -> set[str]:
+def watch(playground: Playground, run: BoundedProcess, enough: int) -> set[str]:
     """Follow an import as a reader until it has stored enough messages; returns those that were seen."""
     seen: set[str] = set()
     while run.poll() is None and len(seen) < enough:
@@ -97,7 +97,7 @@ def assert_alike(answers: Answers, expected: Answers) -> None:
         assert scores == pytest.approx(expected[query], rel=0.02)
 
 
-def kill(run: subprocess.Popen[str]) -> bool:
+def kill(run: BoundedProcess) -> bool:
     """Kill a run; False when it was over already."""
     run.send_signal(signal.SIGKILL)
     run.communicate()

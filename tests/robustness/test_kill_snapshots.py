@@ -18,6 +18,7 @@ import pytest
 from findling.service.compacting import compact
 from findling.service.snapshots import WorkspaceSnapshots
 from findling.service.vectors import WorkspaceVectors
+from tests.processes import BoundedProcess
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
@@ -190,13 +191,12 @@ class Victim:
 
     def __init__(self, playground: Playground, what: str) -> None:
         self.name = "-"
-        self._process = subprocess.Popen(
+        self._process = BoundedProcess(
             [sys.executable, "-c", VICTIM, what],
             cwd=playground.root,
             env=playground.environ,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
         )
 
     def __enter__(self) -> Self:

@@ -21,6 +21,7 @@ from findling.service.workspace import PROJECT_FOLDER, STORE_FILE, Workspace, fo
 from findling.service.workspace_moves import move_root, move_workspace
 from findling.service.workspaces import create_workspace, drop_workspace, list_workspaces, rename_workspace
 from findling.stores.sqlite import SqliteStore
+from tests.processes import BoundedProcess
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals and fork of POSIX"), pytest.mark.slow]
 
@@ -95,7 +96,7 @@ class Place:
     def killed_everywhere(self, operation: str, *arguments: str, across_devices: bool = False) -> Iterator[int]:
         """Kill the operation before its first change, its second, and so on until it comes to its end."""
         command = [sys.executable, "-c", KILLER, operation, "|".join(arguments), str(across_devices), str(self.base)]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        with BoundedProcess(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             assert process.stdin is not None
             assert process.stdout is not None
             step, outcome = 0, "killed"

@@ -17,6 +17,7 @@ import pytest
 
 import findling
 from findling.domain.ports import SkippedPath
+from tests.processes import BoundedProcess, run_process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds child processes under /proc")
 
@@ -193,7 +194,7 @@ def test_documents_are_read_whatever_descriptors_are_closed(tree: Path, tmp_path
         "e = findling.open(sys.argv[1], settings=s); r = e.index(); e.close(); sys.exit(r.failed * 10 + r.added)"
     )
     script = f'exec "$0" -c "$1" "$2" "$3" {closed}'
-    done = subprocess.run(["sh", "-c", script, sys.executable, code, str(tree), str(tmp_path / "home")])
+    done = run_process(["sh", "-c", script, sys.executable, code, str(tree), str(tmp_path / "home")])
     assert done.returncode == 2, "two files are read, none fails"
 
 
@@ -235,11 +236,10 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, kind: signal.Signals) -> 
     root.mkdir()
     for number in range(600):
         (root / f"{number}.html").write_text(f"<p>page {number}</p>" + "<p>words and words</p>" * 3000)
-    run = subprocess.Popen(
+    run = BoundedProcess(
         [sys.executable, "-c", SLOW_RUN, str(root), str(tmp_path / "home")],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        text=True,
     )
     assert run.stdout
     while run.stdout.readline().strip() not in ("5", ""):
@@ -250,7 +250,7 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, kind: signal.Signals) -> 
     assert workers
     run.send_signal(kind)
     run.stdout.close()
-    assert run.wait(60) != 0
+    assert run.wait() != 0
     deadline = time.monotonic() + 30
     while any(is_running(pid) for pid in workers):
         assert time.monotonic() < deadline, "a worker is still there"

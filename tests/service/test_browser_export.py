@@ -20,6 +20,7 @@ from findling.domain.queries import Filters
 from findling.domain.resources import Resource
 from findling.service.browser_bundle import BrowserReport, export_html
 from findling.service.engine import Engine, open_engine
+from tests.processes import BoundedProcess
 
 
 @pytest.fixture(autouse=True)
@@ -144,9 +145,7 @@ def test_a_killed_export_leaves_the_old_page_or_the_new_one(engine: Engine, tmp_
         "    print(number, flush=True)\n"
     )
     for pause in (0.0, 0.004, 0.011):
-        child = subprocess.Popen(
-            [sys.executable, "-c", code, str(engine.root), str(target)], stdout=subprocess.PIPE, text=True
-        )
+        child = BoundedProcess([sys.executable, "-c", code, str(engine.root), str(target)], stdout=subprocess.PIPE)
         assert child.stdout is not None
         with child, child.stdout:
             child.stdout.readline()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import subprocess
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -23,6 +22,7 @@ from findling.service.vectors import WorkspaceVectors
 from findling.stores.keyword_tidying import count_entries
 from findling.stores.sqlite_compacting import count_pages, rewrite_store
 from findling.stores.vector_files import read_header
+from tests.processes import run_process
 
 WORDS = ["harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compass", "velvet", "saddle", "parchment"]
 QUERIES = ("harbour lantern", "meadow", "granite -velvet", "orchard compass saddle")
@@ -269,7 +269,7 @@ def test_a_rewrite_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.M
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+    if shutil.which("mount") is None or run_process(mount).returncode:
         pytest.skip("a file system cannot be mounted here")
     monkeypatch.setenv("SQLITE_TMPDIR", str(disk))
     try:
@@ -281,7 +281,7 @@ def test_a_rewrite_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(DiskFullError, match="rewriting"):
             rewrite_store(disk / "index.sqlite")
     finally:
-        subprocess.run(["umount", str(disk)], check=True)
+        run_process(["umount", str(disk)], check=True)
 
 
 def test_accesses_are_counted_in_and_those_to_what_is_gone_are_dropped(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import stat
-import subprocess
 import sys
 import threading
 import time
@@ -23,6 +22,7 @@ from findling.service.watch_listening import Calm, settings_for
 from findling.service.watching import take_in, watch_roots
 from findling.service.workspaces import create_workspace
 from findling.stores.lock import WriteLock
+from tests.processes import BoundedProcess
 
 PATIENCE_S = 20.0
 
@@ -418,8 +418,8 @@ def test_two_processes_add_at_once(home: Path) -> None:
         "import sys; from pathlib import Path; from findling.service.watch_list import WatchList\n"
         "for number in range(20): WatchList(Path(sys.argv[1])).add(Path(f'/{sys.argv[2]}{number}'))"
     )
-    both = [subprocess.Popen([sys.executable, "-c", code, str(home), name]) for name in "ab"]
-    assert [each.wait(60) for each in both] == [0, 0]
+    both = [BoundedProcess([sys.executable, "-c", code, str(home), name]) for name in "ab"]
+    assert [each.wait() for each in both] == [0, 0]
     assert len(WatchList(home).roots()) == 40
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError, UsageError
 from findling.service.settings import ENVIRONMENT, SETTINGS, Settings, get_setting, load_settings, parse_text
+from tests.processes import run_process
 
 
 class Place:
@@ -316,5 +316,5 @@ def test_nothing_is_parsed_when_there_is_no_file(tmp_path: Path) -> None:
     code = "import sys; from findling.service.settings import load_settings; load_settings('.', environ={}); "
     code += "print(*{'tomllib', 'difflib', 'json', 'platformdirs'} & set(sys.modules))"
     environ = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True)
+    done = run_process([sys.executable, "-c", code], cwd=tmp_path, env=environ)
     assert (done.stdout.split(), done.stderr) == ([], "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import findling
 from findling.domain.errors import CorruptError, DiskFullError, InvalidValueError, NotFoundError
 from findling.service.snapshot_files import require_room
 from findling.service.snapshots import WorkspaceSnapshots
+from tests.processes import run_process
 
 
 @pytest.fixture
@@ -205,11 +205,11 @@ def test_too_little_room_is_told_in_numbers_and_with_what_helps(
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=900k", "tmpfs", str(disk)]
-    if os.name == "nt" or not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+    if os.name == "nt" or not shutil.which("mount") or run_process(mount).returncode:
         pytest.skip("a file system cannot be mounted here")
     try:
         with pytest.raises(DiskFullError, match=r"takes [1-9][\d.]* MB at .* where 0\.9 MB") as caught:
             snapshots.create(to=disk / "copy.db")
     finally:
-        subprocess.run(["umount", str(disk)], check=True)
+        run_process(["umount", str(disk)], check=True)
     assert "drop" not in caught.value.hint, "what lies on another disk is in nobody's way"

@@ -7,7 +7,6 @@ import os
 import shutil
 import sqlite3
 import stat
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from findling.domain.errors import (
 from findling.domain.glossary import GlossaryTerm
 from findling.service.snapshots import WorkspaceSnapshots
 from findling.stores.sqlite import SqliteStore
+from tests.processes import run_process
 
 QUERIES = ("harbour lantern", "meadow", "granite -velvet", "orchard compass", "remembered colour")
 WORDS = ["harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compass", "velvet", "saddle", "parchment"]
@@ -361,7 +361,7 @@ def test_a_full_disk_leaves_nothing(engine: findling.Engine, snapshots: Workspac
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+    if shutil.which("mount") is None or run_process(mount).returncode:
         pytest.skip("a file system cannot be mounted here")
     try:
         with pytest.raises(DiskFullError, match="no space left"):
@@ -371,11 +371,11 @@ def test_a_full_disk_leaves_nothing(engine: findling.Engine, snapshots: Workspac
             if not (disk / "filler").exists():
                 (disk / "filler").write_bytes(b"x" * (os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize))
 
-        subprocess.run(["mount", "-o", "remount,size=60m", str(disk)], check=True)
+        run_process(["mount", "-o", "remount,size=60m", str(disk)], check=True)
         engine.writer.store.put_vectors("m", {n.to_bytes(16, "big"): b"\0" * 60_000 for n in range(200)})
         with pytest.raises(DiskFullError, match="no space left"):
             snapshots.create(to=disk / "copy.db", on_step=fill)
         assert [file.name for file in disk.iterdir()] == ["filler"]
     finally:
-        subprocess.run(["umount", str(disk)], check=True)
+        run_process(["umount", str(disk)], check=True)
     assert_sound(engine)

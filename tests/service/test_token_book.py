@@ -18,6 +18,7 @@ import pytest
 from findling.domain.callers import ALL_WORKSPACES, Caller
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
 from findling.service.tokens import TokenBook
+from tests.processes import BoundedProcess
 
 SOME_TIME = 1_800_000_000.0
 
@@ -252,7 +253,7 @@ def test_a_killed_writer_leaves_every_token_it_told_of(tmp_path: Path) -> None:
     told: list[str] = []
     for turn in range(3):
         command = [sys.executable, "-c", _MAKER, str(tmp_path), str(turn)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as maker:
+        with BoundedProcess(command, stdout=subprocess.PIPE) as maker:
             assert maker.stdout is not None
             for _ in range(7 + turn):
                 told.append(maker.stdout.readline().strip())

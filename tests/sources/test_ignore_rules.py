@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from findling.sources.discovery import FoundFile, scan
 from findling.sources.ignore_rules import compile_patterns, ignoring_rule, layers_above
 from findling.sources.user_rules import Rules
+from tests.processes import run_process
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
 
@@ -27,7 +27,7 @@ def run_git(directory: Path, *arguments: str) -> str:
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(directory)}
     environment.pop("GIT_DIR", None)
     command = ["git", *arguments]
-    return subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True, text=True).stdout
+    return run_process(command, cwd=directory, env=environment, check=True).stdout
 
 
 def kept_by_git(directory: Path) -> set[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ from findling.sources.user_rules import Rules
 from findling.sources.watch_looks import Tree
 from findling.sources.watch_mounts import network_file_system
 from findling.sources.watching import TreeWatch, open_watch
+from tests.processes import run_process
 
 PATIENCE_S = 10.0
 """How long a test waits for what must come; it comes much sooner."""
@@ -328,9 +328,7 @@ except UsageError as error:
 
 @on_linux
 def test_it_polls_where_the_system_cannot_tell_more(root: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", SHORT_OF_FILES, str(root)], capture_output=True, text=True, check=True, timeout=60
-    )
+    run = run_process([sys.executable, "-c", SHORT_OF_FILES, str(root)], check=True)
     how, woke, refused = run.stdout.splitlines()
     assert how.startswith("False True")
     assert "sysctl fs.inotify.max_user_instances" in how

@@ -15,6 +15,7 @@ import pytest
 from findling.stores.conformance_samples import LegModel, held_by, line_document
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite import SqliteStore
+from tests.processes import BoundedProcess
 
 KILLS = 10
 
@@ -98,7 +99,7 @@ def test_a_killed_embedder_loses_no_vector_it_reported(tmp_path: Path) -> None:
 
 def _killed(script: str, path: Path, seconds: float) -> list[str]:
     """Run the script on the store, kill it some time after its first report, and return what it reported."""
-    process = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
+    process = BoundedProcess([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     first = process.stdout.readline()
     assert first, "the process could not start after the crash before"

@@ -39,6 +39,7 @@ from findling.stores.conformance_samples import (
     vectors_of,
 )
 from findling.stores.jsonl import LOG_FILE, JsonlStore
+from tests.processes import BoundedProcess
 
 TERM = GlossaryTerm("rate limit", "quota", "Quota", "alias", "person", decided_at=1.5)
 KILLS = 10
@@ -279,7 +280,7 @@ def test_a_killed_writer_loses_nothing_it_reported(folder: Path) -> None:
     leg = LegModel()
     reported = 0
     for _ in range(KILLS):
-        process = subprocess.Popen([sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE, text=True)
+        process = BoundedProcess([sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE)
         assert process.stdout is not None
         lines = [process.stdout.readline()]
         assert lines[0], "the process could not start after the crash before"

@@ -12,6 +12,7 @@ import pytest
 
 from findling.domain.errors import LockedError, PathNotFoundError
 from findling.stores.lock import WriteLock
+from tests.processes import BoundedProcess
 
 HOLD = """
 import sys, time
@@ -22,10 +23,8 @@ sys.stdin.read()
 """
 
 
-def _holder(path: Path) -> subprocess.Popen[str]:
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+def _holder(path: Path) -> BoundedProcess:
+    holder = BoundedProcess([sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == "True\n"
     return holder
@@ -86,7 +85,7 @@ def test_a_forked_child_does_not_keep_the_lock_of_its_parent(path: Path) -> None
     script = HOLD.replace(
         "sys.stdin.read()", "import os\nif child := os.fork():\n    print(child, flush=True)\ntime.sleep(60)"
     )
-    holder = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True)
+    holder = BoundedProcess([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE)
     assert holder.stdout is not None
     assert holder.stdout.readline() == "True\n"
     child = int(holder.stdout.readline())

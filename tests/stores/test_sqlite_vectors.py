@@ -24,6 +24,7 @@ from findling.stores.keyword import TantivyLeg
 from findling.stores.lock import WriteLock
 from findling.stores.memory import MemoryStore
 from findling.stores.sqlite import SqliteStore
+from tests.processes import BoundedProcess
 
 
 @pytest.fixture
@@ -265,8 +266,8 @@ with WriteLock(sys.argv[1] + ".lock", timeout_s=0), SqliteStore.open(sys.argv[1]
 
 def test_vectors_can_be_put_while_another_process_writes_documents(path: Path, store: SqliteStore) -> None:
     store.write([PLAIN])
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    with BoundedProcess(
+        [sys.executable, "-c", WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as writer:
         assert writer.stdout is not None
         for line in writer.stdout:

@@ -15,6 +15,7 @@ import pytest
 
 from findling.domain.errors import DiskFullError
 from findling.stores.vector_matrix import VectorMatrix
+from tests.processes import BoundedProcess, run_process
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals and limits of POSIX")
 
@@ -78,9 +79,7 @@ def test_a_killed_writer_leaves_its_last_commit(tmp_path: Path, graph_from: int)
     moments = random.Random(5)
     reported = 0
     for _ in range(5):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(folder), str(graph_from)], stdout=subprocess.PIPE, text=True
-        )
+        writer = BoundedProcess([sys.executable, "-c", WRITER, str(folder), str(graph_from)], stdout=subprocess.PIPE)
         assert writer.stdout is not None
         first = writer.stdout.readline()
         assert first, "the writer could not start after the crash before"
@@ -100,7 +99,7 @@ def test_a_killed_writer_leaves_its_last_commit(tmp_path: Path, graph_from: int)
 
 def test_readers_go_on_while_another_process_writes_and_sweeps(tmp_path: Path) -> None:
     folder = tmp_path / "vectors"
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(folder), "1500"], stdout=subprocess.PIPE, text=True)
+    writer = BoundedProcess([sys.executable, "-c", WRITER, str(folder), "1500"], stdout=subprocess.PIPE)
     assert writer.stdout is not None
     try:
         writer.stdout.readline()
@@ -123,9 +122,7 @@ def test_readers_go_on_while_another_process_writes_and_sweeps(tmp_path: Path) -
 
 def test_running_out_of_space_keeps_what_was_committed(tmp_path: Path) -> None:
     folder = tmp_path / "vectors"
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED_WRITER, str(folder)], capture_output=True, text=True, check=True
-    )
+    done = run_process([sys.executable, "-c", LIMITED_WRITER, str(folder)], check=True)
     seq, _, message = done.stdout.partition(" ")
     assert message.strip() == f"no space left to write {folder}"
     matrix = VectorMatrix.open(folder, made_for="model", dimensions=16)
@@ -141,7 +138,7 @@ def test_without_room_to_sweep_rows_are_dropped_all_the_same(tmp_path: Path) -> 
     matrix = VectorMatrix.open(folder, made_for="model", dimensions=16)
     matrix.add(range(6_000), [1] * 6_000, np.eye(6_000, 16, dtype=np.float32))
     matrix.commit(seq=1)
-    subprocess.run([sys.executable, "-c", LIMITED_DROPPER, str(folder)], check=True)
+    run_process([sys.executable, "-c", LIMITED_DROPPER, str(folder)], check=True)
     matrix = VectorMatrix.open(folder, made_for="model", dimensions=16)
     assert (len(matrix), matrix.state) == (3_000, {"seq": 2})
     assert not (folder / "2-codes").exists()

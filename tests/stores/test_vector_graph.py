@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from findling.domain.ports import VectorHits
 from findling.stores.vector_matrix import VectorMatrix
+from tests.processes import run_process
 
 # Not importorskip: loaded before onnxruntime it ends the process when a model is loaded, see `_usearch_index`.
 pytestmark = pytest.mark.skipif(find_spec("usearch") is None, reason="needs the extra hnsw")
@@ -194,5 +194,5 @@ def test_a_model_can_be_loaded_after_a_graph() -> None:
         "from findling.stores.vector_graph import _usearch_index; _usearch_index();"
         "import onnxruntime; print(onnxruntime.get_available_providers())"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = run_process([sys.executable, "-c", script])
     assert (done.returncode, "CPUExecutionProvider" in done.stdout) == (0, True), done.stderr

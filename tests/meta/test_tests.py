@@ -1,0 +1,77 @@
+"""The rules that keep the suite from hanging."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import processes
+from tests.processes import BoundedProcess, run_process
+
+TESTS = Path(__file__).resolve().parents[1]
+UNBOUNDED = {
+    "subprocess": {"Popen", "call", "check_call", "check_output", "getoutput", "getstatusoutput", "run"},
+    "os": {"popen", "system"},
+}
+ALLOWED = {"processes.py"}
+REACTIONS = """
+import os, signal, sys
+from tests.processes import hear_signals, run_process
+hear_signals()
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+    os.kill(os.getpid(), number)
+ask = "import signal as s; print([int(n) for n in (s.SIGINT, s.SIGHUP, s.SIGQUIT) if s.getsignal(n) is s.SIG_IGN])"
+print(run_process([sys.executable, "-c", ask], check=True).stdout)
+"""
+
+
+def unbounded_calls(tree: ast.AST) -> set[str]:
+    """The ways to start a process that have no time limit, as `module.name`."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module, names = node.value.id, {node.attr}
+        elif isinstance(node, ast.ImportFrom):
+            module, names = node.module or "", {alias.name for alias in node.names}
+        else:
+            continue
+        found |= {f"{module}.{name}" for name in names & UNBOUNDED.get(module, set())}
+    return found
+
+
+def test_every_process_is_started_by_the_one_helper() -> None:
+    found = {
+        path.relative_to(TESTS).as_posix(): names
+        for path in TESTS.rglob("*.py")
+        if path.name not in ALLOWED and (names := unbounded_calls(ast.parse(path.read_text("utf-8"))))
+    }
+    assert found == {}, "start processes with BoundedProcess or run_process of tests/processes.py"
+
+
+@pytest.mark.parametrize("code", ["subprocess.run([])", "from subprocess import Popen", "x = os.system"])
+def test_an_unbounded_process_is_noticed(code: str) -> None:
+    assert unbounded_calls(ast.parse(code))
+
+
+def test_no_test_runs_for_ever(pytestconfig: pytest.Config) -> None:
+    assert float(pytestconfig.getini("timeout")) > 0
+
+
+def test_a_process_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "PATIENCE_S", 0.01)
+    for wait in (BoundedProcess.wait, BoundedProcess.communicate):
+        with BoundedProcess([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
+            with pytest.raises(subprocess.TimeoutExpired):
+                wait(process)
+            monkeypatch.undo()
+            assert process.wait() < 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_signals_reach_processes_even_under_nohup() -> None:
+    ignoring = ["sh", "-c", 'trap "" INT HUP QUIT; exec "$0" -c "$1"', sys.executable, REACTIONS]
+    assert run_process(ignoring, cwd=TESTS.parent, check=True).stdout.strip() == "[]"

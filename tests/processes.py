@@ -1,0 +1,80 @@
+"""Processes for tests: no wait is without an end, and a signal does what it usually does.
+
+A test starts every process through `BoundedProcess` or `run_process`; `tests/meta/test_tests.py` keeps it so.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+__all__ = ["PATIENCE_S", "BoundedProcess", "hear_signals", "run_process"]
+
+PATIENCE_S = 100.0 * float(os.environ.get("TEST_PATIENCE", "1"))
+"""The longest wait for anything that must happen: long, because a passing test never waits for its end.
+
+A hundred seconds are fifty times what a daemon needs to start on an idle machine. TEST_PATIENCE stretches them.
+"""
+
+
+class BoundedProcess(subprocess.Popen[str]):
+    """A process that speaks text, and is killed when somebody waits for it in vain."""
+
+    def __init__(self, command: Sequence[str | Path], **options: Any) -> None:
+        super().__init__(command, text=True, **options)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end, PATIENCE_S unless told otherwise. Raises TimeoutExpired."""
+        with self._killed_in_the_end(timeout):
+            return super().wait(PATIENCE_S if timeout is None else timeout)
+
+    def communicate(self, input: str | None = None, timeout: float | None = None) -> tuple[str, str]:  # noqa: A002
+        """Read all output, PATIENCE_S unless told otherwise. Raises TimeoutExpired."""
+        with self._killed_in_the_end(timeout):
+            return super().communicate(input, PATIENCE_S if timeout is None else timeout)
+
+    @contextmanager
+    def _killed_in_the_end(self, timeout: float | None) -> Iterator[None]:
+        try:
+            yield
+        except subprocess.TimeoutExpired:
+            if timeout is None:
+                self.kill()
+            raise
+
+
+def run_process(
+    command: Sequence[str | Path],
+    *,
+    stdin: str = "",
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    check: bool = False,
+    timeout: float = PATIENCE_S,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; Raises TimeoutExpired, CalledProcessError."""
+    done = subprocess.run(
+        command, input=stdin, env=env, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False
+    )
+    if check and done.returncode:
+        failed = subprocess.CalledProcessError(done.returncode, command, done.stdout, done.stderr)
+        failed.add_note(done.stderr)
+        raise failed
+    return done
+
+
+def hear_signals() -> None:
+    """Have children react to signals that this process ignores, as under nohup or in the background of a shell.
+
+    A child inherits what is ignored, and its Python then installs no KeyboardInterrupt. A handler is not inherited
+    over exec: one that does nothing keeps this process deaf and lets its children hear.
+    """
+    for name in ("SIGINT", "SIGHUP", "SIGQUIT"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)

@@ -8,7 +8,7 @@ import re
 import stat
 from typing import NamedTuple
 
-__all__ = ["TextFile", "UnreadableError", "decode", "read_bytes", "read_text"]
+__all__ = ["TextFile", "UnreadableError", "decode", "decode_data", "read_bytes", "read_text"]
 
 
 class TextFile(NamedTuple):
@@ -101,6 +101,23 @@ def decode(data: bytes) -> tuple[str, str]:
         return _decode_single_byte(data)
 
 
+def decode_data(data: bytes) -> tuple[str, str]:
+    """The text of a data file, zero bytes left out. Raises `UnreadableError`.
+
+    Loggers that lose power leave zero bytes in their files; anything with more than 1 % of them is no text.
+    """
+    try:
+        return decode(data)
+    except UnreadableError:
+        zeros = data.count(0)
+        if not 0 < zeros <= max(1, _MAX_ZERO_SHARE * len(data)):
+            raise
+        return decode(data.replace(b"\0", b""))
+
+
+_MAX_ZERO_SHARE = 0.01
+
+
 def _decode_marked(data: bytes, encoding: str) -> str:
     try:
         text = data.decode(encoding)
@@ -118,7 +135,7 @@ _MIN_PRINTABLE_SHARE = 0.98  # random 16-bit numbers are printable characters 87
 def _decode_unmarked_utf16(data: bytes) -> tuple[str, str]:
     """Text of any script has spaces and line ends, so the zero bytes of UTF-16 stand on one side of each pair only."""
     zeros_first, zeros_second = (data[side:_SAMPLE_SIZE:2].count(0) for side in (0, 1))
-    if len(data) % 2 == 0 and bool(zeros_first) != bool(zeros_second):
+    if len(data) % 2 == 0 and bool(zeros_first) != bool(zeros_second) and not _has_stray_zeros(data):
         encoding = "utf-16-be" if zeros_first else "utf-16-le"
         try:
             text = data.decode(encoding)
@@ -127,6 +144,20 @@ def _decode_unmarked_utf16(data: bytes) -> tuple[str, str]:
         if _is_printable(text[:_SAMPLE_SIZE]) and "\0" not in text:
             return text, encoding
     raise UnreadableError("binary", "holds zero bytes")
+
+
+def _has_stray_zeros(data: bytes) -> bool:
+    """Whether the text is UTF-8 with a few zero bytes in it: half the bytes of UTF-16 are zeros, or it is no UTF-8."""
+    if data.count(0) > _MAX_STRAY_SHARE * len(data):
+        return False
+    try:
+        data.replace(b"\0", b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+_MAX_STRAY_SHARE = 0.1
 
 
 def _is_printable(sample: str) -> bool:

@@ -145,3 +145,8 @@ def test_an_empty_table_has_no_text(data: bytes) -> None:
 def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(UnreadableError, match="binary"):
         extract(Source(bytes(range(256)) * 8, "a.csv"))
+
+
+def test_a_zero_byte_costs_a_short_table_no_more_than_itself() -> None:
+    for rows in (b"name,town\nann,par\0is\n", b"name,town\nanna,par\0is\n"):
+        assert extract(Source(rows, "a.csv")).text.endswith("town: paris")

@@ -241,4 +241,9 @@ def test_an_empty_file_has_no_text(data: bytes) -> None:
 
 def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(UnreadableError, match="binary"):
-        extract(Source(b'{"a": \x00\x01\x02}', "a.json"))
+        extract(Source(b'{"a": \x00\x01\x02\x00}', "a.json"))
+
+
+@pytest.mark.parametrize("data", [b'{"a": "alpha\0", "b": "beta"}', b'{"a": "alpha\0", "b": "beta" }'])
+def test_a_zero_byte_costs_no_more_than_itself(data: bytes) -> None:
+    assert extract(Source(data, "a.json")).text == "a: alpha\nb: beta"

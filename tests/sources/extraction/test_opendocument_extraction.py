@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from findling.sources.extraction.extracted import Extracted, Source
+from findling.sources.extraction.formats import extract as read_by_name
 from findling.sources.extraction.opendocument import extract
 from findling.sources.reading import UnreadableError
 
@@ -242,3 +243,10 @@ def test_text_beyond_the_limit_is_left_out() -> None:
     extracted = extract(Source(odf(p("word " * 10) * 100), "a.odt", limit=100))
     assert len(extracted.text) <= 100
     assert "truncated" in extracted.fields
+
+
+def test_a_broken_part_beside_the_text_is_no_crash() -> None:
+    data = bytearray(odf(p("still here"), {"mimetype": "application/vnd.oasis.opendocument.text " * 9}))
+    start = data.index(b"mimetype") + len("mimetype")
+    data[start : start + 4] = b"\xff" * 4
+    assert read_by_name(Source(bytes(data), "a.odt")).text == "still here"

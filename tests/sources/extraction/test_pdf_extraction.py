@@ -239,6 +239,23 @@ def test_notes_and_filled_forms_are_read() -> None:
     assert text_from(extracted, "p. 2").startswith("next")
 
 
+def test_values_of_an_xfa_form_and_of_fields_without_a_form_are_read(capfd: pytest.CaptureFixture[str]) -> None:
+    field = "<< /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (Grace Hopper) /Rect [0 0 9 9] >>"
+    data = "<x:datasets xmlns:x='a'><x:data><form><town>Arlington</town></form></x:data></x:datasets>"
+    packet = f"<< /Length {len(data)} >>\nstream\n{data}\nendstream"
+    for entries in ("/XFA 102 0 R", "/XFA [(template) 103 0 R (datasets) 102 0 R]"):
+        objects = [f"<< /Fields [101 0 R] {entries} >>", field, packet, packet.replace("Arlington", "Template!")]
+        form = read(pdf(["Please wait"], catalog="/AcroForm 100 0 R", page="/Annots [101 0 R]", objects=objects))
+        assert form.text.split("\n") == ["Please wait", "", "name: Grace Hopper", "", "town: Arlington"]
+        assert labels_of(form) == ["p. 1", "form"]
+    assert read(pdf(["Loose"], page="/Annots [100 0 R]", objects=[field])).text == "Loose\n\nname: Grace Hopper"
+    assert capfd.readouterr() == ("", "")
+
+
+def labels_of(extracted: Extracted) -> list[str]:
+    return [place.label for place in extracted.places]
+
+
 def test_attachments_are_listed() -> None:
     objects = [
         "<< /Names [(invoice.xml) 101 0 R] >>",

@@ -156,3 +156,8 @@ def test_damage(survives_damage: Callable[[Callable[[Source], Extracted], bytes,
         rb" \u8364? {\pict\bin3 abc}{\footnote n}\par}"
     )
     survives_damage(extract, sample, "note.rtf")
+
+
+def test_a_star_speaks_of_its_group_only_at_its_start() -> None:
+    data = rb"{\rtf1\ansi One \*\foo two{\*\secret gone}{\b three \*\bar four}\par five}"
+    assert extract(Source(data, "note.rtf")).text == "One twothree four\n\nfive"

@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from findling.sources.extraction.extracted import Extracted, Source
+from findling.sources.extraction.formats import extract as read_by_name
 from findling.sources.extraction.spreadsheets import extract
 from findling.sources.reading import UnreadableError
 
@@ -127,21 +128,36 @@ def ods(rows: str) -> bytes:
     )
 
 
-def xls(cells: Mapping[tuple[int, int], str | float], sheet: str = "Old", extra: bytes = b"") -> bytes:
-    """An Excel 97 workbook of one sheet, in the smallest compound file that holds it."""
+def record(kind: int, body: bytes = b"") -> bytes:
+    """A record of a BIFF stream."""
+    return struct.pack("<HH", kind, len(body)) + body
 
-    def record(kind: int, body: bytes) -> bytes:
-        return struct.pack("<HH", kind, len(body)) + body
 
-    def bof(kind: int) -> bytes:
-        return record(0x809, struct.pack("<HHHHII", 0x600, kind, 0, 0, 0, 0))
+def bof(kind: int) -> bytes:
+    """The record that begins a part of an Excel 97 workbook: 5 globals, 0x10 a sheet, 0x20 a chart."""
+    return record(0x809, struct.pack("<HHHHII", 0x600, kind, 0, 0, 0, 0))
+
+
+def xls(
+    cells: Mapping[tuple[int, int], str | float],
+    sheet: str = "Old",
+    extra: bytes = b"",
+    *,
+    above: bytes = b"",
+    formats: Sequence[int] = (),
+) -> bytes:
+    """An Excel 97 workbook of one sheet, in the smallest compound file that holds it.
+
+    `above` stands before the cells; the cells of column n have the n-th of the built-in `formats`.
+    """
+    extra += b"".join(record(0xE0, struct.pack("<HH16x", 0, number)) for number in formats)
 
     end = record(0x0A, b"")
     name = bytes([len(sheet), 0]) + sheet.encode("ascii")
     start = len(bof(5)) + len(extra) + 4 + 6 + len(name) + len(end)
-    stream = bof(5) + extra + record(0x85, struct.pack("<IBB", start, 0, 0) + name) + end + bof(0x10)
+    stream = bof(5) + extra + record(0x85, struct.pack("<IBB", start, 0, 0) + name) + end + bof(0x10) + above
     for (row, column), value in cells.items():
-        place = struct.pack("<HHH", row, column, 0)
+        place = struct.pack("<HHH", row, column, column if formats else 0)
         if isinstance(value, str):
             stream += record(0x204, place + struct.pack("<HB", len(value), 0) + value.encode("latin-1"))
         else:
@@ -349,13 +365,42 @@ def test_a_flat_opendocument_file_is_read() -> None:
     body = odf_body(f"<table:table-row>{spaced}{date}{flag}</table:table-row>", "T")
     data = f'<?xml version="1.0"?>\n<office:document {_ODF} {_DUBLIN}>{_META}{body}</office:document>'.encode()
     extracted = read(data, "flat.fods")
-    assert lines_by_place(extracted) == {"T!A1": "two words | 2024-05-06 | TRUE"}
+    assert lines_by_place(extracted) == {"T!A1": "two words | 6. Mai | TRUE"}
     assert extracted.title == "Ducks"
 
 
 def test_excel_97_is_read() -> None:
     cells: dict[tuple[int, int], str | float] = {(2, 1): "Name", (2, 2): "Age", (3, 1): "Ada", (3, 2): 36.0}
     assert lines_by_place(read(xls(cells), "old.xls")) == {"Old!B3": "Name | Age", "Old!B4": "Name: Ada | Age: 36"}
+
+
+def test_dates_of_opendocument_are_read_as_they_are_shown() -> None:
+    day = odf_cell("date", "31.12.2024", 'office:date-value="2024-12-31"')
+    rows = (
+        f"<table:table-row>{odf_text('Day')}{odf_text('Ducks')}</table:table-row>"
+        f"<table:table-row>{day}{odf_number(3, '3')}</table:table-row>"
+    )
+    assert lines_by_place(read(ods(rows), "days.ods"))["Birds!A2"] == "Day: 31.12.2024 | Ducks: 3"
+
+
+def test_a_chart_in_an_excel_97_sheet_loses_and_misplaces_no_cell() -> None:
+    points = b"".join(record(0x203, struct.pack("<HHHd", row, 1, 0, 99.0)) for row in range(4))
+    cells: dict[tuple[int, int], str | float] = {(row, 0): f"label {row}" for row in range(4)}
+    extracted = read(xls(cells, above=bof(0x20) + points + record(0x0A)), "chart.xls")
+    assert extracted.text.splitlines() == [f"label {row}" for row in range(4)]
+
+
+def test_dates_times_and_durations_of_excel_97() -> None:
+    date, time, duration = 14, 20, 46  # the last one is [h]:mm:ss
+    cells: dict[tuple[int, int], str | float] = {(0, 0): 33966.0, (0, 1): 0.25, (0, 2): 1.25}
+    assert read(xls(cells, formats=(date, time, duration)), "formats.xls").text == "1992-12-28 | 06:00 | 30:00:00"
+
+
+def test_excel_4_has_no_container_around_its_cells() -> None:
+    label = record(0x204, struct.pack("<HHHH", 2, 1, 0, 5) + b"Ducks")
+    number = record(0x203, struct.pack("<HHHd", 3, 1, 0, 120.0))
+    data = record(0x409, struct.pack("<HHH", 0x400, 0x10, 0)) + label + number + record(0x0A)
+    assert read_by_name(Source(data, "old.xls")).text == "Ducks\n120"
 
 
 def test_passwords() -> None:

@@ -128,6 +128,12 @@ def test_words_with_their_reading_above_them(compound_file: Writer) -> None:
     assert extract(Source(data, "old.doc")).text == "東 (とう)"
 
 
+def test_words_beside_a_field_that_shows_nothing_stay_apart(compound_file: Writer) -> None:
+    text = "left\x13 FORMCHECKBOX \x15right\x13 FORMTEXT \x14\x15next\x01picture the \x13 REF \x14site\x15s\r"
+    extracted = extract(Source(compound_file(streams(text)), "old.doc"))
+    assert extracted.text == "left right next picture the sites"
+
+
 def test_a_field_that_never_ends_loses_nothing(compound_file: Writer) -> None:
     extracted = extract(Source(compound_file(streams("One.\rTwo \x13 three.\rFour.\r")), "old.doc"))
     assert extracted.text == "One.\n\nTwo  three. Four."

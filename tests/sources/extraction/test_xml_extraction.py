@@ -166,3 +166,10 @@ def test_no_text_and_limits() -> None:
         long = read(start + "<a>word</a>" * 10_000 + "</r>", limit=500)
         assert len(long.text) <= 500
         assert "truncated" in long.fields
+
+
+def test_breaks_paragraphs_and_cells_end_a_word() -> None:
+    article = "<item><description>First.<br/>Second <i>w</i>ord<p>third</p>end</description></item>"
+    assert read(f"<rss><channel>{article}</channel></rss>").text == "First. Second word third end"
+    entry = "<div>Intro<p>One</p><p>Two <b>bo</b>ld</p><ul><li>a</li><li>b</li></ul></div>"
+    assert "Intro One Two bold a b" in read(f"<feed><entry><content>{entry}</content></entry></feed>").text

@@ -11,14 +11,14 @@ from typing import Literal
 
 from findling.sources.extraction.column_names import are_column_names
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
-from findling.sources.reading import UnreadableError, decode
+from findling.sources.reading import UnreadableError, decode_data
 
 __all__ = ["extract"]
 
 
 def extract(source: Source) -> Extracted:
     """Every row of a table, as `column: value | column: value`. Raises `UnreadableError`."""
-    lines = list(io.StringIO(_decoded(source.data), newline=""))
+    lines = list(io.StringIO(decode_data(source.data)[0], newline=""))
     delimiter, first_line = _declared_delimiter(lines)
     if not delimiter:
         delimiter = _sniffed_delimiter(lines, source.name)
@@ -41,20 +41,9 @@ csv.field_size_limit(1 << 30)  # the default of 131,072 characters is less than 
 _DELIMITERS = "\t|;,"  # where two fit equally well the first wins: `1,5;2,5` are two numbers
 _DELIMITER_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
 _SAMPLE_LINES = 200
-_MAX_NUL_SHARE = 0.01
 _TOP_ROWS = 10
 _QUOTED = re.compile(r'"[^"]*+"')
 _DECLARATION = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*$', re.IGNORECASE)
-
-
-def _decoded(data: bytes) -> str:
-    try:
-        return decode(data)[0]
-    except UnreadableError:
-        # Loggers that lose power leave zero bytes in their files; anything with more of them is no text.
-        if not 0 < data.count(0) <= _MAX_NUL_SHARE * len(data):
-            raise
-        return decode(data.replace(b"\0", b""))[0]
 
 
 def _declared_delimiter(lines: list[str]) -> tuple[str, int]:

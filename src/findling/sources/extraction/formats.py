@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import struct
 import zipfile
+import zlib
 from io import BytesIO
 
 from findling.sources.extraction.extracted import Extracted, Source
@@ -113,7 +114,7 @@ def _in_zip(data: bytes) -> str:
             if "mimetype" in names and archive.getinfo("mimetype").file_size < _HEAD:
                 kind = archive.read("mimetype").strip()
                 return next((format_ for prefix, format_ in _ZIP_TYPES.items() if kind.startswith(prefix)), "")
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError):
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError):
         return ""  # the extractor that its name asks for says what is wrong
     return next((format_ for part, format_ in _ZIP_PARTS.items() if any(name.startswith(part) for name in names)), "")
 
@@ -137,5 +138,7 @@ def _text_instead(data: bytes, named: str) -> str:
     try:
         decode(data)
     except UnreadableError:
+        if named == "spreadsheet":  # before Excel 5 a file was a bare stream, which the extractor knows
+            return named
         raise UnreadableError("damaged", f"does not begin as {FORMATS[named].title} does") from None
     return "csv" if named == "spreadsheet" else "text"

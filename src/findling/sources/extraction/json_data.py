@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from findling.sources.extraction.charsets import paired_surrogates
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
-from findling.sources.reading import UnreadableError, decode
+from findling.sources.reading import UnreadableError, decode_data
 from findling.text.lines import with_plain_breaks
 
 __all__ = ["extract"]
@@ -19,7 +19,7 @@ __all__ = ["extract"]
 
 def extract(source: Source) -> Extracted:
     """Every key and value of a JSON document. Raises `UnreadableError`."""
-    text = with_plain_breaks(decode(source.data)[0])
+    text = with_plain_breaks(decode_data(source.data)[0])
     builder = TextBuilder(source.limit)
     reader = _Reader(text, builder)
     if _holds_a_record_per_line(source.name, text):

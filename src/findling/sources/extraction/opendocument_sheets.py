@@ -1,8 +1,8 @@
-"""The sheets of an OpenDocument spreadsheet as XML: flat files, and those whose cells lie far apart."""
+"""The sheets of an OpenDocument spreadsheet."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from xml.etree.ElementTree import Element
 
 from findling.sources.extraction.sheet_rows import Row, Value
@@ -24,10 +24,8 @@ _MAX_COPIES = 100
 
 def _rows(table: Element) -> Iterator[Row]:
     number = 0
-    for element in table.iter():
-        if local_name(element.tag) != "table-row":
-            continue
-        count = _repeated(element, "number-rows-repeated")
+    for element in _row_elements(table):
+        count = _repeated(_attributes(element), "number-rows-repeated")
         cells = list(_cells(element))
         if cells:
             for copy in range(min(count, _MAX_COPIES)):
@@ -35,45 +33,66 @@ def _rows(table: Element) -> Iterator[Row]:
         number += count
 
 
+def _row_elements(parent: Element) -> Iterator[Element]:
+    """The rows of a table; headers and groups lie around some of them, one in another."""
+    waiting = [iter(parent)]
+    while waiting:
+        element = next(waiting[-1], None)
+        if element is None:
+            waiting.pop()
+        elif (name := local_name(element.tag)) == "table-row":
+            yield element
+        elif name in _ROW_GROUPS:
+            waiting.append(iter(element))
+
+
 def _cells(row: Element) -> Iterator[tuple[int, Value]]:
     column = 0
     for element in row:
         if local_name(element.tag) in _CELLS:
-            count = _repeated(element, "number-columns-repeated")
-            value = _value(element)
+            attributes = _attributes(element)
+            count = _repeated(attributes, "number-columns-repeated")
+            value = _value(element, attributes)
             if value != "":
                 for copy in range(min(count, _MAX_COPIES)):
                     yield column + copy, value
             column += count
 
 
+_ROW_GROUPS = frozenset({"table-header-rows", "table-row-group", "table-rows"})
 _CELLS = frozenset({"table-cell", "covered-table-cell"})
 _NUMBERS = frozenset({"float", "percentage", "currency"})
 _SPACES = frozenset({"s", "tab", "line-break"})
 
 
-def _repeated(element: Element, attribute: str) -> int:
-    count = attribute_of(element, attribute)
+def _attributes(element: Element) -> dict[str, str]:
+    return {local_name(name): value for name, value in element.items()}
+
+
+def _repeated(attributes: Mapping[str, str], name: str) -> int:
+    count = attributes.get(name, "1")
     return int(count) if count.isdecimal() and count.isascii() else 1
 
 
-def _value(cell: Element) -> Value:
-    kind = attribute_of(cell, "value-type")
+def _value(cell: Element, attributes: Mapping[str, str]) -> Value:
+    kind = attributes.get("value-type", "")
     if kind in _NUMBERS:
         try:
-            return float(attribute_of(cell, "value"))
+            return float(attributes.get("value", ""))
         except ValueError:
             return _shown(cell)
     if kind == "boolean":
-        return attribute_of(cell, "boolean-value") == "true"
-    if kind == "date":
-        return attribute_of(cell, "date-value").removesuffix("T00:00:00").replace("T", " ")
-    return _shown(cell) or attribute_of(cell, "string-value")
+        return attributes.get("boolean-value") == "true"
+    if kind == "date":  # as the document shows it: that is what people remember
+        return _shown(cell) or attributes.get("date-value", "").removesuffix("T00:00:00").replace("T", " ")
+    return _shown(cell) or attributes.get("string-value", "")
 
 
 def _shown(cell: Element) -> str:
     """The text that the cell shows, without the comment on it."""
     paragraphs = [element for element in cell if local_name(element.tag) == "p"]
+    if len(paragraphs) == 1 and not len(paragraphs[0]):
+        return (paragraphs[0].text or "").strip()
     for paragraph in paragraphs:
         for element in paragraph.iter():
             if local_name(element.tag) in _SPACES:

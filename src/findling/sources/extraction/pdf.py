@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, NamedTuple
@@ -16,11 +17,14 @@ import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
 from findling.sources.extraction.document_properties import Properties, with_properties
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
+from findling.sources.extraction.pdf_forms import decode_utf16, field_line, pdf_string, write_form_data
 from findling.sources.extraction.pdf_lines import join_lines, split_lines, usual_width
 from findling.sources.extraction.times import seconds_of
 from findling.sources.reading import UnreadableError
 
 __all__ = ["extract"]
+
+logging.getLogger("pypdfium2").setLevel(logging.ERROR)  # it warns of XFA forms, whose values are read another way
 
 
 def extract(source: Source) -> Extracted:
@@ -28,6 +32,7 @@ def extract(source: Source) -> Extracted:
     with _open(source.data) as document:
         builder = TextBuilder(source.limit)
         broken = _write_pages(builder, document)
+        write_form_data(builder, document)
         _list_attachments(builder, document)
         damage = f"{broken} of {len(document)} pages cannot be read" if broken else ""
         properties = Properties(
@@ -60,7 +65,7 @@ def _open(data: bytes) -> Any:
 def _write_pages(builder: TextBuilder, document: Any) -> int:
     """Write all pages that can be read; how many cannot."""
     bookmarks = _bookmarks(document)
-    if document.get_formtype() == pdfium_c.FORMTYPE_ACRO_FORM:
+    if document.get_formtype() != pdfium_c.FORMTYPE_NONE:
         document.init_forms()
     broken = 0
     for index in range(len(document)):
@@ -81,7 +86,7 @@ def _page_text(page: Any) -> str:
         count = text_page.count_chars()
         buffer = (ctypes.c_ushort * (count + 1))()
         written = pdfium_c.FPDFText_GetText(text_page, 0, count, buffer)
-        return _decode(memoryview(buffer)[: max(written - 1, 0)])
+        return decode_utf16(memoryview(buffer)[: max(written - 1, 0)])
 
 
 def _write_text(builder: TextBuilder, text: str, bookmarks: Sequence[_Bookmark]) -> None:
@@ -118,7 +123,7 @@ def _bookmarks(document: Any) -> Mapping[int, Sequence[_Bookmark]]:
         target = bookmark.get_dest()
         index = target.get_index() if target else None
         if index is not None:
-            by_page[index].append(_Bookmark(_string(pdfium_c.FPDFBookmark_GetTitle, bookmark), bookmark.level + 1))
+            by_page[index].append(_Bookmark(pdf_string(pdfium_c.FPDFBookmark_GetTitle, bookmark), bookmark.level + 1))
     return by_page
 
 
@@ -171,10 +176,9 @@ def _write_annotations(builder: TextBuilder, page: Any, form: Any) -> None:
         try:
             subtype = pdfium_c.FPDFAnnot_GetSubtype(annotation)
             if subtype == pdfium_c.FPDF_ANNOT_WIDGET:
-                if form:
-                    builder.line(_filled_field(form, annotation))
+                builder.line(field_line(form, annotation))
             elif subtype not in _UNREAD_ANNOTATIONS:
-                builder.paragraph(_string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+                builder.paragraph(pdf_string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"Contents"))
         finally:
             pdfium_c.FPDFPage_CloseAnnot(annotation)
     builder.end_paragraph()
@@ -188,47 +192,19 @@ def _list_attachments(builder: TextBuilder, document: Any) -> None:
     for index in range(count):
         attachment = pdfium_c.FPDFDoc_GetAttachment(document, index)
         if attachment and not builder.full:
-            builder.line(_string(pdfium_c.FPDFAttachment_GetName, attachment))
-
-
-_CHOICES = frozenset({pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON})
-
-
-def _filled_field(form: Any, widget: Any) -> str:
-    """`name: value` of a form field; empty when nothing was filled in."""
-    if pdfium_c.FPDFAnnot_GetFormFieldType(form, widget) in _CHOICES and not pdfium_c.FPDFAnnot_IsChecked(form, widget):
-        return ""
-    value = _string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, widget).strip()
-    if not value:
-        return ""
-    name = _string(pdfium_c.FPDFAnnot_GetFormFieldAlternateName, form, widget) or _string(
-        pdfium_c.FPDFAnnot_GetFormFieldName, form, widget
-    )
-    return f"{name}: {value}" if name else value
+            builder.line(pdf_string(pdfium_c.FPDFAttachment_GetName, attachment))
 
 
 def _page_label(document: Any, index: int) -> str:
-    return _string(pdfium_c.FPDF_GetPageLabel, document, index).strip()
+    return pdf_string(pdfium_c.FPDF_GetPageLabel, document, index).strip()
 
 
 def _metadata(document: Any, key: str) -> str:
-    return _string(pdfium_c.FPDF_GetMetaText, document, key.encode() + b"\0").strip()
+    return pdf_string(pdfium_c.FPDF_GetMetaText, document, key.encode() + b"\0").strip()
 
 
 def _language(document: Any) -> str:
-    return _string(pdfium_c.FPDFCatalog_GetLanguage, document).strip()
-
-
-def _string(read: Callable[..., int], *of: Any) -> str:
-    """A string that pdfium hands out in UTF-16, after telling how many bytes it takes."""
-    size = read(*of, None, 0)
-    buffer = (ctypes.c_ushort * ((size + 1) // 2))()
-    read(*of, buffer, size)
-    return _decode(memoryview(buffer)).rstrip("\0")
-
-
-def _decode(utf16: memoryview) -> str:
-    return utf16.tobytes().decode("utf-16-le", "ignore")
+    return pdf_string(pdfium_c.FPDFCatalog_GetLanguage, document).strip()
 
 
 _DATE = re.compile(

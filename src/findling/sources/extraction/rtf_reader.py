@@ -150,21 +150,25 @@ class _Reader:
         self.pending = bytearray()  # a character may take bytes of several tokens
         self.to_skip = 0
         self.is_flagged = False
+        self.is_group_start = False  # only there `\*` speaks of the group
 
     def open(self) -> None:
         self._flush()
         self.to_skip = 0
+        self.is_group_start = True
         if len(self.groups) < _DEEPEST:
             self.groups.append(self.group.copy())
 
     def close(self) -> None:
         self._flush()
         self.to_skip = 0
-        self.is_flagged = False
+        self.is_flagged = self.is_group_start = False
         if self.groups:
             self.group = self.groups.pop()
 
     def characters(self, data: bytes) -> None:
+        if data:
+            self.is_group_start = False
         if self.to_skip:
             skipped = min(self.to_skip, len(data))
             self.to_skip -= skipped
@@ -173,8 +177,9 @@ class _Reader:
             self.pending += data
 
     def symbol(self, symbol: bytes) -> None:
+        starts, self.is_group_start = self.is_group_start, False
         if symbol == b"*":
-            self.is_flagged = True
+            self.is_flagged = starts
         elif symbol in b"\r\n":
             self.word("par", None)
         elif self.to_skip:
@@ -184,6 +189,7 @@ class _Reader:
 
     def word(self, word: str, number: int | None) -> None:
         flagged, self.is_flagged = self.is_flagged, False
+        self.is_group_start = False
         if word not in _MEANINGFUL and not flagged:  # most words are about looks
             self.to_skip = 0
             return

@@ -31,8 +31,9 @@ FORMATS: dict[str, Format] = {
         "every row as `header: value`, delimiter and header found out",
         "line of the file",
         untrusted=False,
+        version=2,
     ),
-    "doc": Format("Word 97–2003", "word97", "paragraphs, tables as rows, notes, headers and text boxes"),
+    "doc": Format("Word 97–2003", "word97", "paragraphs, tables as rows, notes, headers and text boxes", version=2),
     "docx": Format(
         "Word (DOCX)",
         "docx",
@@ -52,6 +53,7 @@ FORMATS: dict[str, Format] = {
         "every key and value with its path, also in damaged files",
         "line of the file",
         untrusted=False,
+        version=2,
     ),
     "mail": Format(
         "Mail (EML, MBOX, MHTML)",
@@ -72,18 +74,20 @@ FORMATS: dict[str, Format] = {
         "opendocument",
         "paragraphs, headings, lists, tables as rows, notes, comments",
         "slide",
+        version=2,
     ),
-    "pdf": Format("PDF", "pdf", "text by page, bookmarks as headings", "page"),
+    "pdf": Format("PDF", "pdf", "text by page, bookmarks as headings, notes, values of forms", "page", version=2),
     "ppt": Format("PowerPoint 97–2003", "powerpoint97", "titles, text and notes of the slides", "slide"),
     "pptx": Format(
         "PowerPoint (PPTX)", "pptx", "titles, text, tables as rows, diagrams, notes and comments of the slides", "slide"
     ),
-    "rtf": Format("RTF", "rtf", "paragraphs, tables as rows, notes"),
+    "rtf": Format("RTF", "rtf", "paragraphs, tables as rows, notes", version=2),
     "spreadsheet": Format(
-        "Excel (XLSX, XLSB, XLS), OpenDocument sheets",
+        "Excel (XLSX, XLSB, XLS from Excel 2 on), OpenDocument sheets",
         "spreadsheets",
         "every row of every sheet as `header: value`",
         "sheet and cell",
+        version=2,
     ),
     "sqlite": Format(
         "SQLite database", "sqlite_data", "rows of every table as `column: value`, 10,000 of each", "table and row"
@@ -97,7 +101,11 @@ FORMATS: dict[str, Format] = {
     ),
     "svg": Format("SVG", "xml", "titles, descriptions and text", "line of the file"),
     "xml": Format(
-        "XML, RSS, Atom", "xml", "text and attributes of every element, also in damaged files", "line of the file"
+        "XML, RSS, Atom",
+        "xml",
+        "text and attributes of every element, also in damaged files",
+        "line of the file",
+        version=2,
     ),
 }
 """Formats by the name that stands in a resource's `lang`."""

@@ -96,10 +96,13 @@ def _paragraphs(pieces: list[Piece], main_length: int, layout: Layout) -> Iterat
                 sinks.append([])
             elif value == _RESULT and len(sinks) > 1:
                 sinks[-1] = sinks[-2]
+                sinks[-1].append(_RESULT)
             elif value == _FIELD_END and len(sinks) > 1:
                 code = sinks.pop()
                 if code is not sinks[-1]:
-                    sinks[-1].append(_shown("".join(code)))
+                    sinks[-1].append(_shown("".join(code)) or _FIELD_END)
+                elif code[-1:] == [_RESULT]:
+                    code.append(_FIELD_END)
             elif value not in (_PARAGRAPH, _CELL, _BREAK):
                 sinks[-1].append(value)
             elif sinks[-1] is text:
@@ -124,8 +127,12 @@ def _shown(code: str) -> str:
 
 _EQUATION_SWITCH = re.compile(r'\\\*\s*(?:"[^"]*"|\S+)|\\[a-z]+(?: ?-?\d+)?', re.IGNORECASE)
 _READING = re.compile(r"\\o\\a[a-z]\(\\s\\up ?\d+\(([^()]*)\),(.*)\)$")
-_SPECIAL = str.maketrans({"\0": None, "\x0b": "\n", "\x0e": "\n", "\x1e": "\u2011", "\x1f": None, "\xa0": " "})
+_SPECIAL = str.maketrans(
+    {"\0": None, "\x0b": "\n", "\x0e": "\n", _RESULT: None, "\x1e": "\u2011", "\x1f": None, "\xa0": " "}
+)
+_GAP = re.compile(r"(?<=\w)[\x01\x08\x15]+(?=\w)")
+"""Pictures, and fields that show nothing, such as a box to tick: words on both sides are two words."""
 
 
 def _clean(parts: list[str]) -> str:
-    return "".join(parts).translate(_SPECIAL).strip()
+    return _GAP.sub(" ", "".join(parts).translate(_SPECIAL)).replace(_FIELD_END, "").strip()

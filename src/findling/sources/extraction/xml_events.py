@@ -70,6 +70,12 @@ def read_elements(document: str, receive: Receiver) -> None:
         stream.finish()
 
 
+_APART = frozenset(
+    "blockquote br caption cb dd div dl dt fn footnote h1 h2 h3 h4 h5 h6 hr item lb li list note ol p para pb pre row"
+    " section table tab tbody td th tr ul".split()
+)
+"""Elements that end a word wherever they stand: breaks, paragraphs, cells, notes."""
+
 _MAX_GROWTH = 1 << 20
 _MAX_AROUND = 50
 _REFERENCE = re.compile(r"[&%][^\s#;]+;")
@@ -129,15 +135,17 @@ class _Stream:
         self._receive = receive
         self._text_left = text_limit
         self._open: list[Element] = []
-        self._inline_depth = 0
+        self._inline: list[bool] = []
         self._waiting: Element | None = None
 
     def start(self, name: str, attributes: Mapping[str, str], line: int) -> None:
         current = self._open[-1] if self._open else None
         if current and current.has_words:
-            self._inline_depth += 1
-            if self._inline_depth > 1:  # not a word in a sentence, so no part of a word either
+            is_apart = name.rpartition(":")[2].lower() in _APART
+            # One in another that is no paragraph is not a word in a sentence, so no part of a word either.
+            if is_apart or (self._inline and not self._inline[-1]):
                 current.parts.append(" ")
+            self._inline.append(is_apart)
             return
         self._hand_over_waiting()
         if current and current.attributes:
@@ -147,8 +155,9 @@ class _Stream:
 
     def end(self, name: str = "") -> None:
         """End the innermost element; in broken XML, also those around it up to the one that is named."""
-        if self._inline_depth:
-            self._inline_depth -= 1
+        if self._inline:
+            if self._inline.pop():
+                self._open[-1].parts.append(" ")
             return
         local_name = name.rpartition(":")[2]
         ends_other = any(element.name == local_name for element in self._open[-_MAX_AROUND:])
@@ -192,7 +201,7 @@ class _Stream:
 
     def finish(self) -> None:
         """Hand over what has not ended."""
-        self._inline_depth = 0
+        self._inline.clear()
         while self._open:
             self.end()
         self._hand_over_waiting()

@@ -1,9 +1,10 @@
-# Two commands do everything: `make demo` installs and searches, `make test` runs every check and test.
+# `make demo` installs and searches, `make test` runs every check and test, `make test-long` with every seed.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+JOBS   ?= 2
 
-.PHONY: demo test docs clean
+.PHONY: demo test test-long docs clean
 
 $(BIN)/findling: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,7 +21,11 @@ test: $(BIN)/findling
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.browser --install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder --durations=25 $(PYTEST)
+
+test-long: export TEST_LONG = 1
+test-long: PYTEST = --timeout=3600
+test-long: test
 
 docs: $(BIN)/findling
 	$(BIN)/python docs/generate.py

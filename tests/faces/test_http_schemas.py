@@ -24,9 +24,10 @@ from findling.domain.callers import OWNER
 from findling.faces.http.guards import Guard
 from findling.service.hosting import Host
 from findling.service.tokens import TokenBook
+from tests.counts import tries
 from tests.faces.http_servers import ADDRESS, Client, in_process
 
-EXAMPLES = 3
+EXAMPLES = tries(3, short=1)
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

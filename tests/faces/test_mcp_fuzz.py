@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from findling.faces.mcp.budget import Budget, compact_json, count_tokens, fit_answer, fit_facts, fit_text
+from tests.counts import tries
 from tests.faces.mcp_desks import Served, make_project, served, text_of
 
 FAULT = "this is a fault in findling"
@@ -95,7 +96,7 @@ def _calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return tool, arguments
 
 
-@tried(10)
+@tried(tries(10, short=4))
 @given(calls=st.lists(_calls(), min_size=12, max_size=12), era=st.sampled_from(["auto", "legacy"]))
 def test_any_arguments(shop: Served, calls: list[tuple[str, dict[str, Any]]], era: str) -> None:
     async def ask() -> None:
@@ -139,7 +140,7 @@ def _any_result(chance: random.Random) -> dict[str, Any]:
     }
 
 
-@tried(60)
+@tried(tries(60, short=20))
 @given(seed=st.integers(0, 10**9))
 def test_an_answer_always_fits(seed: int) -> None:
     chance = random.Random(seed)
@@ -163,7 +164,7 @@ def test_an_answer_always_fits(seed: int) -> None:
     assert bool(fitted["left_out"]) is (fitted != document)
 
 
-@tried(60)
+@tried(tries(60, short=20))
 @given(seed=st.integers(0, 10**9))
 def test_a_text_is_cut_where_it_fits(seed: int) -> None:
     chance = random.Random(seed)

@@ -24,6 +24,7 @@ from findling.faces.mcp.desk import Desk, local_desk
 from findling.faces.mcp.server import make_server
 from findling.service.engine import Engine
 from findling.service.settings import Settings
+from tests.counts import tries
 from tests.faces.mcp_desks import asked, served
 from tests.service.test_twin_worlds import ANN, LIMITS, SHAPES, WORDS, _entries, _worlds
 
@@ -95,7 +96,7 @@ def _names(seed: int) -> list[str]:
     return [*rids, "note:999", "decision:00", "docs/3.md", "docs/3.md:1", "0123456789abcdef"]
 
 
-@settings(max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck])
+@settings(max_examples=tries(3, short=1), deadline=None, phases=[Phase.generate], suppress_health_check=[*HealthCheck])
 @given(seed=st.integers(0, 10**6), era=st.sampled_from(["auto", "legacy"]))
 def test_every_tool_and_resource(seed: int, era: str) -> None:
     uris = [f"findling://document/{name}" for name in _names(seed)]

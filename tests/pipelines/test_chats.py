@@ -18,6 +18,7 @@ from findling.domain.resources import Document
 from findling.pipelines.chat_parts import make_entry, part_of_document, split_rid
 from findling.pipelines.chats import Merge, arrivals
 from findling.text.chunk_plan import ChunkPlan
+from tests.counts import tries
 
 PLAN = ChunkPlan("semantic", 600)
 START = 1_775_637_480.0
@@ -398,7 +399,7 @@ def test_names_of_parts() -> None:
 TIMES = st.integers(0, 40).map(lambda step: START + step / 4) | st.floats(START, START + 9000)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tries(50, short=20), deadline=None)
 @given(
     st.lists(st.tuples(TIMES, st.sampled_from([1, 1, 1, 4000])), min_size=1, max_size=150),
     st.integers(0, 1000),
@@ -421,7 +422,7 @@ def test_any_order_of_any_goes_gives_the_same_messages(said: Sequence[tuple[floa
     assert shelf.say(*moved) == (0, len(messages), 0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(40, short=15), deadline=None)
 @given(st.lists(st.sampled_from([None, None, 0.0, 0.25, 1.0, 7.0]), min_size=1, max_size=150), st.integers(1, 60))
 def test_messages_without_times_among_others(steps: Sequence[float | None], first: int) -> None:
     """An import that is repeated, or goes on after a part of it, finds every message where it was."""

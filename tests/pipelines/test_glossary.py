@@ -25,6 +25,7 @@ from findling.pipelines.glossary import (
     unprotect,
 )
 from findling.text.glossary_keys import glossary_key
+from tests.counts import tries
 
 Terms = list[GlossaryTerm]
 
@@ -395,7 +396,7 @@ DECISIONS = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(400, short=100), deadline=None)
 @given(st.lists(DECISIONS, max_size=14))
 def test_the_rules_hold_after_any_decisions(decisions: list[tuple[Callable[..., Edit], ...]]) -> None:
     terms: Terms = []

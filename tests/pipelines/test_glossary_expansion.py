@@ -11,6 +11,7 @@ from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phr
 from findling.pipelines.glossary import add, protect
 from findling.pipelines.glossary_expansion import Fired, Lookup, expand
 from findling.text.query_tree import canonical, positive_texts
+from tests.counts import tries
 
 
 def terms_of(*groups: str, protected: str = "") -> list[GlossaryTerm]:
@@ -220,7 +221,7 @@ TREES: st.SearchStrategy[Node] = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, short=100), deadline=None)
 @given(TREES)
 def test_widening_twice_is_widening_once(node: Node) -> None:
     once, fired = expand(node, LOOKUP)

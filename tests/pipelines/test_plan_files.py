@@ -18,8 +18,9 @@ from findling.pipelines.checking import check_plan, check_request
 from findling.pipelines.plan_files import PLAN_RULES, filters_document, plan_document, read_filters, read_plan
 from findling.service.profiles import PROFILES, plan_of
 from findling.service.settings import Settings, get_setting
+from tests.counts import tries
 
-no_deadline = settings(deadline=None, max_examples=150)
+no_deadline = settings(deadline=None, max_examples=tries(150, short=50))
 
 shares, factors, amounts = st.floats(0, 1), st.floats(1, 10), st.floats(0, 1e300)
 plans = st.builds(

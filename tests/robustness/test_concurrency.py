@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.counts import tries
 from tests.processes import run_process
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 FILES = 120
-PROCESSES = 8
+PROCESSES = tries(8, short=4)
 UPDATES, VERSIONS_OF = 25, 6
 """How often the writer goes round, and the files it changes each time."""
 
@@ -56,7 +57,7 @@ with open(sys.argv[1], "r+b") as file:
 
 
 @pytest.mark.parametrize("searchers", [2, 5, 8])
-def test_eight_processes_start_from_nothing(
+def test_many_processes_start_from_nothing(
     playground: Playground, new_playground: type[Playground], searchers: int
 ) -> None:
     """All at once: some index, some search first and so index too."""

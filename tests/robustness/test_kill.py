@@ -13,6 +13,7 @@ import pytest
 
 from findling.domain.errors import FindlingError
 from findling.stores.sqlite import SqliteStore
+from tests.counts import tries
 from tests.processes import BoundedProcess
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), py
 
 FILES = 240
 SMALL_BATCHES = {"FINDLING_INDEX_BATCH_BYTES": "12000"}
-WORKSPACES, QUARTERS = 5, 4
-"""Twenty kills of a first index run."""
-UPDATE_KILLS = 6
-REPAIR_KILLS = 6
+WORKSPACES, QUARTERS = tries(5, short=1), 4
+"""Kills of a first index run: twenty in a long run."""
+UPDATE_KILLS = tries(6, short=2)
+REPAIR_KILLS = tries(6, short=2)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import pytest
 from findling.domain.errors import FindlingError
 from findling.stores.bundle import Bundle
 from findling.stores.sqlite import SqliteStore
+from tests.counts import tries
 from tests.processes import BoundedProcess
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
 
 FILES = 160
-KILLS = 4
+KILLS = tries(4, short=2)
 
 
 @pytest.mark.parametrize("name", ["bundle", "bundle.zip"])

@@ -16,13 +16,14 @@ from findling.service.access_log import AccessLog
 from findling.service.memories import WorkspaceMemories
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite import SqliteStore
+from tests.counts import tries
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
 
-KILLS = 4
+KILLS = tries(4, short=2)
 
 HOLDER = """
 import sys, time

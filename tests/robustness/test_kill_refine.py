@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.stores.sqlite import SqliteStore
+from tests.counts import tries
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals of POSIX"), pytest.mark.slow]
 
-KILLS = 4
+KILLS = tries(4, short=2)
 HYBRID = {"FINDLING_SEARCH_MODE": "hybrid", "FINDLING_SEMANTIC_THREADS": "1"}
 
 
 def test_reading_that_is_killed_goes_on_where_it_was(playground: Playground) -> None:
     chance = random.Random(5)
     playground.settings = dict(HYBRID)
-    playground.plant(40)
+    playground.plant(tries(40, short=14))
     store_file = playground.home / playground.root.as_posix().replace("/", "+") / "index.sqlite"
     assert playground.run("index").code == 0
     reached = 0

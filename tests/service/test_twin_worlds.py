@@ -27,6 +27,7 @@ from findling.domain.resources import Resource
 from findling.service.settings import load_settings
 from findling.service.viewer import Viewer
 from findling.stores.keyword import discard_leg
+from tests.counts import tries
 
 WORDS = """pool pools pooling budget budgets salary salaries token tokens login logins cat cats carpet kitten harbour
 merger merge acquisition secret secretive quarterly roadmap roadmaps database retry retries timeout node.js C++ café
@@ -218,7 +219,7 @@ def worlds_tried(count: int) -> settings:
 seeds = st.integers(0, 10**6)
 
 
-@worlds_tried(25)
+@worlds_tried(tries(25, short=5))
 @given(seed=seeds)
 def test_searches(seed: int) -> None:
     with _worlds(seed) as worlds:
@@ -226,7 +227,7 @@ def test_searches(seed: int) -> None:
             _same(worlds, partial(_search, request))
 
 
-@worlds_tried(8)
+@worlds_tried(tries(8, short=2))
 @given(seed=seeds)
 def test_names_completions_lists_and_pages(seed: int) -> None:
     with _worlds(seed) as worlds:
@@ -253,7 +254,7 @@ def _pages(viewer: Viewer) -> list[Any]:
             return pages
 
 
-@worlds_tried(3)
+@worlds_tried(tries(3, short=1))
 @given(seed=seeds)
 def test_searches_with_a_model(seed: int) -> None:
     with _worlds(seed, 6, 6, refined=True) as worlds:
@@ -261,7 +262,7 @@ def test_searches_with_a_model(seed: int) -> None:
             _same(worlds, partial(_search, request))
 
 
-@worlds_tried(3)
+@worlds_tried(tries(3, short=1))
 @given(seed=seeds)
 def test_searches_when_a_model_has_read_a_part(seed: int) -> None:
     with _worlds(seed, 6, 6, half_read=True) as worlds:

@@ -16,6 +16,7 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.domain.ports import SkippedPath
 from findling.sources.discovery import REASONS, FoundFile, scan, verdict
 from findling.sources.user_rules import Rules
+from tests.counts import tries
 
 CACHE_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# written by a tool\n"
 
@@ -415,7 +416,7 @@ globs = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(100, short=30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.lists(paths, min_size=1, max_size=12),
     tagged=st.sampled_from(["", "venv/pyvenv.cfg", "d/CACHEDIR.TAG"]),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from findling.sources.discovery import FoundFile, scan
 from findling.sources.ignore_rules import compile_patterns, ignoring_rule, layers_above
 from findling.sources.user_rules import Rules
+from tests.counts import tries
 from tests.processes import run_process
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
@@ -82,7 +83,7 @@ ignore_file = st.lists(pattern, max_size=6).map(lambda lines: "\n".join(lines) +
 
 
 @needs_git
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(150, short=40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     files=st.dictionaries(st.sampled_from(["", "a/", "a/b/", "ab/", "x.y/"]), ignore_file, max_size=3), info=ignore_file
 )

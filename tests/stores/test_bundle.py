@@ -30,6 +30,7 @@ from findling.stores.jsonl_files import Record, encode
 from findling.stores.jsonl_records import document_record, to_document
 from findling.stores.memory import MemoryStore
 from findling.stores.sqlite import SqliteStore
+from tests.counts import tries
 
 FACTS = Facts(0.0, None, {"analysis": "words:2"}, {"search.limit": 5}, "/somewhere")
 
@@ -71,7 +72,7 @@ def documents(draw: st.DrawFn) -> Document:
 
 
 @given(documents())
-@rules(suppress_health_check=[HealthCheck.too_slow], max_examples=60, deadline=None)
+@rules(suppress_health_check=[HealthCheck.too_slow], max_examples=tries(60, short=20), deadline=None)
 def test_a_document_is_the_same_after_it_was_a_line(document: Document) -> None:
     line = encode(document_record(document))
     assert b"\n" not in line

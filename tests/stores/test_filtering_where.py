@@ -10,6 +10,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.queries import All, Any, Field, Filters, Fuzzy, Near, Node, Not, Phrase, Prefix, Range, Term, Word
 from findling.domain.resources import Resource
 from findling.stores.filtering import holds, passes
+from tests.counts import tries
 
 
 def _lies_at(pattern: str, path: str) -> bool:
@@ -40,7 +41,7 @@ globs = st.builds("{}{}{}".format, st.text("aB/*?.", max_size=4), st.sampled_fro
 
 
 @given(pattern=globs, path=st.text("aAb/.", max_size=8))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=tries(1500, short=300), deadline=None)
 def test_a_glob_covers_what_brute_force_covers(pattern: str, path: str) -> None:
     assert _lies_at(pattern, path) == _covers(pattern, path)
 

@@ -39,10 +39,11 @@ from findling.stores.conformance_samples import (
     vectors_of,
 )
 from findling.stores.jsonl import LOG_FILE, JsonlStore
+from tests.counts import tries
 from tests.processes import BoundedProcess
 
 TERM = GlossaryTerm("rate limit", "quota", "Quota", "alias", "person", decided_at=1.5)
-KILLS = 10
+KILLS = tries(10, short=3)
 
 WRITER = """
 import sys
@@ -299,4 +300,4 @@ def test_a_killed_writer_loses_nothing_it_reported(folder: Path) -> None:
             assert {row.vector for row in rows} <= {
                 stored.chunk.digest for stored in store.chunks([r.cid for r in rows]).values()
             }
-    assert reported > KILLS
+    assert reported >= KILLS

@@ -20,6 +20,7 @@ from findling.domain.resources import Document, Fingerprint
 from findling.stores.conformance_samples import LegModel, held_by, line_document
 from findling.stores.memory import MemoryStore
 from findling.stores.sqlite import SqliteStore
+from tests.counts import tries
 
 RIDS = ("a", "b", "c", "ä/d")
 
@@ -207,5 +208,8 @@ class StoreHistory(RuleBasedStateMachine):
 
 TestStoreHistory = StoreHistory.TestCase
 TestStoreHistory.settings = settings(
-    max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=tries(40, short=12),
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )

@@ -12,6 +12,7 @@ from findling.text.chunk_plan import ChunkPlan
 from findling.text.chunking import chunk_text
 from findling.text.code_grammars import CODE_LANGS
 from findling.text.outlines import OUTLINES
+from tests.counts import tries
 
 LANGS = [*sorted(CODE_LANGS), *sorted(OUTLINES), "text", "yaml", "no such language"]
 
@@ -37,7 +38,7 @@ texts = st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=8)), max
 
 @given(text=texts, lang=st.sampled_from(LANGS), size=st.integers(1, 120))
 @example(text="long_word\n #+begin\n", lang="text", size=8)
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=tries(800, short=150), deadline=None)
 def test_pieces_hold_every_visible_character_once_in_order(text: str, lang: str, size: int) -> None:
     pieces = chunk_text(text, lang, ChunkPlan(size=size))
     reached = 0
@@ -55,7 +56,7 @@ def test_pieces_hold_every_visible_character_once_in_order(text: str, lang: str,
 
 
 @given(text=texts, lang=st.sampled_from(LANGS), size=st.integers(1, 120))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=tries(500, short=100), deadline=None)
 def test_pieces_stay_below_the_ceiling(text: str, lang: str, size: int) -> None:
     for piece in chunk_text(text, lang, ChunkPlan(size=size)):
         length = piece.end - piece.start

@@ -1,4 +1,4 @@
-"""Ten thousand texts from a seeded generator: what holds for every strategy, unit and language."""
+"""Thousands of texts from a seeded generator: what holds for every strategy, unit and language."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from findling.text.lines import with_plain_breaks
 from findling.text.outlines import OUTLINES, Heading, Outline
 from findling.text.tokens import count_tokens
 from findling.text.windows import BLOCK_CEILING
+from tests.counts import tries
 
-TEXTS = 10_000
-ROUNDS = 20
+TEXTS = tries(10_000, short=1_000)
+ROUNDS = tries(20, short=4)
 LANGS = [*sorted(OUTLINES), "python", "rust", "javascript", "java", "text", "chat", "yaml", "no such language"]
 CHARACTERS = {"characters": 1, "tokens": 5, "words": 10}
 

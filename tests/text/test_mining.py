@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from findling.text.compounds import compounds
 from findling.text.mining import LONGEST_SNIPPET, acronyms, is_one_term, other_names, prose, snippet_of
+from tests.counts import tries
 
 
 def explained(text: str) -> list[tuple[str, str]]:
@@ -175,7 +176,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(300, short=100), deadline=None)
 @given(st.one_of(st.text(max_size=300), st.lists(WORDS, max_size=40).map(" ".join), st.lists(WORDS).map("".join)))
 def test_any_text_gives_candidates_that_can_be_shown(text: str) -> None:
     plain = prose(text)

@@ -14,6 +14,7 @@ from findling.text.query_simplifying import size
 from findling.text.query_syntax import MOST_CHARACTERS, MOST_LEAVES
 from findling.text.query_tree import asks_for_text, canonical, positive_terms, positive_texts
 from findling.text.reading import read
+from tests.counts import tries
 
 NOW = 1_790_000_000.25
 PIECES = [
@@ -34,9 +35,9 @@ def reads_back(query: str) -> Node:
     return parsed.node
 
 
-def test_a_hundred_thousand_strings_are_no_error_and_their_echoes_read_back() -> None:
+def test_random_strings_are_no_error_and_their_echoes_read_back() -> None:
     rng = random.Random(5)
-    for _ in range(100_000):
+    for _ in range(tries(100_000, short=4_000)):
         query = "".join(rng.choices(PIECES, k=rng.randint(1, 7)))
         node = reads_back(query)
         assert bool(positive_terms(node)) is asks_for_text(node), query
@@ -45,7 +46,7 @@ def test_a_hundred_thousand_strings_are_no_error_and_their_echoes_read_back() ->
 
 def test_long_strings_are_no_error_and_keep_within_the_limits() -> None:
     rng = random.Random(6)
-    for _ in range(400):
+    for _ in range(tries(400, short=60)):
         query = "".join(rng.choices(PIECES, k=rng.randint(50, 700)))
         parsed = parse(query, now=NOW)
         leaves, levels = size(reads_back(query))
@@ -55,14 +56,14 @@ def test_long_strings_are_no_error_and_keep_within_the_limits() -> None:
 
 def test_generated_queries_read_back() -> None:
     rng = random.Random(7)
-    for _ in range(20_000):
+    for _ in range(tries(20_000, short=2_000)):
         query = generated(rng, rng.choice((0, 0, 1, 1, 2)))
         node = reads_back(query)
         assert positive_texts(node) or not asks_for_text(node), query
 
 
 @given(st.text())
-@settings(max_examples=300)
+@settings(max_examples=tries(300, short=100))
 def test_no_text_is_an_error(text: str) -> None:
     reads_back(text)
     parsed = parse(text)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findling.text.routing import KINDS, SIGNALS, route
+from tests.counts import tries
 
 TRIGGERS = [(name, weight, trigger) for name, weight, triggers in SIGNALS for trigger in triggers]
 
@@ -198,7 +199,7 @@ pieces = st.lists(
 ).map(" ".join)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=tries(300, short=100))
 @given(query=pieces | st.text(max_size=200))
 def test_any_text_has_a_route_whose_reasons_add_up(query: str) -> None:
     found = route(query)

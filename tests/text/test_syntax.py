@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from findling.text.code_chunks import chunk_code
 from findling.text.code_grammars import CODE_LANGS
 from findling.text.syntax import MAX_SYNTAX_LENGTH, SYNTAX_LANGS, Definition, definitions
+from tests.counts import tries
 
 
 def found(source: str, lang: str) -> list[Definition]:
@@ -506,7 +507,9 @@ def test_offsets_are_characters_whatever_stands_above(above: list[str], inside: 
     st.sampled_from(sorted(SYNTAX_LANGS - {"typescript"})),
     st.integers(20, 200),
 )
-@settings(max_examples=300, deadline=None, derandomize=True)  # some parsers do not return from some broken texts
+@settings(
+    max_examples=tries(300, short=100), deadline=None, derandomize=True
+)  # some parsers do not return from some broken texts
 def test_pieces_of_any_mixture_of_lines(text: str, lang: str, size: int) -> None:
     reached = 0
     for piece in chunk_code(text, lang, size, syntax=True):

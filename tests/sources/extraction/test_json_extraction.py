@@ -11,6 +11,7 @@ import pytest
 from findling.sources.extraction.extracted import Extracted, Source
 from findling.sources.extraction.json_data import extract
 from findling.sources.reading import UnreadableError
+from tests.counts import tries
 
 
 def read(text: str, name: str = "a.json") -> Extracted:
@@ -164,7 +165,7 @@ def test_text_that_is_no_json_at_all_is_kept() -> None:
 def test_no_word_is_lost_from_damaged_files() -> None:
     whole = json.dumps({"k": [{"alpha": "beta", "gamma": ["delta", 1, {"eps": "zeta"}]}, "eta"]}, indent=1)
     chance = random.Random(5)
-    for _ in range(500):
+    for _ in range(tries(500, short=100)):
         at = chance.randrange(len(whole))
         damaged = whole[:at] + chance.choice(["", '"', "{", "]", ",", ":", "\n"]) + whole[at + 1 :]
         found = read(damaged).text

@@ -12,6 +12,7 @@ from findling.sources.extraction.extracted import Extracted, Source
 from findling.sources.extraction.pdf import extract
 from findling.sources.extraction.pdf_lines import join_lines, split_lines, usual_width
 from findling.sources.reading import UnreadableError
+from tests.counts import tries
 
 _PADDING = bytes.fromhex("28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0CA9FE6453697A")
 
@@ -277,7 +278,7 @@ def test_damage_anywhere_gives_text_or_a_reason() -> None:
     intact = pdf(["Introduction", "one"], ["two", "Results"], catalog=catalog, objects=objects, info="/Title (x)")
     dice = random.Random(1)
     outcomes: set[bool | str] = set()
-    for _ in range(300):
+    for _ in range(tries(300, short=60)):
         data = bytearray(intact)
         for _ in range(dice.randint(1, 20)):
             data[dice.randrange(len(data))] = dice.randrange(256)

@@ -16,6 +16,7 @@ from generate_types import json_page, library_page, modules_page
 from markdown_tables import code, codes, table
 
 from findling.domain.errors import FindlingError
+from findling.domain.strangers import LOWERED
 from findling.faces.cli.main import cli
 from findling.models.providers import PROVIDERS
 from findling.service.setting_files import PROJECT_FILE
@@ -123,9 +124,11 @@ def settings_page() -> Iterator[str]:
     yield f"Both files are TOML; the project file is the nearest `{PROJECT_FILE}` at or above the searched folder, up"
     yield "to the top of its repository. An unknown setting or a value that does not fit is an error, never ignored."
     yield ""
-    yield "A setting marked *user only* reaches outside the project or drives the terminal: a project file that sets it"
-    yield "is refused with `untrusted-setting`. A *switch* is true or false, a *size* a number of bytes or a text such"
-    yield "as `4MB`, *patterns* are a list, in a variable separated by commas."
+    yield "A project file may come from a stranger: it sets what is searched, cut, ranked and shown, and lowers limits."
+    yield "One that sets a setting marked *user only*, or raises a limit above your own, is refused with"
+    yield "`untrusted-setting`. It has at most 64 KB, and includes no secret."
+    yield "A *switch* is true or false, a *size* a number of bytes or a text such as `4MB`, *patterns*"
+    yield "are a list, in a variable separated by commas."
     yield ""
     rows = (
         (code(setting.name), code(setting.variable), _kind(setting), _default(setting), _meaning(setting))
@@ -181,7 +184,8 @@ def _default(setting: Setting) -> str:
 
 
 def _meaning(setting: Setting) -> str:
-    return f"{setting.help} *User only.*" if setting.user_only else setting.help
+    told = " *User only.*" if setting.user_only else " *A project can only lower it.*" * (setting.name in LOWERED)
+    return setting.help + told
 
 
 def _short_for(setting: str) -> str:

@@ -178,12 +178,18 @@ def test_a_profile_wins_over_files_and_yields_to_environment_and_flags(place: Pl
 
 def test_a_profile_may_start_from_one_in_the_other_file(place: Place) -> None:
     place.user_file.write_text('[profiles.mine]\nbase = "deep"\n[profiles.second]\nbase = "mine"\nmode = "keyword"\n')
-    place.project_file.write_text('[profiles.team]\nbase = "mine"\noverfetch = 9.0\n')
+    place.project_file.write_text('[profiles.team]\nbase = "mine"\noverfetch = 4.0\n')
     settings = place.load()
-    assert (plan_of(settings, "team").overfetch, plan_of(settings, "team").collapse) == (9, True)
+    assert (plan_of(settings, "team").overfetch, plan_of(settings, "team").collapse) == (4, True)
     assert plan_of(settings, "second").collapse
     assert settings.profile_origin("mine") == f"user file {place.user_file}"
     assert settings.profile_origin("team") == f"project file {place.project_file}"
+
+
+def test_a_profile_of_a_project_raises_no_limit(place: Place) -> None:
+    place.project_file.write_text('[profiles.team]\nbase = "deep"\noverfetch = 500.0\n')
+    with pytest.raises(UntrustedSettingError, match=r"profile team: search\.overfetch is 500\.0, above your own 5\.0"):
+        place.load()
 
 
 def test_a_project_does_not_replace_a_profile_of_the_user(place: Place) -> None:

@@ -16,7 +16,9 @@ __all__ = [
     "EVERYONE",
     "MEMBER",
     "PATH",
+    "POLICIES",
     "RELATIONS",
+    "UNSET",
     "VIEWER",
     "Relation",
     "Right",
@@ -24,6 +26,7 @@ __all__ = [
     "check_principal",
     "check_visibility",
     "is_principal",
+    "policy_of",
 ]
 
 EVERYONE = "everyone"
@@ -38,6 +41,13 @@ DENY = "!"
 
 PATH = "path:"
 """What stands before a folder or file that somebody has a right to."""
+
+
+UNSET = PATH
+"""Stands for all that has no list of its own and lies in no shared folder: a path that no file and no folder has."""
+
+POLICIES = ("owner", "public")
+"""Who may see what `UNSET` stands for: the owner of the workspace alone, or every caller."""
 
 
 class Relation(NamedTuple):
@@ -87,11 +97,19 @@ def check_object(relation: str, text: str) -> str:
         raise InvalidValueError(f"nobody can be a member of {text}", hint="group:NAME or role:NAME")
     if not text:
         raise InvalidValueError("a right must be to something", hint="the id of a resource, or path:FOLDER")
+    if text == UNSET and relation != MEMBER:
+        return text
     path = text.removeprefix(PATH)
     # A right that is written in another way would be kept, and never hold.
     if text.startswith(PATH) and (path != posixpath.normpath(path) or path.startswith(("/", ".."))):
         raise InvalidValueError(f"{text} is no folder below the root", hint="path:docs/plans, or path:. for all of it")
     return text
+
+
+def policy_of(relations: Iterable[Relation]) -> str:
+    """The policy that relations hold, one of `POLICIES`; empty where none was ever written."""
+    found = {relation for _, relation, target in relations if target == UNSET}
+    return "" if not found else "owner" if DENIED in found else "public"
 
 
 _PRINCIPAL = re.compile(r"(user|group|role):\S+")

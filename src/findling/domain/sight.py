@@ -17,6 +17,7 @@ from findling.domain.permissions import (
     Right,
     check_principal,
     is_principal,
+    policy_of,
 )
 
 __all__ = ["ROOT", "Rights", "Sight"]
@@ -50,10 +51,11 @@ class Rights:
     """
 
     def __init__(self, principals: Iterable[str], relations: Iterable[Relation], *, unset_is_public: bool) -> None:
-        """Raises InvalidValueError for what is no principal."""
+        """`unset_is_public` counts where no relation says it. Raises InvalidValueError for what is no principal."""
         known = list(relations)
+        policy = policy_of(known) or ("public" if unset_is_public else "owner")
         self.principals = _with_groups([check_principal(one) for one in principals], known)
-        self._sees_unset = unset_is_public and bool(self.principals)
+        self._sees_unset = policy == "public" and bool(self.principals)
         self._viewers = _subjects(known, VIEWER)
         self._denied = {place for place, subjects in _subjects(known, DENIED).items() if self._is_any_of(subjects)}
         # Most resources share their list and their folder with others: each is decided once.

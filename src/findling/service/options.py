@@ -27,6 +27,8 @@ def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude:
         use_ignore_files=settings["index.use_ignore_files"],
         max_file_size=settings["index.max_file_size"],
         max_document_size=settings["index.max_document_size"],
+        # What a project includes may be sent to the user's provider.
+        untrusted=() if settings.project_file("index.include") is None else settings["index.include"],
     )
     return IndexOptions(
         rules,

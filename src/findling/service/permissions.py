@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.domain.permissions import DENIED, MEMBER, PATH, VIEWER, Relation, check_object, check_principal
+from findling.domain.permissions import (
+    DENIED,
+    EVERYONE,
+    MEMBER,
+    PATH,
+    POLICIES,
+    UNSET,
+    VIEWER,
+    Relation,
+    check_object,
+    check_principal,
+    policy_of,
+)
 from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.sight import Rights, Sight
@@ -72,6 +84,21 @@ class WorkspacePermissions:
     def undeny(self, target: str, principal: str) -> bool:
         """Take back what `deny` did; tells whether it was denied."""
         return self._drop(self._relation(principal, DENIED, target))
+
+    def policy(self) -> str:
+        """Who may see what has no list of its own, `owner` or `public`; empty where the settings decide."""
+        return policy_of(self.relations())
+
+    def set_policy(self, policy: str) -> bool:
+        """Say who may see what has no list of its own; tells whether that is new."""
+        if policy not in POLICIES:
+            raise InvalidValueError(f"{policy!r} is no policy", hint=f"one of {', '.join(POLICIES)}")
+        kept, gone = (DENIED, VIEWER) if policy == "owner" else (VIEWER, DENIED)
+        if self.policy() == policy:
+            return False
+        with self._files.writing():
+            self._files.store.write_relations([Relation(EVERYONE, kept, UNSET)], [Relation(EVERYONE, gone, UNSET)])
+        return True
 
     def rights(self, principals: Iterable[str]) -> Rights:
         """What decides what these principals may see. Raises InvalidValueError for what is no principal."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from findling.domain.errors import InvalidValueError, UntrustedSettingError
 from findling.domain.plans import Plan
-from findling.service.settings import Settings, Value, flatten, get_setting
+from findling.service.settings import Settings, Value, flatten, get_setting, refuse_raised
 
 __all__ = ["PROFILES", "apply_profile", "plan_of", "profile_names", "read_profiles"]
 
@@ -146,10 +146,10 @@ def _read(
     else:
         names = dict.fromkeys((*profile_names(known), *tables))
         raise InvalidValueError(f"{where}: no profile is called {base}, its base", hint=_choices(str(base), names))
-    return {**taken_over, **_checked(own, where)}
+    return {**taken_over, **_checked(own, {**known, **taken_over}, where)}
 
 
-def _checked(table: Mapping[str, object], where: str) -> dict[str, Value]:
+def _checked(table: Mapping[str, object], before: Mapping[str, Value], where: str) -> dict[str, Value]:
     """The settings of a profile under their full names, each a value that fits."""
     values: dict[str, object] = {}
     for key, value in flatten(table):
@@ -168,6 +168,8 @@ def _checked(table: Mapping[str, object], where: str) -> dict[str, Value]:
             )
         values[name] = value
     checked = Settings().override(values, where)
+    if where.startswith("project file "):
+        refuse_raised(checked, before, values, where)
     return {name: checked[name] for name in values}
 
 

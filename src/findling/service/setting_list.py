@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from findling.domain.plans import FUSIONS, GROUPINGS, MODES, TYPOS, WORDS
+from findling.domain.strangers import PROJECT_SETTINGS
 
 __all__ = ["ENVIRONMENT", "SETTINGS", "EnvironmentVariable", "Setting", "Value"]
 
@@ -14,7 +15,7 @@ Value = str | int | float | bool | tuple[str, ...]
 class Setting(NamedTuple):
     """One setting. `kind` is `text`, `name`, `switch`, `count`, `size`, `number` or `patterns`.
 
-    A `user_only` setting reaches outside the project or drives the terminal, so a project file may not set it.
+    A project file may set those that `domain.strangers` lists, and no other.
     """
 
     name: str
@@ -24,12 +25,16 @@ class Setting(NamedTuple):
     choices: tuple[str, ...] = ()
     minimum: float = 0
     maximum: float = float("inf")
-    user_only: bool = False
 
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
         return "FINDLING_" + self.name.upper().replace(".", "_")
+
+    @property
+    def user_only(self) -> bool:
+        """Whether a project file may not set it."""
+        return self.name not in PROJECT_SETTINGS
 
 
 class EnvironmentVariable(NamedTuple):
@@ -46,7 +51,6 @@ SETTINGS: tuple[Setting, ...] = (
         "name",
         "",
         "Workspace to use; empty: the one that belongs to the searched folder.",
-        user_only=True,
     ),
     Setting("index.max_file_size", "size", 4194304, "Files larger than this are left out.", minimum=1),
     Setting(
@@ -59,7 +63,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("index.max_memory", "size", 1073741824, "Memory that reading one document may take.", minimum=1 << 26),
     Setting("index.workers", "count", 0, "Processes that read files; 0: one for each processor core.", maximum=64),
     Setting("index.hidden", "switch", False, "Index files and folders whose name starts with a dot."),
-    Setting("index.follow_symlinks", "switch", False, "Follow symbolic links, also out of the folder.", user_only=True),
+    Setting("index.follow_symlinks", "switch", False, "Follow symbolic links, also out of the folder."),
     Setting("index.use_ignore_files", "switch", True, "Leave out what .gitignore and .ignore name."),
     Setting("index.include", "patterns", (), "Patterns to index although a rule leaves them out."),
     Setting("index.exclude", "patterns", (), "Patterns to leave out, written as in .gitignore."),
@@ -94,7 +98,6 @@ SETTINGS: tuple[Setting, ...] = (
         "owner",
         "Who may see what has no list of its own: the owner of the workspace alone, or every caller.",
         ("owner", "public"),
-        user_only=True,
     ),
     Setting("compact.auto", "switch", True, "Compact in the background when it is worthwhile."),
     Setting(
@@ -110,7 +113,6 @@ SETTINGS: tuple[Setting, ...] = (
         "text",
         "",
         "The folder of your own directives, tools and knowledge; empty: ~/.ai.",
-        user_only=True,
     ),
     Setting("search.limit", "count", 10, "How many hits an answer holds at most.", minimum=1),
     Setting("search.refresh", "text", "auto", "Whether a search first takes in changed files.", ("auto", "never")),
@@ -167,7 +169,6 @@ SETTINGS: tuple[Setting, ...] = (
         "patterns",
         (),
         "Authors close to you, such as alice=1.0 or bob=0.5, whose messages search.boosts lifts.",
-        user_only=True,
     ),
     Setting("search.types", "patterns", (), "Types to answer with, such as memory or decision; empty: all."),
     Setting("search.heads", "switch", False, "Leave out what something newer supersedes."),
@@ -238,12 +239,9 @@ SETTINGS: tuple[Setting, ...] = (
         "text",
         "auto",
         "What reads for meaning: a model's name, its folder, PROVIDER:MODEL, auto (what is installed) or none.",
-        user_only=True,
     ),
     Setting("semantic.instant", "switch", True, "Give every chunk a simple vector while it is indexed."),
-    Setting(
-        "semantic.base_url", "text", "", "Address of the provider of semantic.model; empty: its own.", user_only=True
-    ),
+    Setting("semantic.base_url", "text", "", "Address of the provider of semantic.model; empty: its own."),
     Setting(
         "semantic.fast",
         "switch",
@@ -268,27 +266,23 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("semantic.hnsw_from", "count", 200000, "Passages from which a graph is searched instead of all of them."),
     Setting("remote.timeout_s", "number", 10.0, "How long one request to a provider may take.", minimum=0.1),
     Setting("remote.dimensions", "count", 0, "Length of vectors to ask a provider for; 0: the model's own."),
-    Setting("remote.allow_private", "switch", False, "Send also what is marked private to a provider.", user_only=True),
+    Setting("remote.allow_private", "switch", False, "Send also what is marked private to a provider."),
     Setting(
         "privacy.private",
         "patterns",
         (),
         "Paths never sent to a provider, written as in .gitignore; what has the tag private never is.",
-        user_only=True,
     ),
-    Setting(
-        "rerank.model", "text", "none", "What reads query and passage together: as semantic.model.", user_only=True
-    ),
-    Setting("rerank.base_url", "text", "", "Address of the provider of rerank.model; empty: its own.", user_only=True),
+    Setting("rerank.model", "text", "none", "What reads query and passage together: as semantic.model."),
+    Setting("rerank.base_url", "text", "", "Address of the provider of rerank.model; empty: its own."),
     Setting("rerank.depth", "count", 50, "How many of the best hits are read again; 0: none."),
     Setting(
         "chat.model",
         "text",
         "none",
         "What says whether two terms of the glossary mean the same: PROVIDER:MODEL, or none.",
-        user_only=True,
     ),
-    Setting("chat.base_url", "text", "", "Address of the provider of chat.model; empty: its own.", user_only=True),
+    Setting("chat.base_url", "text", "", "Address of the provider of chat.model; empty: its own."),
     Setting(
         "context.workspace",
         "name",
@@ -303,14 +297,13 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("context.system", "patterns", (), "Systems that searches here are limited to; empty: all."),
     Setting("context.types", "patterns", (), "Types that searches here are limited to, such as decision; empty: all."),
-    Setting("store.home", "text", "", "Folder of the workspaces; empty: the user's data folder.", user_only=True),
+    Setting("store.home", "text", "", "Folder of the workspaces; empty: the user's data folder."),
     Setting(
         "store.place",
         "text",
         "home",
         "Where a new index is put: with all others, or into the folder that it indexes.",
         ("home", "project"),
-        user_only=True,
     ),
     Setting("quota.resources", "count", 0, "The most resources of a workspace that sets no quota itself; 0: any."),
     Setting("quota.text", "size", 0, "The most characters of text, likewise."),
@@ -321,42 +314,34 @@ SETTINGS: tuple[Setting, ...] = (
         "auto",
         "Whether a command that searches asks a running daemon.",
         ("auto", "never"),
-        user_only=True,
     ),
-    Setting("serve.host", "text", "127.0.0.1", "Address that the daemon listens on.", user_only=True),
-    Setting("serve.port", "count", 3463, "Port of the daemon; 0: any that is free.", maximum=65535, user_only=True),
-    Setting("serve.names", "patterns", (), "Names of hosts that requests may be for besides its own.", user_only=True),
-    Setting("serve.require_token", "switch", False, "Ask for a token on loopback, too.", user_only=True),
-    Setting("serve.timeout_s", "number", 10.0, "How long the daemon looks for an answer.", minimum=0.1, user_only=True),
-    Setting(
-        "serve.threads", "count", 0, "Questions answered at once; 0: two for each core.", maximum=256, user_only=True
-    ),
-    Setting("serve.waiting", "count", 256, "Questions that may wait; more are turned away.", minimum=1, user_only=True),
-    Setting("serve.rate", "number", 100.0, "Requests a second that one token may send; 0: any.", user_only=True),
+    Setting("serve.host", "text", "127.0.0.1", "Address that the daemon listens on."),
+    Setting("serve.port", "count", 3463, "Port of the daemon; 0: any that is free.", maximum=65535),
+    Setting("serve.names", "patterns", (), "Names of hosts that requests may be for besides its own."),
+    Setting("serve.require_token", "switch", False, "Ask for a token on loopback, too."),
+    Setting("serve.timeout_s", "number", 10.0, "How long the daemon looks for an answer.", minimum=0.1),
+    Setting("serve.threads", "count", 0, "Questions answered at once; 0: two for each core.", maximum=256),
+    Setting("serve.waiting", "count", 256, "Questions that may wait; more are turned away.", minimum=1),
+    Setting("serve.rate", "number", 100.0, "Requests a second that one token may send; 0: any."),
     Setting(
         "serve.max_body",
         "size",
         16777216,
         "The largest request of resources, or of an MCP client, that is read; others may have 256 KB.",
         minimum=1024,
-        user_only=True,
     ),
-    Setting(
-        "serve.cache", "count", 512, "Answers kept for the same question on the same index; 0: none.", user_only=True
-    ),
+    Setting("serve.cache", "count", 512, "Answers kept for the same question on the same index; 0: none."),
     Setting(
         "serve.idle_s",
         "number",
         900.0,
         "After this time without a question models are let go; 0: never.",
-        user_only=True,
     ),
     Setting(
         "serve.refresh_s",
         "number",
         5.0,
         "How long the daemon waits for more changes of files before it takes them in.",
-        user_only=True,
     ),
     Setting(
         "watch.wait_s",
@@ -364,7 +349,6 @@ SETTINGS: tuple[Setting, ...] = (
         2.0,
         "How long watching waits for more changes at most before it takes them in.",
         minimum=0.1,
-        user_only=True,
     ),
     Setting(
         "watch.polling",
@@ -372,10 +356,9 @@ SETTINGS: tuple[Setting, ...] = (
         "auto",
         "Whether folders are looked at again and again: where the system cannot tell of changes, always, never.",
         ("auto", "always", "never"),
-        user_only=True,
     ),
-    Setting("watch.poll_s", "number", 2.0, "Time between two looks.", minimum=0.1, user_only=True),
-    Setting("mcp.write", "switch", False, "Let MCP clients remember things and have files indexed.", user_only=True),
+    Setting("watch.poll_s", "number", 2.0, "Time between two looks.", minimum=0.1),
+    Setting("mcp.write", "switch", False, "Let MCP clients remember things and have files indexed."),
     Setting("mcp.max_tokens", "count", 8000, "About how many tokens an answer to an MCP client may take.", minimum=500),
     Setting("output.color", "text", "auto", "When to colour the output.", ("auto", "always", "never")),
     Setting(
@@ -383,7 +366,6 @@ SETTINGS: tuple[Setting, ...] = (
         "text",
         "",
         "Address behind a hit on a terminal, such as file://{path}#{line}; empty: none.",
-        user_only=True,
     ),
 )
 

@@ -6,11 +6,12 @@ A later layer wins over an earlier one: default, user file, project file, enviro
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError
+from findling.domain.strangers import raises_limit
 from findling.service.setting_files import find_project_file, read_file, user_file
 from findling.service.setting_list import ENVIRONMENT, SETTINGS, EnvironmentVariable, Setting, Value
 
@@ -28,11 +29,15 @@ __all__ = [
     "get_setting",
     "load_settings",
     "parse_text",
+    "refuse_raised",
 ]
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _SECTIONS = {setting.name.partition(".")[0] for setting in SETTINGS}
 _PROJECT_FILE = "project file "
+
+_LONGEST_SHOWN = 200
+"""Characters that an error shows of a value: a file may hold one of 64 KB."""
 
 
 class Settings(Mapping[str, Any]):
@@ -103,8 +108,8 @@ class Settings(Mapping[str, Any]):
         return self.override({name: parse_text(get_setting(name, origin), text, origin)}, origin)
 
 
-def load_settings(path: str | Path = ".", *, environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings that hold for `path`.
+def load_settings(path: str | Path | None = ".", *, environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings that hold for `path`, or those of the user alone.
 
     Raises `UnknownSettingError`, `InvalidValueError` or `UntrustedSettingError`, naming the file or variable at fault.
     """
@@ -113,7 +118,7 @@ def load_settings(path: str | Path = ".", *, environ: Mapping[str, str] | None =
     own_file = user_file(environ)
     if own_file is not None and own_file.exists():
         settings = _apply_file(settings, own_file, f"user file {own_file}")
-    project_file = find_project_file(path)
+    project_file = None if path is None else find_project_file(path)
     if project_file is not None:
         settings = _apply_file(settings, project_file, f"{_PROJECT_FILE}{project_file}")
     return _apply_environment(settings, environ)
@@ -227,7 +232,14 @@ def _invalid(setting: Setting, value: object, where: str) -> InvalidValueError:
     elif setting.kind in ("count", "size", "number"):
         wanted += f" of at least {setting.minimum:g}"
         wanted += f" and at most {setting.maximum:g}" if setting.maximum != float("inf") else ""
-    return InvalidValueError(f"{where}: {setting.name} must be {wanted}, not {value!r}", hint="findling config show")
+    return InvalidValueError(
+        f"{where}: {setting.name} must be {wanted}, not {_brief(value)}", hint="findling config show"
+    )
+
+
+def _brief(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
 
 
 def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
@@ -236,7 +248,10 @@ def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
     values = dict(flatten(tables))
     if origin.startswith(_PROJECT_FILE):
         _refuse_untrusted(values, file)
-    settings = settings.override(values, origin)
+    changed = settings.override(values, origin)
+    if origin.startswith(_PROJECT_FILE):
+        refuse_raised(changed, settings, values, origin)
+    settings = changed
     # Few files have any of these.
     if types is not None:
         from findling.service.type_plugins import read_types
@@ -247,6 +262,16 @@ def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
 
         settings = settings.with_profiles(read_profiles(profiles, settings, origin), origin)
     return settings
+
+
+def refuse_raised(changed: Mapping[str, Any], own: Mapping[str, Any], names: Iterable[str], where: str) -> None:
+    """Raise UntrustedSettingError, naming `where`, when a project raises a limit above the user's own."""
+    for name in names:
+        if raises_limit(name, changed[name], own[name]):
+            raise UntrustedSettingError(
+                f"{where}: {name} is {changed[name]}, above your own {own[name]}; a project may only lower it",
+                hint=f"lower it there; for yourself: findling config set {name} {changed[name]}",
+            )
 
 
 def _refuse_untrusted(values: Mapping[str, object], path: Path) -> None:

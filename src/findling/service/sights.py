@@ -150,6 +150,7 @@ class WorkspaceSights:
         return _State(store.get_meta("store_id") or "", store.seq(), store.relations_version())
 
     def _rights(self, principals: Iterable[str]) -> Rights:
+        # Only where the workspace has no policy of its own: that one lives under the version of the relations.
         is_public = self._settings["permissions.unset"] == "public"
         return Rights(principals, self._files.store.relations(), unset_is_public=is_public)
 

@@ -19,6 +19,7 @@ from findling.sources.file_types import (
     KNOWN_NAMES,
     MACHINE_MADE,
     NEVER_ENTERED,
+    SECRET_FOLDERS,
     USEFUL_HIDDEN_DIRECTORIES,
     Exclusion,
     classify,
@@ -185,7 +186,8 @@ def _start(root: str, rules: Rules, under: str) -> tuple[_Scope, _Directory, tup
             )
         parts = (name,)
         named = "/" + re.sub(r"([\\*?\[ ])", r"\\\1", name)
-        rules = rules._replace(include=(*rules.include, named), follow_symlinks=True, use_ignore_files=False)
+        include = (*rules.include, named)
+        rules = rules._replace(include=include, untrusted=(), follow_symlinks=True, use_ignore_files=False)
     repository_path, layers = layers_above(absolute) if rules.use_ignore_files else ("", ())
     real_root = os.path.realpath(absolute) if rules.follow_symlinks else ""
     scope = _Scope(rules, *compile_rules(rules), real_root, set())
@@ -332,6 +334,8 @@ def _judge_directory(
     slashed = path + "/"
     if entry.name in NEVER_ENTERED:
         return SkippedPath(slashed, "machine-made", entry.name)
+    if entry.name in SECRET_FOLDERS and not _is_named(scope, path, entry.name):
+        return SkippedPath(slashed, "secret", "may hold keys and passwords")
     wanted = _is_included(scope, path, entry.name, True)
     because = None if wanted else parent.because or _objection_to_directory(scope, parent, entry)
     if because and not _is_led_into(scope, slashed):
@@ -358,7 +362,7 @@ def _objection_to_file(scope: _Scope, parent: _Directory, path: str, name: str) 
     is_secret = exclusion is not None and exclusion.reason == "secret"
     if scope.include and _is_included(scope, path, name, False):
         if is_secret:
-            return None if path in scope.exact_includes or name in scope.exact_includes else exclusion
+            return None if _is_named(scope, path, name) else exclusion
         return exclusion if exclusion and exclusion.reason == "unsupported" else None
     if parent.because:
         return parent.because
@@ -372,6 +376,13 @@ def _objection_to_file(scope: _Scope, parent: _Directory, path: str, name: str) 
 def _is_included(scope: _Scope, path: str, name: str, is_directory: bool) -> bool:
     rule = scope.include.match(path, name, is_directory) if scope.include else None
     return rule is not None and not rule.negated
+
+
+def _is_named(scope: _Scope, path: str, name: str) -> bool:
+    """Whether the user has included a path, or something in it, by its exact name."""
+    return name in scope.exact_includes or any(
+        one == path or one.startswith(path + "/") for one in scope.exact_includes
+    )
 
 
 def _is_led_into(scope: _Scope, slashed: str) -> bool:

@@ -10,6 +10,7 @@ __all__ = [
     "KNOWN_NAMES",
     "MACHINE_MADE",
     "NEVER_ENTERED",
+    "SECRET_FOLDERS",
     "USEFUL_HIDDEN_DIRECTORIES",
     "Exclusion",
     "FileType",
@@ -356,6 +357,9 @@ _STEMS = {name: KNOWN_NAMES[name] for name in _NAMES_WITH_VARIANTS.split()}
 
 NEVER_ENTERED = frozenset({".bzr", ".findling", ".git", ".hg", ".jj", ".pijul", ".svn", "_darcs"})
 """Directories of version control and of findling itself: no rule opens them."""
+
+SECRET_FOLDERS = frozenset({".aws", ".azure", ".docker", ".gcloud", ".gnupg", ".kube", ".password-store", ".ssh"})
+"""Directories of keys and passwords: only a path that the user names leads into them."""
 
 _CACHES = (
     ".angular .dart_tool .direnv .eggs .gradle .hypothesis .import_linter_cache .ipynb_checkpoints .mypy_cache .next "

@@ -15,7 +15,7 @@ __all__ = ["CompiledRules", "compile_rules"]
 
 
 class CompiledRules(NamedTuple):
-    """Rules as patterns: the includes without wildcards and the directories that includes lead through stand apart."""
+    """Rules as patterns. Apart stand trusted includes without wildcards, and the folders that includes lead through."""
 
     include: PatternSet | None
     exclude: PatternSet | None
@@ -31,7 +31,7 @@ def compile_rules(rules: Rules) -> CompiledRules:
     leads = []
     for glob in rules.include:
         plain, *wildcards = re.split(r"(?<!\\)[*?\[]", glob.strip("/"), maxsplit=1)
-        if not wildcards:
+        if not wildcards and glob not in rules.untrusted:
             exact.append(_unescape(plain))
         if "/" in glob.rstrip("/") and (lead := plain.rpartition("/")[0] if wildcards else plain):
             leads.append(_unescape(lead) + "/")

@@ -17,7 +17,7 @@ from findling.service.setting_files import (
     unset_value,
     user_file,
 )
-from findling.service.settings import Settings, Value, get_setting, load_settings, parse_text
+from findling.service.settings import Settings, Value, get_setting, load_settings, parse_text, refuse_raised
 
 __all__ = ["change_setting", "config", "project_option", "target_file"]
 
@@ -61,7 +61,7 @@ def _set(key: str, value: str, project: bool) -> int:
     parsed = parse_text(get_setting(key), value, "config set")
     check_together(load_settings().override({key: parsed}, "config set"))
     change_setting(key, parsed, project)
-    return 0
+    return _carry_out(key)
 
 
 @config.command("unset")
@@ -75,7 +75,7 @@ def _unset(key: str, project: bool) -> int:
         note(f"{file} does not set {key}")
         return 1
     note(f"{file}: {key} is no longer set")
-    return 0
+    return _carry_out(key)
 
 
 @config.command("path")
@@ -95,9 +95,24 @@ def change_setting(key: str, value: Value, project: bool) -> None:
     if project and get_setting(key).user_only:
         raise UntrustedSettingError(f"a project may not set {key}", hint=f"findling config set {key} VALUE")
     file = target_file(project)
+    if project:
+        refuse_raised({key: value}, load_settings(None), [key], str(file))
     set_value(file, key, value)
     note(f"{file}: {key} = {format_value(value)}")
     _tell_if_overridden(key, file)
+
+
+def _carry_out(key: str) -> int:
+    """Write a policy into the workspaces that there are: a daemon that runs reads no settings again."""
+    if key != "permissions.unset":
+        return 0
+    from findling.service.policies import set_policies
+
+    changed, failed = set_policies(load_settings(None))
+    for folder, error in failed.items():
+        note(f"{folder} keeps its policy: {error.message}", error.hint)
+    note(f"workspaces that follow: {changed:,}")
+    return 2 if failed else 0
 
 
 def target_file(project: bool) -> Path:

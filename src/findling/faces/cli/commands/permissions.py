@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from findling.domain.permissions import POLICIES, UNSET
 from findling.faces.cli.options import json_option, name_from_root, opened, resolve, workspace_option
 from findling.faces.cli.printing import write_json
 from findling.faces.cli.terminal import note, write
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["permissions"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_ALL_ELSE = "what has no list of its own"
 
 _VERBS = {"member": "is a member of", "viewer": "may see", "denied": "must not see"}
 
@@ -59,10 +62,31 @@ def _list(as_json: bool, **place: Any) -> int:
         write_json({"relations": [relation._asdict() for relation in relations]})
     else:
         for subject, relation, target in relations:
-            write(f"{subject} {_VERBS[relation]} {target}\n")
+            write(f"{subject} {_VERBS[relation]} {_ALL_ELSE if target == UNSET else target}\n")
         if not relations:
             note("nobody was given any right", "findling permissions share TARGET PRINCIPAL")
     return 0 if relations else 1
+
+
+@permissions.command("policy")
+@click.argument("policy", required=False, type=click.Choice(POLICIES))
+@json_option
+@_place_options
+def _policy(policy: str | None, as_json: bool, **place: Any) -> int:
+    """Say who may see what has no list of its own: the owner alone, or every caller.
+
+    Without POLICY it is shown. It holds at once, also in a running daemon, and for this workspace alone;
+    `findling config set permissions.unset` changes all of them.
+    """
+    with _opened(**place) as engine:
+        if policy:
+            _tell(engine.permissions.set_policy(policy), f"{_ALL_ELSE} is left to {policy}")
+        holds = engine.permissions.policy() or engine.writer.settings["permissions.unset"]
+    if as_json:
+        write_json({"policy": holds})
+    elif not policy:
+        write(f"{holds}\n")
+    return 0
 
 
 @permissions.command("join")

@@ -1,0 +1,149 @@
+"""The gate for a stranger's file: all that a project file or a bundle may set, in one place.
+
+Such a file brings content. Whatever it could do besides stands here by its name, or it is not taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from findling.domain.errors import UsageError
+
+__all__ = [
+    "BUNDLE_KEPT",
+    "BUNDLE_KEPT_OF_MODEL",
+    "BUNDLE_META",
+    "LOWERED",
+    "PROJECT_SETTINGS",
+    "TRUSTS",
+    "check_trust",
+    "is_safe_path",
+    "raises_limit",
+]
+
+LOWERED = frozenset(
+    {
+        "index.max_document_size",
+        "index.max_file_size",
+        "index.max_memory",
+        "index.max_seconds",
+        "index.max_text",
+        "mcp.max_tokens",
+        "quota.disk",
+        "quota.resources",
+        "quota.text",
+        "rerank.depth",
+        "search.overfetch",
+        "semantic.query_budget_ms",
+    }
+)
+"""Limits that a project file may lower, and never raise."""
+
+PROJECT_SETTINGS = LOWERED | {
+    "chunk.code",
+    "chunk.overlap",
+    "chunk.preset",
+    "chunk.size",
+    "chunk.strategy",
+    "chunk.unit",
+    "context.path",
+    "context.system",
+    "context.types",
+    "context.workspace",
+    "index.exclude",
+    "index.hidden",
+    "index.include",
+    "index.use_ignore_files",
+    "keyword.b",
+    "keyword.k1",
+    "keyword.unit",
+    "keyword.weight_description",
+    "keyword.weight_heading",
+    "keyword.weight_name",
+    "keyword.weight_path",
+    "keyword.weight_tags",
+    "keyword.weight_title",
+    "search.adaptive_k",
+    "search.alpha",
+    "search.around",
+    "search.boosts",
+    "search.collapse",
+    "search.context",
+    "search.diversity",
+    "search.exact_boost",
+    "search.feedback",
+    "search.fusion",
+    "search.glossary",
+    "search.group",
+    "search.heads",
+    "search.limit",
+    "search.meaning_finds",
+    "search.min_score",
+    "search.mode",
+    "search.phrase_boost",
+    "search.prefix_boost",
+    "search.profile",
+    "search.refresh",
+    "search.related",
+    "search.route",
+    "search.rrf_k",
+    "search.snippet_lines",
+    "search.types",
+    "search.typos",
+    "search.words",
+}
+"""All settings of a project file: what is searched, how texts are cut, how hits are ranked and shown.
+
+None of them reaches outside the project, spends more of the machine, or chooses who is sent something.
+"""
+
+TRUSTS: Mapping[str, str] = {
+    "rights": "who may see what: relations, and the list of each resource",
+    "root": "the folder that the workspace follows",
+    "survey": "what the latest indexing run has seen, by which unchanged files are not read again",
+}
+"""What a bundle brings besides content, each taken only where its owner says so by this name."""
+
+BUNDLE_META: Mapping[str, str] = {
+    "order": "",
+    "settings": "",
+    "root": "root",
+    "kept": "survey",
+    "folders": "survey",
+    "skipped": "survey",
+}
+"""All keys of a bundle's `meta.json`, and the trust that each needs; none for what is content or only told."""
+
+BUNDLE_KEPT = ("rules", "made_by", "formats", "limits")
+"""All keys of `kept` in `meta.json`: small values that say under which circumstances files were read."""
+
+BUNDLE_KEPT_OF_MODEL = "chosen by "
+"""The start of the other ones, before the fingerprint of a model that the bundle has vectors of."""
+
+_NO_LIMIT_IS_ZERO = frozenset({"quota.disk", "quota.resources", "quota.text"})
+
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+def raises_limit(name: str, value: float, own: float) -> bool:
+    """Whether a project's value of a setting is a limit that is higher than the user's own."""
+    if name not in LOWERED:
+        return False
+    if name in _NO_LIMIT_IS_ZERO:
+        return bool(own) and (not value or value > own)
+    return value > own
+
+
+def check_trust(names: Iterable[str]) -> frozenset[str]:
+    """The names of what is trusted. Raises UsageError for what is none."""
+    trusted = frozenset(names)
+    for name in sorted(trusted - TRUSTS.keys()):
+        raise UsageError(f"{name!r} is nothing that a bundle can be trusted with", hint=f"one of {', '.join(TRUSTS)}")
+    return trusted
+
+
+def is_safe_path(path: str) -> bool:
+    """Whether a path leads to something below the folder it is relative to, on every system; an empty one does not."""
+    parts = path.replace("\\", "/").split("/")
+    return "\0" not in path and not _DRIVE.match(path) and not any(part in ("", ".", "..") for part in parts)

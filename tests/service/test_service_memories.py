@@ -214,6 +214,25 @@ def test_callers_recall_and_count_what_they_may_see(memories: WorkspaceMemories)
     assert len(memories.recall("safe code")) == 3
 
 
+def test_a_caller_learns_nothing_of_others_from_a_memory(memories: WorkspaceMemories, clock: Clock) -> None:
+    """Neither who else sees it, nor what the owner does with it, which once showed in lists and in the order."""
+    ada = ("user:ada",)
+    memories.remember("The safe code is in the binder.", visibility=("user:ada", "user:bob", "!user:eve"))
+    memories.remember("The safe code is on the wall.", visibility=("user:ada",))
+    clock.sleep(30)
+    listed, recalled = memories.list(principals=ada), memories.recall("safe code", principals=ada)
+    assert {one.visibility for one in listed} == {ada}
+    assert {one.access_count for one in listed} == {0}
+    for _ in range(3):
+        memories.recall("binder")
+    assert memories.list(principals=ada) == listed
+    told = [(one.rid, one.score, one.importance, one.last_accessed_at, one.access_count) for one in recalled]
+    again = memories.recall("safe code", principals=ada)
+    assert [(one.rid, one.score, one.importance, one.last_accessed_at, one.access_count) for one in again] == told
+    assert any(one.visibility == ("user:ada", "user:bob", "!user:eve") for one in memories.list())
+    assert max(one.access_count for one in memories.list()) > 2
+
+
 def test_a_recall_counts_once_folded_or_not(memories: WorkspaceMemories, clock: Clock) -> None:
     rid = memories.remember(FACTS[2]).rid
     clock.sleep(2)

@@ -32,7 +32,7 @@ from findling.service.opened import OpenedWorkspace
 from findling.service.options import scoring
 from findling.service.parts import WorkspaceParts
 from findling.service.profiles import plan_of
-from findling.service.scoping import is_below, placed, prepared, told
+from findling.service.scoping import is_below, placed, prepared, timings_for, told
 from findling.service.settings import Settings, load_settings
 from findling.service.workspace import Workspace, home_folder, locate
 
@@ -201,7 +201,8 @@ class Engine(KeptEngine, WorkspaceParts):
         answer = self._ask(
             asked.principals, notes, lambda legs: search(legs, asked, snippet_lines=lines, degraded=notes)
         )
-        return replace(told(scoped, answer), timings_ms={"refresh": refreshed_ms, **answer.timings_ms})
+        timings = {"refresh": refreshed_ms, **answer.timings_ms}
+        return replace(told(scoped, answer), timings_ms=timings_for(asked.principals, timings))
 
     def explain(self, request: SearchRequest | str, name: str, *, refresh: bool = True, **options: Any) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out.

@@ -19,6 +19,7 @@ from findling.domain.results import SearchAnswer
 from findling.service.answer_cache import AnswerCache, question_of
 from findling.service.engine import Engine, open_engine
 from findling.service.model_table import ModelTable
+from findling.service.scoping import timings_for
 from findling.service.setting_list import SETTINGS, Value
 from findling.service.settings import Settings, load_settings
 from findling.service.statistics import Statistics
@@ -125,7 +126,8 @@ class Host:
             raise
         seconds = time.perf_counter() - started
         if is_kept:
-            answer = replace(answer, timings_ms={"kept": round(seconds * 1000, 3)})
+            timings = {"kept": round(seconds * 1000, 3)}
+            answer = replace(answer, timings_ms=timings_for(caller.principals, timings))
         self.count(answer, seconds, cached=is_kept)
         return replace(answer, served_by=self.served_by) if caller.is_owner else answer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.memories import Access
+from findling.domain.permissions import EVERYONE
 from findling.domain.plans import MODES, Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.results import Degradation, Hit, SearchAnswer
@@ -158,7 +159,10 @@ class WorkspaceMemories:
         return make_memory(document.resource, document.text, access.get(document.resource.rid), self._clock())
 
     def list(self, *, principals: tuple[str, ...] | None = None) -> Sequence[Memory]:
-        """All memories that a caller may see, the most important first, which is no access."""
+        """All memories that a caller may see, the most important first, which is no access.
+
+        A caller is told nothing of others: neither who else sees a memory, nor how often and when it was recalled.
+        """
         if not self._writer.exists:
             return []
         store, now = self._writer.store, self._clock()
@@ -168,9 +172,14 @@ class WorkspaceMemories:
             everything = replace(_request("", self._plan("keyword"), principals), limit=_EVERYTHING)
             rids = list(dict.fromkeys(hit.rid for hit in self._search(everything)))
         documents = [document for rid in rids if (document := store.document(rid))]
-        accesses = self._log.counts(store, [document.resource.rid for document in documents])
+        accesses = self._accesses([document.resource.rid for document in documents], principals)
         memories = [make_memory(one.resource, one.text, accesses.get(one.resource.rid), now) for one in documents]
+        memories = [replace(one, visibility=_shown_list(one.visibility, principals)) for one in memories]
         return sorted(memories, key=lambda memory: (-memory.importance, memory.rid))
+
+    def _accesses(self, rids: Iterable[str], principals: tuple[str, ...] | None) -> Mapping[str, Access]:
+        """The accesses of resources, which are the owner's to know."""
+        return self._log.counts(self._writer.store, rids) if principals is None else {}
 
     def fold(self) -> None:
         """Count in what recalls have noted. Takes the workspace's lock, and raises as `OpenedWorkspace.writing`."""
@@ -199,13 +208,13 @@ class WorkspaceMemories:
         size = max(_POOL, 2 * limit)
         while True:
             answer = self._search(replace(request, limit=size))
-            judged = self._judged(answer, least)[:limit]
+            judged = self._judged(answer, least, request.principals)[:limit]
             within_reach = answer.hits[-1].score * LARGEST_FACTOR if len(answer.hits) >= size else 0.0
             if not within_reach or (len(judged) == limit and judged[-1].relevance >= within_reach):
                 return answer, self._with_texts(judged)
             size *= 4
 
-    def _judged(self, answer: SearchAnswer, least: float) -> Sequence[Recalled]:
+    def _judged(self, answer: SearchAnswer, least: float, principals: tuple[str, ...] | None) -> Sequence[Recalled]:
         """What of an answer is recalled, by its relevance and importance, without the texts."""
         store, now = self._writer.store, self._clock()
         found: dict[str, tuple[Hit, tuple[str, ...]]] = {}
@@ -214,7 +223,7 @@ class WorkspaceMemories:
             if reasons and hit.rid not in found:
                 found[hit.rid] = hit, reasons
         resources = {one.resource.rid: one.resource for one in store.chunks(_chunk_ids(found.values())).values()}
-        accesses = self._log.counts(store, resources)
+        accesses = self._accesses(resources, principals)
         recalled = []
         for rid, resource in resources.items():
             memory = make_memory(resource, "", accesses.get(rid), now)
@@ -250,6 +259,13 @@ def _request(query: str, plan: Plan, principals: tuple[str, ...] | None) -> Sear
         within="",
         in_context=False,
     )
+
+
+def _shown_list(visibility: tuple[str, ...] | None, principals: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Those of a list that a caller is; all of it for the owner."""
+    if visibility is None or principals is None:
+        return visibility
+    return tuple([one for one in visibility if one in (*principals, EVERYONE)])
 
 
 def _check(limit: int, mode: str | None, min_importance: float) -> None:

@@ -13,7 +13,7 @@ from findling.domain.queries import All, Field, Filters, SearchRequest
 from findling.domain.results import SearchAnswer
 from findling.service.settings import Settings
 
-__all__ = ["NO_CONTEXT", "Scoped", "is_below", "placed", "prepared", "told"]
+__all__ = ["NO_CONTEXT", "Scoped", "is_below", "placed", "prepared", "timings_for", "told"]
 
 NO_CONTEXT: Mapping[str, object] = {
     "context.workspace": "",
@@ -111,6 +111,14 @@ def _for_types(plan: Plan, types: tuple[str, ...], settings: Settings) -> Plan:
     is_said = settings.origin("search.heads") != "default" or "search.heads" in of_profile
     is_open = not is_said and replaces_only(names, settings.types)
     return replace(plan, weights=weights, heads=plan.heads or is_open)
+
+
+def timings_for(principals: tuple[str, ...] | None, timings: Mapping[str, float]) -> Mapping[str, float]:
+    """Times as a caller is told them: all of them for the owner, for others their sum.
+
+    Which stages there were tells whether an answer was kept, and so when something hidden was written.
+    """
+    return timings if principals is None else {"search": round(sum(timings.values()), 3)}
 
 
 def told(scoped: Scoped, answer: SearchAnswer) -> SearchAnswer:

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from findling.service.tokens import TokenBook
-from tests.faces.daemons import PATIENCE_S, Daemon, daemon_of
+from tests.faces.daemons import Daemon, daemon_of
 from tests.faces.test_daemon import ask
+from tests.processes import run_process
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "findling", *args]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+    return run_process([sys.executable, "-m", "findling", *args])
 
 
 def answer(daemon: Daemon, secret: str) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from findling.domain.errors import InvalidValueError, UntrustedSettingError
 from findling.domain.strangers import LOWERED, PROJECT_SETTINGS
 from findling.service.engine import open_engine
 from findling.service.settings import SETTINGS, get_setting, load_settings
+from tests.processes import run_process
 
 HIGHER = {
     "index.max_memory": "64GB",
@@ -132,7 +132,7 @@ def test_the_command_line_names_such_a_file(project: Path) -> None:
     (project / ".findling.toml").write_text(BAD_FILES["nested lists"])
     environ = {"HOME": str(project), "FINDLING_HOME": str(project / "home"), "PATH": ""}
     command = [sys.executable, "-m", "findling", "config", "show"]
-    done = subprocess.run(command, cwd=project, env=environ, capture_output=True, text=True, timeout=120)
+    done = run_process(command, cwd=project, env=environ)
     assert (done.returncode, done.stdout) == (2, "")
     assert ".findling.toml nests tables or lists too deeply" in done.stderr
     assert "Traceback" not in done.stderr

@@ -101,7 +101,6 @@ def test_a_folder_without_a_card_is_read_as_sentence_transformers_writes_it(tmp_
         dimensions=768,
         pooling="cls",
         max_tokens=128,
-        pad_id=1,
         query_prefix="q: ",
         passage_prefix="d: ",
         languages="",

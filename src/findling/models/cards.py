@@ -29,7 +29,6 @@ class ModelCard(NamedTuple):
     dimensions: int = 384
     pooling: str = "mean"
     max_tokens: int = 512
-    pad_id: int = 0
     query_prefix: str = ""
     passage_prefix: str = ""
     size: int = 0
@@ -63,7 +62,6 @@ def card_of_folder(folder: Path) -> ModelCard:
         card._replace(
             dimensions=config.get("hidden_size", card.dimensions),
             max_tokens=limit or min(config.get("max_position_embeddings", card.max_tokens), card.max_tokens),
-            pad_id=config.get("pad_token_id") or 0,
             pooling="cls" if pooling.get("pooling_mode_cls_token") else "mean",
             query_prefix=prompts.get("query", ""),
             passage_prefix=prompts.get("passage", prompts.get("document", "")),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
@@ -12,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.models.locating import ModelFiles, verified_sha256
-from findling.models.onnx_session import OnnxSession, Row, batch_rows, open_session
+from findling.models.onnx_session import OnnxSession, Row, open_session
 from findling.models.tokenizing import TextEncoder, load_encoder
 
 __all__ = ["LocalModel"]
-
-_Read = Callable[[OnnxSession, Sequence[Row]], NDArray[np.float32]]
 
 
 class LocalModel:
@@ -46,22 +43,20 @@ class LocalModel:
                 self._encoder = load_encoder(self._files.tokenizer)
             return self._encoder
 
-    def read_batches(self, rows: Sequence[Row], read: _Read) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """What `read` makes of the rows, batch by batch: the numbers of the rows and one result for each.
+    def read(self, rows: Sequence[Row]) -> Iterator[NDArray[np.float32]]:
+        """What the model says to each of the rows, in order.
 
-        Each batch takes one core: several batches at once lose less than one batch on several cores.
+        Each row takes one core: several rows at once lose less than one row on several cores.
         """
-        batches = batch_rows([len(row.ids) for row in rows])
-        read_rows = partial(read, self._opened())
-        chosen = [[rows[place] for place in batch] for batch in batches]
-        threads = min(self._threads, len(batches))
+        run = self._opened().run
+        threads = min(self._threads, len(rows))
         if threads <= 1:
-            yield from zip(batches, map(read_rows, chosen), strict=True)
+            yield from map(run, rows)
             return
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(threads) as pool:
-            yield from zip(batches, pool.map(read_rows, chosen), strict=True)
+            yield from pool.map(run, rows)
 
     def close(self) -> None:
         """Give the model's memory back; the next text opens it again."""
@@ -71,5 +66,5 @@ class LocalModel:
     def _opened(self) -> OnnxSession:
         with self._lock:
             if self._session is None:
-                self._session = open_session(self._files.model, self._outputs, self._files.card.pad_id, self._prepared)
+                self._session = open_session(self._files.model, self._outputs, self._prepared)
             return self._session

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from findling.models.local_model import LocalModel
 from findling.models.locating import ModelFiles
-from findling.models.onnx_session import OnnxSession, Row
+from findling.models.onnx_session import Row
 from findling.models.tokenizing import TextEncoder
 
 __all__ = ["OnnxReranker"]
@@ -42,10 +42,7 @@ class OnnxReranker:
         if not texts:
             return []
         rows = _pairs(query, texts, self._model.encoder, self._card.max_tokens)
-        scores = np.zeros(len(texts))
-        for batch, read in self._model.read_batches(rows, _read):
-            scores[batch] = read
-        return [float(score) for score in scores]
+        return [_probability(logits.reshape(-1)) for logits in self._model.read(rows)]
 
     def close(self) -> None:
         """Give the model's memory back; the next query opens it again."""
@@ -59,9 +56,7 @@ def _pairs(query: str, texts: Sequence[str], encoder: TextEncoder, max_tokens: i
     return [Row([*lead, *encoder.ids(text, room - len(asked)), *encoder.end], len(lead)) for text in texts]
 
 
-def _read(session: OnnxSession, rows: Sequence[Row]) -> NDArray[np.float32]:
-    """The last logit of each row as a probability; of two, that of the second against the first."""
-    logits = session.run(rows)[0].reshape(len(rows), -1)
-    value = logits[:, -1] - (logits[:, 0] if logits.shape[1] == 2 else 0)
-    scores: NDArray[np.float32] = np.nan_to_num(1 / (1 + np.exp(-np.clip(value, -60, 60))), nan=0.0)
-    return scores
+def _probability(logits: NDArray[np.float32]) -> float:
+    """The last logit as a probability; of two, that of the second against the first."""
+    value = logits[-1] - (logits[0] if len(logits) == 2 else 0)
+    return float(np.nan_to_num(1 / (1 + np.exp(-np.clip(value, -60, 60))), nan=0.0))

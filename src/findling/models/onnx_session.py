@@ -1,4 +1,4 @@
-"""A model file opened with onnxruntime: batches of tokens in, one array out."""
+"""A model file opened with onnxruntime: the tokens of one text in, one array out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.telemetry import silence_telemetry
 from findling.models.int8_graph import to_int8_arithmetic
 
-__all__ = ["OnnxSession", "Row", "batch_rows", "open_session"]
-
-TOKENS_OF_A_BATCH = 256
-"""Small batches stay in the processor's cache: with 256 tokens MiniLM reads a text in 2/3 of the time it takes with
-8,192, and hardly any of them are padding."""
+__all__ = ["OnnxSession", "Row", "open_session"]
 
 
 class Row(NamedTuple):
@@ -30,40 +26,38 @@ class Row(NamedTuple):
 
 
 class OnnxSession:
-    """An open model. Any number of threads may `run` it at once; each run takes one core."""
+    """An open model. Any number of threads may `run` it at once; each run takes one core.
 
-    def __init__(self, session: Any, outputs: Sequence[str], pad_id: int) -> None:
+    A run reads one row, without padding: scales of 8-bit arithmetic span all that is read in a run, and even sums of
+    floats are added up in another order. What a text gives must not depend on its company, which may be secret.
+    """
+
+    def __init__(self, session: Any, outputs: Sequence[str]) -> None:
         self._session = session
         self._inputs = [given.name for given in session.get_inputs()]
         available = [given.name for given in session.get_outputs()]
         self._output = next((name for name in outputs if name in available), available[0])
-        self._pad_id = pad_id
 
-    def run(self, rows: Sequence[Row]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """What the model says to a batch, and 1 where a token stands, 0 where there is padding.
+    def run(self, row: Row) -> NDArray[np.float32]:
+        """What the model says to a row.
 
         Raises ModelError when the model takes inputs that it is not known how to fill, or fails.
         """
-        longest = max(len(row.ids) for row in rows)
-        ids = np.full((len(rows), longest), self._pad_id, dtype=np.int64)
-        mask, types = np.zeros_like(ids), np.zeros_like(ids)
-        for place, row in enumerate(rows):
-            size = len(row.ids)
-            ids[place, :size] = row.ids
-            mask[place, :size] = 1
-            if row.second:
-                types[place, row.second : size] = 1
-        feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        ids = np.array([row.ids], dtype=np.int64)
+        types = np.zeros_like(ids)
+        if row.second:
+            types[0, row.second :] = 1
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
         try:
             result = self._session.run([self._output], {name: feed[name] for name in self._inputs})[0]
         except KeyError as error:
             raise ModelError(f"the model wants an input that findling does not know: {error}") from error
         except Exception as error:  # onnxruntime's errors share no base class below Exception
             raise ModelError(f"the model failed: {error}", hint="findling models test") from error
-        return np.asarray(result, dtype=np.float32), mask.astype(np.float32)
+        return np.asarray(result[0], dtype=np.float32)
 
 
-def open_session(model: Path, outputs: Sequence[str], pad_id: int, prepared: Path | None = None) -> OnnxSession:
+def open_session(model: Path, outputs: Sequence[str], prepared: Path | None = None) -> OnnxSession:
     """Open a model file; the first of `outputs` that it has is the one that is read.
 
     A model with stored 8-bit weights is opened in the form that calculates with them, which is kept as the file
@@ -81,7 +75,7 @@ def open_session(model: Path, outputs: Sequence[str], pad_id: int, prepared: Pat
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if not _adds_products_exactly():
         options.add_session_config_entry("session.x64quantprecision", "1")
-    # Batches differ in shape, so a plan of memory for one shape is of no use to the next.
+    # Texts differ in length, so a plan of memory for one shape is of no use to the next.
     options.enable_mem_pattern = False
     for last_try in (False, True):
         try:
@@ -93,19 +87,7 @@ def open_session(model: Path, outputs: Sequence[str], pad_id: int, prepared: Pat
                 raise ModelError(f"{model} cannot be opened: {error}", hint="findling models list") from error
             # A power cut may have left half of it; the model itself is what counts.
             prepared.unlink(missing_ok=True)
-    return OnnxSession(session, outputs, pad_id)
-
-
-def batch_rows(lengths: Sequence[int], tokens: int = TOKENS_OF_A_BATCH) -> list[list[int]]:
-    """The numbers of the rows in batches of about equal length, the longest first, none larger than `tokens`."""
-    batches: list[list[int]] = []
-    longest = 0
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-        if not batches or (len(batches[-1]) + 1) * longest > tokens:
-            batches.append([])
-            longest = lengths[place]
-        batches[-1].append(place)
-    return batches
+    return OnnxSession(session, outputs)
 
 
 def _adds_products_exactly() -> bool:

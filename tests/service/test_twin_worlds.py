@@ -254,18 +254,20 @@ def _pages(viewer: Viewer) -> list[Any]:
             return pages
 
 
-@worlds_tried(tries(3, short=1))
+@pytest.mark.parametrize("fast", [True, False])
+@worlds_tried(tries(40, short=1))
 @given(seed=seeds)
-def test_searches_with_a_model(seed: int) -> None:
-    with _worlds(seed, 6, 6, refined=True) as worlds:
+def test_searches_with_a_model(fast: bool, seed: int) -> None:
+    with _worlds(seed, 6, 6, {"semantic.fast": fast}, refined=True) as worlds:
         for request in _requests(seed, 20):
             _same(worlds, partial(_search, request))
 
 
-@worlds_tried(tries(3, short=1))
+@pytest.mark.parametrize("fast", [True, False])
+@worlds_tried(tries(14, short=1))
 @given(seed=seeds)
-def test_searches_when_a_model_has_read_a_part(seed: int) -> None:
-    with _worlds(seed, 6, 6, half_read=True) as worlds:
+def test_searches_when_a_model_has_read_a_part(fast: bool, seed: int) -> None:
+    with _worlds(seed, 6, 6, {"semantic.fast": fast}, half_read=True) as worlds:
         for request in _requests(seed, 15):
             _same(worlds, partial(_search, request))
 

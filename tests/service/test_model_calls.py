@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -67,3 +69,21 @@ def test_no_passage_is_read_twice(tree: Path, tmp_path: Path, runs: list[tuple[i
             engine.search(query)
         engine.refine()
     assert len(runs) == len(set(runs)) == len(SUBJECTS) * 3 + 5
+
+
+def test_vectors_of_mixed_batches_do_not_serve(tree: Path, tmp_path: Path) -> None:
+    """Until 0.6.0 texts were read in company, and the fingerprint did not say how."""
+    with findling.open(tree, settings=settings_of(tmp_path)) as engine:
+        engine.index()
+        engine.refine()
+        assert engine.status().meaning["read"] == 30
+        (alone,) = engine._files.store.models()
+        file = engine.home / "index.sqlite"
+    old = alone.removesuffix(":alone")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE models SET fingerprint = ?", (old,))
+        connection.execute("INSERT INTO meta (key, value) VALUES (?, 'auto')", (f"chosen by {old}",))
+    with findling.open(tree, settings=settings_of(tmp_path)) as engine:
+        assert engine._files.store.coverage(old) == (30, 30)
+        assert engine.status().meaning["read"] == 0
+        assert engine.search("the bread", quick=True).meaning["coverage"] == 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +21,7 @@ from findling.models.instant import InstantEmbedder, instant_codes
 from findling.models.locating import locate
 from findling.models.onnx_embedder import OnnxEmbedder
 from findling.text.wordpieces import bert_vocabulary
+from tests.processes import run_process
 
 pytest.importorskip("onnxruntime")
 
@@ -101,5 +101,5 @@ def test_instant_vectors_do_not_depend_on_the_threads_of_a_library() -> None:
             ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), threads
         )
         command = [sys.executable, "-c", code, *TEXTS]
-        told.add(subprocess.run(command, env=environment, capture_output=True, check=True, timeout=120).stdout)
+        told.add(run_process(command, env=environment, check=True).stdout)
     assert len(told) == 1

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.processes import PATIENCE_S
+
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
     from selenium.webdriver.remote.webelement import WebElement
 
 __all__ = ["BrowserPage"]
-
-_PATIENCE_S = 30.0
 
 
 class BrowserPage:
@@ -73,7 +73,7 @@ class BrowserPage:
 
     def wait(self, holds: Callable[[], object]) -> None:
         """Wait until something holds. Raises AssertionError when it never does."""
-        end = time.monotonic() + _PATIENCE_S
+        end = time.monotonic() + PATIENCE_S
         while not holds():
             assert time.monotonic() < end, "the page never came to it"
             time.sleep(0.02)

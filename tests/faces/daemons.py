@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 from findling.service.daemon_client import ask_daemon
 from findling.service.daemon_state import DaemonState, running
-from tests.processes import BoundedProcess
-
-PATIENCE_S = 60
+from tests.processes import PATIENCE_S, BoundedProcess
 
 
 class Daemon(NamedTuple):

@@ -13,12 +13,11 @@ import pytest
 
 from findling.stores.sqlite import SqliteStore
 from findling.stores.sqlite_compacting import count_pages
+from tests.processes import PATIENCE_S
 
 Findling = Callable[..., tuple[int, str, str]]
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="a script in the place of the interpreter")
-
-PATIENCE_S = 20
 
 
 @pytest.fixture

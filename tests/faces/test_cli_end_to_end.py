@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import BoundedProcess, run_process
+from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 Findling = Callable[..., tuple[int, str, str]]
 
@@ -354,7 +354,7 @@ class TestOnATerminal:
         if pid == 0:
             os.execv(sys.executable, [sys.executable, "-c", MAIN, *args])
         seen = b""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             if not select.select([terminal], [], [], 1)[0]:
                 # Python's input() misses a Ctrl-C that comes in the instant before it starts to read.

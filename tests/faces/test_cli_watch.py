@@ -15,11 +15,9 @@ import pytest
 
 from findling.domain.errors import FindlingError
 from findling.stores.sqlite import SqliteStore
-from tests.processes import BoundedProcess
+from tests.processes import PATIENCE_S, BoundedProcess
 
 Findling = Callable[..., tuple[int, str, str]]
-
-PATIENCE_S = 30.0
 
 
 @pytest.fixture(autouse=True)

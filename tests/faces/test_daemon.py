@@ -35,8 +35,8 @@ from findling.service.portable_settings import settings_document
 from findling.service.settings import load_settings
 from findling.service.tokens import TokenBook
 from findling.service.workspace import locate
-from tests.faces.daemons import PATIENCE_S, Daemon, daemon_of
-from tests.processes import BoundedProcess, run_process
+from tests.faces.daemons import Daemon, daemon_of
+from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
 

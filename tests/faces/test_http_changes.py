@@ -19,6 +19,7 @@ from findling.service.hosting import Host
 from findling.service.tokens import TokenBook
 from findling.service.workspace import STORE_FILE
 from tests.faces.http_servers import Client, in_process, listening
+from tests.processes import PATIENCE_S
 
 Served = tuple[Host, Guard]
 
@@ -258,7 +259,7 @@ class _Response:
 
 
 def _finished(client: Client | _Remote) -> dict[str, Any]:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while True:
         status: dict[str, Any] = client.get("/v1/status").json()
         if status["indexing"]["state"] != "running" or time.monotonic() > end:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from findling.service.hosting import Host
 from findling.service.queueing import WorkLine
 from findling.service.tokens import TokenBook
 from tests.faces.http_servers import ADDRESS, Client, guarded_app, in_process, make_host
+from tests.processes import PATIENCE_S
 
 ANN, BOB = (Caller(name, (f"user:{name}",), frozenset({"read"})) for name in ("ann", "bob"))
 JSON = {"content-type": "application/json"}
@@ -273,11 +275,10 @@ def _with_shares(ask: Callable[[WorkLine, Shares, threading.Event], Any], *, thr
 
 
 async def _until(is_so: Callable[[], bool]) -> None:
-    for _ in range(2_000):
-        if is_so():
-            return
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end, "it never came to that"
         await asyncio.sleep(0.005)
-    raise AssertionError("it never came to that")
 
 
 async def _never() -> Message:

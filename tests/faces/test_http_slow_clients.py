@@ -25,6 +25,7 @@ from starlette.routing import Route
 
 from findling.faces.http.guards import Guard
 from findling.faces.http.protocol import ConnectionLimits, GuardedProtocol, guarded_protocol
+from tests.processes import PATIENCE_S
 
 MAX_BODY = 1 << 20
 PATIENT = ConnectionLimits()
@@ -42,7 +43,7 @@ class Running(NamedTuple):
     largest: list[int]
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(self.address, timeout=20)
+        return socket.create_connection(self.address, timeout=PATIENCE_S)
 
     @property
     def open_connections(self) -> int:
@@ -50,11 +51,10 @@ class Running(NamedTuple):
 
     def await_connections(self, count: int) -> bool:
         """Whether there are as many connections before long."""
-        for _ in range(2000):
-            if self.open_connections == count:
-                return True
+        end = time.monotonic() + PATIENCE_S
+        while self.open_connections != count and time.monotonic() < end:
             time.sleep(0.01)
-        return False
+        return self.open_connections == count
 
 
 def make_app(largest: list[int]) -> Guard:
@@ -270,7 +270,7 @@ def test_slow_clients_are_let_go_and_others_notice_nothing(kind: str, loop: str)
                     assert answer == b"" or answer.startswith(b"HTTP/1.1 408 ")
                     ended.add(connection)
                 except BlockingIOError:
-                    connection.settimeout(20)
+                    connection.settimeout(PATIENCE_S)
                 except ConnectionError:
                     ended.add(connection)
             assert ask(running)[0] == 200
@@ -440,4 +440,4 @@ def test_a_request_with_another_behind_it_learns_that_its_client_has_gone() -> N
         with running.connect() as connection:
             connection.sendall(GET + GET)
             assert running.await_connections(1)
-        assert told.wait(20)
+        assert told.wait(PATIENCE_S)

@@ -19,6 +19,7 @@ from findling.faces.http.guards import Guard
 from findling.service.hosting import Host
 from findling.service.queueing import WorkLine
 from tests.faces.http_servers import ADDRESS, Client, guarded_app, in_process, listening, make_host
+from tests.processes import PATIENCE_S
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def test_events_reach_a_client_one_after_the_other(root: Path) -> None:
 
         def slow(caller: Caller, request: SearchRequest, workspace: str = "") -> SearchAnswer:
             if not request.quick:
-                assert release.wait(30)
+                assert release.wait(PATIENCE_S)
             return full(caller, request, workspace)
 
         host.search = slow  # type: ignore[method-assign]

@@ -16,6 +16,7 @@ import pytest
 from findling.domain.errors import MissingExtraError
 from findling.faces.mcp.daemon_line import routing_headers
 from findling.faces.mcp.proxy import pass_on
+from tests.processes import PATIENCE_S
 
 Answer = Callable[[socket.socket, dict[str, Any]], None]
 
@@ -212,10 +213,10 @@ def test_a_request_that_nobody_waits_for(tmp_path: Path) -> None:
 
     def lines() -> Iterator[bytes]:
         yield json.dumps(_alone(2)).encode()
-        assert asked.wait(10)
+        assert asked.wait(PATIENCE_S)
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
         yield json.dumps(cancelled).encode()
-        assert hung_up.wait(10)
+        assert hung_up.wait(PATIENCE_S)
 
     with _daemon(tmp_path / "s", answer) as seen:
         assert _passed(lines(), tmp_path / "s") == []
@@ -351,7 +352,7 @@ def test_a_client_that_reads_no_more_is_no_lost_daemon(tmp_path: Path) -> None:
 
     def lines() -> Iterator[bytes]:
         yield json.dumps(_alone(2)).encode()
-        assert left.wait(10)
+        assert left.wait(PATIENCE_S)
         yield json.dumps(_alone(3)).encode()
         raise AssertionError("nobody is there to read for")
 

@@ -18,6 +18,7 @@ from findling.faces.mcp.server import make_server
 from findling.service.queueing import WorkLine
 from findling.service.settings import Settings
 from tests.faces.mcp_desks import make_project
+from tests.processes import PATIENCE_S
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def test_searches_that_wait_for_their_turn_hold_up_no_other_request(tmp_path: Pa
     @contextmanager
     def turn(root: Path) -> Iterator[None]:
         waits.set()
-        assert may_go.wait(20)
+        assert may_go.wait(PATIENCE_S)
         yield
 
     async def ask(server: Any) -> list[Any]:

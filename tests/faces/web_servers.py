@@ -22,13 +22,12 @@ from findling.service.queueing import WorkLine
 from findling.service.settings import Settings
 from findling.service.tokens import TokenBook
 from tests.faces.browser_pages import BrowserPage
+from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
 
 __all__ = ["WebPage", "WebServer"]
-
-_PATIENCE_S = 30.0
 
 
 class WebServer:
@@ -49,7 +48,7 @@ class WebServer:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, name="web-server")
         self._thread.start()
-        end = time.monotonic() + _PATIENCE_S
+        end = time.monotonic() + PATIENCE_S
         while not self._server.started:
             assert self._thread.is_alive() and time.monotonic() < end, "the server does not start"
             time.sleep(0.01)
@@ -57,7 +56,7 @@ class WebServer:
     def stop(self) -> None:
         """Serve no more; stopping twice is fine."""
         self._server.should_exit = True
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive(), "the server does not stop"
         self._line.close()
         self.host.close()

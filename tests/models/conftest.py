@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.processes import PATIENCE_S
+
 DIMENSIONS = 8
 
 
@@ -95,7 +97,7 @@ class ProviderServer(ThreadingHTTPServer):
         """Reply next only when the test is over."""
 
         def wait(received: Received) -> Reply:
-            self.released.wait(20)
+            self.released.wait(PATIENCE_S)
             return as_json(200, {})
 
         self.script.append(wait)
@@ -115,7 +117,7 @@ class ProviderServer(ThreadingHTTPServer):
         if scripted is not None:
             return scripted(received)
         if self.barrier is not None:
-            self.barrier.wait(timeout=20)
+            self.barrier.wait(timeout=PATIENCE_S)
         if received.path.endswith("/embeddings"):
             return self.embeddings(received.body)
         if received.path.endswith("/v2/embed"):

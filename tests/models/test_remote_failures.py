@@ -20,6 +20,7 @@ from findling.models.providers import PROVIDERS
 from findling.models.remote import RemoteEmbedder, remote_chat, remote_embedder
 from findling.models.remote_address import Address, https_proxy, parse_address
 from findling.models.remote_batches import OverdueError, send_batches
+from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer
@@ -375,5 +376,5 @@ def test_a_password_in_an_address_is_refused_and_not_told() -> None:
 def test_a_worker_that_hangs_in_a_name_lookup_is_not_waited_for() -> None:
     release = threading.Event()
     with pytest.raises(OverdueError):
-        send_batches(["a"], lambda batch, stop: release.wait(20), max_concurrent=5, patience_s=0.01)
+        send_batches(["a"], lambda batch, stop: release.wait(PATIENCE_S), max_concurrent=5, patience_s=0.01)
     release.set()

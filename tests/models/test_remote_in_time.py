@@ -12,6 +12,7 @@ import findling
 from findling.domain.errors import OverdueError
 from findling.pipelines import time_limits
 from findling.pipelines.time_limits import finished_by
+from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer
@@ -86,7 +87,7 @@ def test_late_work_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def wait() -> None:
         begun.append(1)
-        release.wait(60)
+        release.wait(PATIENCE_S)
 
     for _ in range(40):
         with pytest.raises(OverdueError):

@@ -13,14 +13,13 @@ import pytest
 
 from findling.service.daemon_client import ask_daemon
 from findling.service.daemon_state import read_state, running
-from tests.processes import BoundedProcess
+from tests.processes import PATIENCE_S, BoundedProcess
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")]
 
-PATIENCE_S = 60
 FILES, BURST = 30, 150
 SEARCHES, LINES = 8, 40
 

@@ -18,7 +18,7 @@ import pytest
 import findling
 from findling.domain.ports import SkippedPath
 from tests.counts import tries
-from tests.processes import BoundedProcess, run_process
+from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds child processes under /proc")
 
@@ -252,7 +252,7 @@ def test_no_worker_outlives_its_parent(tmp_path: Path, kind: signal.Signals) -> 
     run.send_signal(kind)
     run.stdout.close()
     assert run.wait() != 0
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while any(is_running(pid) for pid in workers):
         assert time.monotonic() < deadline, "a worker is still there"
         time.sleep(0.05)

@@ -17,6 +17,7 @@ from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
 from findling.service.async_engine import AsyncEngine
 from findling.service.engine import open_engine
+from tests.processes import PATIENCE_S
 
 ANN = "user:ann"
 QUERIES = (
@@ -300,7 +301,7 @@ def test_a_search_that_is_dropped_by_closing_says_so(root: Path) -> None:
     async def case() -> None:
         async with AsyncEngine.open(root, threads=1) as engine:
             await engine.index()
-            changing = asyncio.create_task(engine.run(lambda engine: may_end.wait(30)))
+            changing = asyncio.create_task(engine.run(lambda engine: may_end.wait(PATIENCE_S)))
             queued = asyncio.create_task(engine.run(lambda engine: engine.compact()))
             while engine._changing.waiting < 1 or engine._changing.running < 1:
                 await asyncio.sleep(0.001)
@@ -325,7 +326,7 @@ class _SlowToOpen:
 
     def __call__(self) -> findling.Engine:
         self.has_begun.set()
-        assert self.may_end.wait(30)
+        assert self.may_end.wait(PATIENCE_S)
         engine = open_engine(self._root)
         engine.index()
         close = engine.close

@@ -15,8 +15,7 @@ import pytest
 
 from findling.domain.errors import BusyError, OverdueError, UsageError
 from findling.service.queueing import WorkLine
-
-_PATIENCE_S = 30.0
+from tests.processes import PATIENCE_S
 
 
 class _Blocked:
@@ -28,7 +27,7 @@ class _Blocked:
 
     def __call__(self) -> str:
         self.has_begun.set()
-        assert self.may_end.wait(_PATIENCE_S)
+        assert self.may_end.wait(PATIENCE_S)
         return "done"
 
 
@@ -42,7 +41,7 @@ def blocked() -> Iterator[_Blocked]:
 def _run(case: Callable[[WorkLine], Coroutine[Any, Any, None]], threads: int = 1, most_waiting: int = 2) -> WorkLine:
     line = WorkLine(threads, most_waiting)
     try:
-        asyncio.run(asyncio.wait_for(case(line), _PATIENCE_S))
+        asyncio.run(asyncio.wait_for(case(line), PATIENCE_S))
     finally:
         line.close()
     assert (line.waiting, line.running) == (0, 0)
@@ -87,7 +86,7 @@ def test_there_are_two_threads_for_each_core_unless_told() -> None:
 
 
 def test_as_much_runs_at_once_as_there_are_threads() -> None:
-    meeting = threading.Barrier(3, timeout=_PATIENCE_S)
+    meeting = threading.Barrier(3, timeout=PATIENCE_S)
 
     async def case(line: WorkLine) -> None:
         await asyncio.gather(*(line.run(meeting.wait) for _ in range(3)))
@@ -301,7 +300,7 @@ def test_a_closed_line_raises_what_its_owner_says(blocked: _Blocked) -> None:
         blocked.may_end.set()
         await asyncio.gather(first, closing)
 
-    asyncio.run(asyncio.wait_for(case(), _PATIENCE_S))
+    asyncio.run(asyncio.wait_for(case(), PATIENCE_S))
 
 
 def test_closing_drops_what_other_event_loops_wait_for(blocked: _Blocked) -> None:
@@ -318,7 +317,7 @@ def test_closing_drops_what_other_event_loops_wait_for(blocked: _Blocked) -> Non
 
     loops = [threading.Thread(target=lambda: asyncio.run(hold()))]
     loops[0].start()
-    assert blocked.has_begun.wait(_PATIENCE_S)
+    assert blocked.has_begun.wait(PATIENCE_S)
     loops += [threading.Thread(target=lambda: asyncio.run(wait())) for _ in range(3)]
     for thread in loops[1:]:
         thread.start()
@@ -326,10 +325,10 @@ def test_closing_drops_what_other_event_loops_wait_for(blocked: _Blocked) -> Non
     closing = threading.Thread(target=line.close)
     closing.start()
     for thread in loops[1:]:
-        thread.join(_PATIENCE_S)
+        thread.join(PATIENCE_S)
     blocked.may_end.set()
     for thread in (loops[0], closing):
-        thread.join(_PATIENCE_S)
+        thread.join(PATIENCE_S)
     assert refused == ["findling is shutting down"] * 3
     assert (line.waiting, line.running) == (0, 0)
 

@@ -15,8 +15,7 @@ from findling.domain.progress import IndexProgress
 from findling.domain.results import SearchAnswer
 from findling.service import disk
 from findling.service.async_engine import AsyncEngine
-
-_PATIENCE_S = 30.0
+from tests.processes import PATIENCE_S
 
 
 @pytest.fixture
@@ -36,14 +35,14 @@ def _write(root: Path, animal: str, count: int) -> None:
 
 
 def _at_once(count: int, ask: Callable[[], SearchAnswer]) -> list[SearchAnswer]:
-    meeting = threading.Barrier(count, timeout=_PATIENCE_S)
+    meeting = threading.Barrier(count, timeout=PATIENCE_S)
 
     def arrive() -> SearchAnswer:
         meeting.wait()
         return ask()
 
     with ThreadPoolExecutor(count) as pool:
-        return [future.result(_PATIENCE_S) for future in [pool.submit(arrive) for _ in range(count)]]
+        return [future.result(PATIENCE_S) for future in [pool.submit(arrive) for _ in range(count)]]
 
 
 def test_every_one_of_many_awaited_searches_finds_what_has_just_changed(root: Path) -> None:
@@ -103,7 +102,7 @@ class _Paused:
 
     def __call__(self, progress: IndexProgress) -> None:
         self.has_begun.set()
-        assert self.may_go_on.wait(_PATIENCE_S)
+        assert self.may_go_on.wait(PATIENCE_S)
 
 
 def test_who_does_not_refresh_never_waits_for_who_does(root: Path) -> None:
@@ -112,11 +111,11 @@ def test_who_does_not_refresh_never_waits_for_who_does(root: Path) -> None:
         engine.index()
         (root / "page-0.md").write_text("zebra")
         refreshing = pool.submit(engine.search, "zebra", on_progress=paused)
-        assert paused.has_begun.wait(_PATIENCE_S)
+        assert paused.has_begun.wait(PATIENCE_S)
         assert engine.search("heron", refresh=False).total == 200
         assert not refreshing.done()
         paused.may_go_on.set()
-        assert refreshing.result(_PATIENCE_S).total == 1
+        assert refreshing.result(PATIENCE_S).total == 1
 
 
 def test_who_has_waited_long_enough_answers_from_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,12 +125,12 @@ def test_who_has_waited_long_enough_answers_from_what_is_there(root: Path, monke
         engine.index()
         (root / "page-0.md").write_text("zebra")
         refreshing = pool.submit(engine.search, "zebra", on_progress=paused)
-        assert paused.has_begun.wait(_PATIENCE_S)
+        assert paused.has_begun.wait(PATIENCE_S)
         answer = engine.search("heron")
         assert answer.total == 200
         assert answer.degraded[0].what.startswith("another thread is indexing; ")
         paused.may_go_on.set()
-        assert refreshing.result(_PATIENCE_S).total == 1
+        assert refreshing.result(PATIENCE_S).total == 1
         assert engine.search("heron").degraded == ()
 
 
@@ -161,5 +160,5 @@ def test_threads_that_write_and_threads_that_refresh_do_not_block_each_other(roo
 
         with ThreadPoolExecutor(4) as pool:
             for future in [pool.submit(write_and_search, number) for number in range(8)]:
-                assert future.result(_PATIENCE_S) >= 1
+                assert future.result(PATIENCE_S) >= 1
         assert engine.search("axolotl").total == 8

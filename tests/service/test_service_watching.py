@@ -22,9 +22,7 @@ from findling.service.watch_listening import Calm, settings_for
 from findling.service.watching import take_in, watch_roots
 from findling.service.workspaces import create_workspace
 from findling.stores.lock import WriteLock
-from tests.processes import BoundedProcess
-
-PATIENCE_S = 20.0
+from tests.processes import PATIENCE_S, BoundedProcess
 
 
 @pytest.fixture(autouse=True)

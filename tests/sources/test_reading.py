@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from findling.sources.discovery import REASONS
 from findling.sources.reading import TextFile, UnreadableError, decode, read_bytes, read_text
+from tests.processes import PATIENCE_S
 
 LIMIT = 1 << 20
 RUSSIAN = "Привет, мир.\nВторая строка, ещё немного слов.\n" * 5
@@ -140,7 +141,7 @@ def test_fifo_does_not_block(tmp_path: Path) -> None:
 
     reader = threading.Thread(target=attempt, daemon=True)
     reader.start()
-    reader.join(timeout=20)
+    reader.join(timeout=PATIENCE_S)
     assert reasons == ["special"]
 
 

@@ -18,9 +18,8 @@ from findling.sources.user_rules import Rules
 from findling.sources.watch_looks import Tree
 from findling.sources.watch_mounts import network_file_system
 from findling.sources.watching import TreeWatch, open_watch
-from tests.processes import run_process
+from tests.processes import PATIENCE_S, run_process
 
-PATIENCE_S = 10.0
 """How long a test waits for what must come; it comes much sooner."""
 
 SILENCE_S = 0.3

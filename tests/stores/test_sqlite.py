@@ -16,6 +16,7 @@ from findling.domain.resources import Document
 from findling.stores.conformance import TruthStoreSuite
 from findling.stores.conformance_samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of
 from findling.stores.sqlite import SqliteStore
+from tests.processes import PATIENCE_S
 
 
 class TestSqliteStore(TruthStoreSuite):
@@ -117,14 +118,14 @@ def test_readers_in_other_threads_do_not_wait_for_a_write_and_see_it_whole(store
     seen: list[tuple[int, list[str]]] = []
 
     def read() -> None:
-        half_written.wait(30)
+        half_written.wait(PATIENCE_S)
         seen.append((store.seq(), list(store.rids())))
         done.set()
 
     def documents() -> Iterator[Document]:
         yield FULL
         half_written.set()
-        assert done.wait(30), "the reader waited for the writer"
+        assert done.wait(PATIENCE_S), "the reader waited for the writer"
         yield line_document("z", ["z"])
 
     thread = threading.Thread(target=read)

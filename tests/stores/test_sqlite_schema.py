@@ -15,6 +15,7 @@ from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resou
 from findling.stores import schema
 from findling.stores.conformance_samples import FULL, PLAIN
 from findling.stores.sqlite import SqliteStore
+from tests.processes import PATIENCE_S
 
 
 def _add_column(connection: sqlite3.Connection) -> None:
@@ -310,7 +311,7 @@ def test_many_can_create_the_same_store_at_once(tmp_path: Path) -> None:
 
     def create() -> None:
         try:
-            start.wait(30)
+            start.wait(PATIENCE_S)
             with SqliteStore.open(tmp_path / "truth.db") as store:
                 assert store.seq() == 0
         except BaseException as error:

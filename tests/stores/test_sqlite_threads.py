@@ -13,8 +13,8 @@ import pytest
 from findling.domain.errors import ReplacedError
 from findling.stores.conformance_samples import line_document
 from findling.stores.sqlite import SqliteStore
+from tests.processes import PATIENCE_S
 
-_PATIENCE_S = 30.0
 _READERS = 4
 """As many as a store opens."""
 
@@ -33,12 +33,12 @@ def store(path: Path) -> Iterator[SqliteStore]:
 
 def _at_once(threads: int, work: Callable[[], int]) -> list[int]:
     with ThreadPoolExecutor(threads) as pool:
-        return [future.result(_PATIENCE_S) for future in [pool.submit(work) for _ in range(threads)]]
+        return [future.result(PATIENCE_S) for future in [pool.submit(work) for _ in range(threads)]]
 
 
 def _meeting(store: SqliteStore, readers: int) -> list[int]:
     """The number each of several threads reads while all others are reading, too."""
-    meeting = threading.Barrier(readers, timeout=_PATIENCE_S)
+    meeting = threading.Barrier(readers, timeout=PATIENCE_S)
 
     def read() -> int:
         with store._connections.reading() as connection:
@@ -78,8 +78,8 @@ def test_a_reader_keeps_its_state_while_another_sees_the_next(store: SqliteStore
     with store._connections.reading() as connection:
         connection.execute("SELECT seq FROM header").fetchone()
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(store.write, [line_document("b", ["second"])]).result(_PATIENCE_S)
-            assert pool.submit(store.seq).result(_PATIENCE_S) == 2
+            pool.submit(store.write, [line_document("b", ["second"])]).result(PATIENCE_S)
+            assert pool.submit(store.seq).result(PATIENCE_S) == 2
         assert connection.execute("SELECT seq FROM header").fetchone() == (1,)
     assert store.seq() == 2
 
@@ -115,7 +115,7 @@ def test_no_reader_wanders_to_a_store_that_has_taken_the_place(path: Path, store
             with pytest.raises(TimeoutError):
                 waiting.result(0.2)
             assert connection.execute("SELECT seq FROM header").fetchone() == (1,)
-        assert waiting.result(_PATIENCE_S) == 1
+        assert waiting.result(PATIENCE_S) == 1
     with SqliteStore.open(path, readonly=True) as newcomer:
         assert newcomer.seq() == 3
 
@@ -127,7 +127,7 @@ def test_closing_waits_for_readers_and_refuses_later_ones(store: SqliteStore) ->
             with pytest.raises(TimeoutError):
                 closing.result(0.1)
             assert connection.execute("SELECT seq FROM header").fetchone() == (1,)
-        closing.result(_PATIENCE_S)
+        closing.result(PATIENCE_S)
     with pytest.raises(ReplacedError, match="closed"):
         store.seq()
     store.close()
@@ -141,19 +141,19 @@ def test_a_thread_that_waits_for_its_turn_learns_that_the_store_is_closed(store:
     def hold() -> int:
         with store._connections.reading():
             begun.release()
-            may_end.wait(_PATIENCE_S)
+            may_end.wait(PATIENCE_S)
         return 0
 
     with ThreadPoolExecutor(_READERS + 2) as pool:
         holding = [pool.submit(hold) for _ in range(_READERS)]
         for _ in holding:
-            assert begun.acquire(timeout=_PATIENCE_S)
+            assert begun.acquire(timeout=PATIENCE_S)
         waiting = pool.submit(store.seq)
         closing = pool.submit(store.close)
         with pytest.raises(ReplacedError):
-            waiting.result(_PATIENCE_S)
+            waiting.result(PATIENCE_S)
         may_end.set()
-        closing.result(_PATIENCE_S)
+        closing.result(PATIENCE_S)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only Linux tells which files are open")

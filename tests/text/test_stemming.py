@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 
+from findling.text.analysis import terms
+from findling.text.function_words import FUNCTION_WORDS
 from findling.text.stemming import forms_prefix, same_stem, stem
 
 
@@ -27,3 +31,29 @@ def test_short_and_foreign_terms_are_left_alone(term: str) -> None:
     assert stem(term) == term
     assert same_stem(term, [term, f"{term}s"]) == [term]
     assert term.startswith(forms_prefix(term))
+
+
+def words_of_all_languages() -> list[str]:
+    """Small words of every language, and what endings, beginnings and doubled letters make of them."""
+    small = [term for words in FUNCTION_WORDS.values() for term in dict.fromkeys(terms(words))]
+    endings = ["s", "ing", "ed", "ους", "αν", "ων", "ого", "ами", "ات", "ون", "ها", "ों", "ियाँ"]
+    made = [f"{word}{ending}" for word in small for ending in endings if _is_one_script(word, ending)]
+    letters = "abcdefghijklmnopqrstuvwxyzαβγδεζηθικλμνξοπρστυφχψωабвгдежзийклмнопрстуфхцчшщыэюяابتثجحخدرسشعغفقكلمنهوي"
+    short = [a + b + a for a in letters for b in letters]
+    return list(dict.fromkeys([*small, *endings, *made, *short]))
+
+
+def _is_one_script(word: str, ending: str) -> bool:
+    return unicodedata.name(word[0]).split()[0] == unicodedata.name(ending[0]).split()[0]
+
+
+def test_no_stem_is_empty_and_every_word_is_a_form_of_itself() -> None:
+    words = words_of_all_languages()
+    assert len(words) > 5_000
+    assert [word for word in words if not stem(word)] == []
+    assert [word for word in words if word not in same_stem(word, [word])] == []
+    assert [word for word in words if not word.startswith(forms_prefix(word))] == []
+
+
+def test_a_greek_word_that_is_all_ending_is_found_and_finds_no_other() -> None:
+    assert same_stem("οταν", ["οταν", "οτε", "ηταν"]) == ["οταν"]

@@ -75,8 +75,10 @@ def _best_first(scores: Mapping[int, float]) -> list[tuple[int, float]]:
 
 
 def _shares(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Scores of words between 0 and 1, the best first."""
-    best = hits[0][1] if hits else 1.0
+    """Scores of words between 0 and 1, the best first; without any evidence all are 0."""
+    best = max(hits[0][1], 0.0) if hits else 0.0
+    if not best:
+        return [(cid, 0.0) for cid, _ in hits]
     return [
         (cid, (score / best) ** _STEEPNESS * (1.0 if rank < _BEST_BY_WORDS else _BEYOND))
         for rank, (cid, score) in enumerate(hits)

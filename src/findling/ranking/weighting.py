@@ -49,22 +49,24 @@ _WORD = re.compile(r"\w+(?:[._:/-]\w+)*")
 def meaning_weight(query: str, scores: Iterable[float], most: float, *, is_refined: bool) -> Weighing:
     """The weight of meaning for a query whose words have found chunks with these scores, of `most` that was possible.
 
-    Where the words stand in fewer than ten chunks, it counts how much of the query the best of them holds.
+    Where the words stand in fewer than ten chunks, it counts how much of the query the best of them holds. A score of 0
+    is no evidence: such a chunk only fulfils a condition, as everything else does for `redis OR -zebra`.
     """
     rule = _REFINED if is_refined else _INSTANT
-    best = nlargest(_DEPTH, scores)
-    fall = 1 - best[-1] / best[0] if len(best) == _DEPTH else min(best[0] / most, 1.0) if best else 0.0
+    best = nlargest(_DEPTH, (score for score in scores if score > 0))
+    fall = 1 - best[-1] / best[0] if len(best) == _DEPTH else min(best[0] / most, 1.0) if best and most else 0.0
     words = _WORD.findall(query)
     identifiers = sum(map(_is_identifier, words)) / len(words) if words else 0.0
-    names = sum(map(_is_name, words[1:])) / len(words) if words else 0.0
+    # In a query of nothing but capitals they tell no names.
+    names = sum(map(_is_name, words[1:])) / len(words) if words and not query.isupper() else 0.0
     alpha = rule.base + rule.flatness * (0.5 - fall) - rule.names * names
     alpha = min(max(alpha, rule.least), rule.most) * (1 - _IDENTIFIERS * identifiers)
-    told = (
-        f"scores fall by {fall:.0%} from hit 1 to {_DEPTH}"
-        if len(best) == _DEPTH
-        else f"{len(best)} hits hold {fall:.0%}"
-    )
+    told = f"scores fall by {fall:.0%} from hit 1 to {_DEPTH}" if len(best) == _DEPTH else _few(len(best), fall)
     return Weighing(alpha, f"by words, {told}; {names + identifiers:.0%} of the query are names")
+
+
+def _few(hits: int, share: float) -> str:
+    return f"{hits} hits hold {share:.0%}" if hits else "no hit has evidence"
 
 
 def _is_name(word: str) -> bool:

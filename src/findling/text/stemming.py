@@ -21,9 +21,10 @@ _ALGORITHMS = (
 
 
 def stem(term: str) -> str:
-    """The stem of a term, or the term itself where no algorithm knows its script."""
+    """The stem of a term, or the term itself where no algorithm knows its script or leaves anything of it."""
     algorithm = _algorithm(term)
-    return term if algorithm is None else _stemmer(algorithm).stemWord(term)
+    # Snowball's Greek takes όταν ("when") for an ending without a word.
+    return term if algorithm is None else _stemmer(algorithm).stemWord(term) or term
 
 
 def forms_prefix(term: str) -> str:
@@ -45,9 +46,9 @@ def same_stem(term: str, vocabulary: Sequence[str]) -> list[str]:
     algorithm = _algorithm(term)
     if algorithm is None:
         return [word for word in vocabulary if word == term]
-    stemmer = _stemmer(algorithm)
-    root = stemmer.stemWord(term)
-    return [word for word, own in zip(vocabulary, stemmer.stemWords(vocabulary), strict=True) if own == root]
+    root = stem(term)
+    stems = _stemmer(algorithm).stemWords(vocabulary)
+    return [word for word, own in zip(vocabulary, stems, strict=True) if (own or word) == root]
 
 
 def _algorithm(term: str) -> str | None:

@@ -31,6 +31,7 @@ plans = st.builds(
     glossary=st.booleans(),
     typos=st.sampled_from(TYPOS),
     meaning_finds=st.booleans(),
+    relax=st.booleans(),
     related=st.integers(0, 1000),
     route=st.booleans(),
     types=st.lists(st.text(max_size=8), max_size=3).map(tuple),

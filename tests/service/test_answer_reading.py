@@ -75,6 +75,7 @@ def whole_answer() -> SearchAnswer:
         unknown_terms=("u",),
         did_you_mean=(Suggestion(term="t", suggestion="s", query="q", applied=True),),
         related=(hit,),
+        relaxed=(hit,),
         scope={"types": ("decision",), "from": "project file x"},
         timings_ms={"search": 1.25},
         meaning={"coverage": 0.5, "sent_to": []},

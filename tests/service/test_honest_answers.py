@@ -130,5 +130,5 @@ def test_a_field_that_is_no_text_is_refused_before_anything_is_written(engine: E
 def test_what_is_excluded_is_not_what_a_model_reads() -> None:
     query = 'how do I "rate limit" the logger -java -(oven (rug) pipeline) ext:py'
     question = understand(SearchRequest(query=query), Plan(), MemoryStore())
-    assert question.text == "how do I the logger rate limit"
+    assert question.text == "how do I rate limit the logger"
     assert question.reading == "ranked"

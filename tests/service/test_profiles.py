@@ -50,7 +50,9 @@ def test_the_profiles_that_are_always_there() -> None:
     assert plans["auto"] == Plan()
     for mode in ("keyword", "semantic", "hybrid"):
         assert plans[mode] == Plan(profile=mode, mode=mode)
-    assert plans["strict"] == Plan(profile="strict", words="all", meaning_finds=False, typos="suggest", related=5)
+    assert plans["strict"] == Plan(
+        profile="strict", words="all", meaning_finds=False, typos="suggest", relax=False, related=5
+    )
     assert plans["deep"] == Plan(
         profile="deep", overfetch=5, feedback=True, boosts=True, collapse=True, budget_ms=2000, rerank_depth=100
     )
@@ -62,6 +64,7 @@ def test_the_profiles_that_are_always_there() -> None:
         meaning_finds=False,
         heads=True,
         typos="suggest",
+        relax=False,
         related=5,
     )
 
@@ -73,6 +76,7 @@ def test_every_field_of_a_plan_comes_from_a_setting() -> None:
         "search.glossary": False,
         "search.typos": "ignore",
         "search.meaning_finds": False,
+        "search.relax": False,
         "search.related": 0,
         "search.route": False,
         "search.types": ["mail"],
@@ -141,6 +145,7 @@ search.mode = "keyword"
         words="all",
         meaning_finds=False,
         typos="ignore",
+        relax=False,
         related=5,
         weights={"title": 3.0, "tags": 2.0},
     )

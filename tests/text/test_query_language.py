@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Same, Term
 from findling.text.analysis import STOP_WORDS
+from findling.text.intent import EXPRESSION
 from findling.text.query_language import MOST_PASTED, parse
 from findling.text.query_tree import canonical, positive_terms
 
@@ -80,7 +81,7 @@ def test_what_looks_odd_is_read_as_a_person_expects(text: str, node: Node) -> No
 
 @pytest.mark.parametrize("text", ["http://example.com/x?y=1", r"C:\x", "12:30", "std::vector", "localhost:8080", "a:b"])
 def test_colons_that_are_no_fields_just_work(text: str) -> None:
-    assert parse(text) == (Term(text), frozenset(), (), False, text)
+    assert parse(text) == (Term(text), frozenset(), (), False, text, EXPRESSION)
 
 
 @pytest.mark.parametrize(
@@ -112,10 +113,21 @@ def test_beginnings_spellings_and_neighbours(text: str, node: Node) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["“exact words”", "„exact words“", "«exact words»", "「exact words」", '"exact  words"']
+    "text",
+    [
+        "“exact words”",
+        "„exact words“",
+        "«exact words»",
+        "‹exact words›",
+        "「exact words」",
+        "『exact words』",
+        '"exact  words"',
+    ],
 )
 def test_quotes_of_many_keyboards(text: str) -> None:
-    assert parse(text) == (Phrase("exact words"), frozenset({'""'}), (), False, "")
+    parsed = parse(text)
+    assert (parsed.node, parsed.notes, parsed.intent.quotes) == (Phrase("exact words"), (), text[0] == '"')
+    assert parse(f"-{text}").node == Not(Phrase("exact words"))
 
 
 @pytest.mark.parametrize(
@@ -185,8 +197,10 @@ def test_in_history_is_no_condition() -> None:
 
 
 def test_operators_are_those_in_use() -> None:
-    parsed = parse('a1 OR b1 | c1 AND -d1 NOT e1* fog~ "g h" i1 NEAR j1 path:x title:y -(k1 l1)')
-    assert parsed.operators == {"OR", "|", "AND", "-", "NOT", "*", "~", '""', "NEAR", "path:", "title:", "()"}
+    parsed = parse('a1 OR b1 | c1 AND -d1 NOT e1* fog~ "g h" path:x title:y -(k1 l1)')
+    assert parsed.operators == {"OR", "|", "AND", "-", "NOT", "*", "~", '""', "path:", "title:", "()"}
+    assert parse("i1 NEAR j1").operators == {"NEAR"}
+    assert parse("“g h” i1").operators == frozenset()
 
 
 def test_parentheses_that_change_nothing_and_excluded_conditions_are_no_operators() -> None:
@@ -195,7 +209,8 @@ def test_parentheses_that_change_nothing_and_excluded_conditions_are_no_operator
 
 
 def test_the_plain_words_keep_their_stop_words() -> None:
-    assert parse('what is the capital -paris "of france" ?').plain == "what is the capital ?"
+    assert parse('the capital -paris "of france"').plain == "the capital"
+    assert parse('what is the capital -paris "of france" ?').plain == "what is the capital of france ?"
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ def read_answer(document: Mapping[str, Any]) -> SearchAnswer:
     if values.pop("schema", None) != SCHEMA_VERSION:
         raise InvalidValueError("this is no answer of this version", hint=f"write it with schema {SCHEMA_VERSION}")
     try:
-        values["hits"] = tuple(map(_hit, values["hits"]))
-        values["related"] = tuple(map(_hit, values["related"]))
+        for name in ("hits", "relaxed", "related"):
+            values[name] = tuple(map(_hit, values[name]))
         values["degraded"] = tuple([Degradation(**one) for one in values["degraded"]])
         values["did_you_mean"] = tuple([Suggestion(**one) for one in values["did_you_mean"]])
         for name in ("notes", "unknown_terms"):

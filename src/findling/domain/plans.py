@@ -22,9 +22,11 @@ class Plan:
 
     `words` says which of the words of a query a hit must have: `any` of them, `all`, or what the query looks like.
     `typos` is what becomes of words that nobody wrote. Without `meaning_finds`, meaning reorders what words have found
-    and adds nothing. `related` is how many neighbours by meaning are named apart when nothing matches. `route` lets
-    the shape of the query change the plan. `types` limits the answer to these types; `heads` leaves out what something
-    else supersedes. `weights` are those of text fields that differ from the settings of the keyword leg.
+    and adds nothing. With `relax`, a query whose demands nothing fulfils is answered without them, in a part of its
+    own; where `words` is `all`, it is not. `related` is how many neighbours by meaning are named apart when nothing
+    matches. `route` lets the shape of the query change the plan. `types` limits the answer to these types; `heads`
+    leaves out what something else supersedes. `weights` are those of text fields that differ from the settings of the
+    keyword leg.
 
     `alpha` is the weight of meaning against words, 0 to 1; `None` has it decided for each query. `overfetch` says how
     many times the wanted hits each leg is asked for. `diversity` is the share of relevance when near-equal hits are
@@ -43,6 +45,7 @@ class Plan:
     glossary: bool = True
     typos: str = "correct"
     meaning_finds: bool = True
+    relax: bool = True
     related: int = 3
     route: bool = True
     types: tuple[str, ...] = ()

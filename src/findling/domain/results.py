@@ -199,7 +199,9 @@ class SearchAnswer:
     the query was read: `ranked` (any of its words), `boolean` (all that it asks for), or `browse` (no words at all,
     latest first). `strategy` names what ran, `quality` how complete that was: `excellent` when words and a model's
     meaning served in full, `good` when one of them or instant vectors did, `reduced` when something is in `degraded`.
-    `related` are neighbours by meaning that do not match. `scope` is what the project file limits searches to.
+    `relaxed` are hits without what the query demands, where nothing fulfils it; exclusions and filters hold for them,
+    and `total` does not count them. `related` are neighbours by meaning that do not match. `scope` is what the project
+    file limits searches to.
 
     `notes` say what was made of the query, and `plan` everything that was planned. `meaning` says
     which vectors served the answer (`speed`), the model, the share of chunks it has read (`coverage`), and the host
@@ -220,6 +222,7 @@ class SearchAnswer:
     unknown_terms: tuple[str, ...] = ()
     did_you_mean: tuple[Suggestion, ...] = ()
     related: tuple[Hit, ...] = ()
+    relaxed: tuple[Hit, ...] = ()
     scope: Mapping[str, Any] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     meaning: Mapping[str, Any] = field(default_factory=dict)

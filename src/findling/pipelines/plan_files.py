@@ -32,6 +32,7 @@ PLAN_RULES: Mapping[str, Rule] = {
     "glossary": Rule("switch"),
     "typos": Rule("text", TYPOS),
     "meaning_finds": Rule("switch"),
+    "relax": Rule("switch"),
     "related": Rule("count", most=1000),
     "route": Rule("switch"),
     "types": Rule("texts"),

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
@@ -83,6 +83,7 @@ def search(
     hits = tuple(make_hit(entry, wanted, legs.store) for entry in ranking.page)
     clock.lap("assemble")
     notes, related, meaning = question.notes, tuple[Hit, ...](), ranking.meaning
+    relaxed, planned = tuple[Hit, ...](), dict[str, Any]()
     if isinstance(question.node, (All, Not)):
         from findling.pipelines.honesty import idle_exclusions
 
@@ -93,6 +94,12 @@ def search(
 
         notes += why_nothing(legs.keyword, question, found)
         if not clock.is_over:
+            looser = _relaxed(legs, ranking, exclude, snippet_lines)
+            if looser is not None:
+                relaxed, note, planned, meaning = looser
+                notes += (note,)
+            clock.lap("relax")
+        if not relaxed and not clock.is_over:
             related, meaning = neighbours(legs, ranking, wanted, exclude)
             clock.lap("related")
     elif not hits and request.limit and is_first:
@@ -121,12 +128,30 @@ def search(
         unknown_terms=tuple(unknown_terms(question, found)),
         did_you_mean=ranking.suggestions,
         related=related,
+        relaxed=relaxed,
         timings_ms=clock.laps,
         meaning=vector_account(meaning, ranking.page) if meaning.spaces or meaning.reranker else {},
-        plan=plan_account(question, found, legs.keyword.unit),
+        plan={**plan_account(question, found, legs.keyword.unit), **planned},
         facets=facets,
         next_cursor=ranking.next_cursor,
     )
+
+
+def _relaxed(
+    legs: Legs, ranking: Ranking, exclude: re.Pattern[str] | None, snippet_lines: int
+) -> tuple[tuple[Hit, ...], str, dict[str, Any], Meaning] | None:
+    """What a question that finds nothing finds without its demands: hits, a sentence on it, its plan, its vectors."""
+    from findling.pipelines.relaxing import relax
+
+    given = relax(legs, ranking.question, exclude)
+    if given is None:
+        return None
+    looser = given.ranking
+    wanted = _wanted(looser, snippet_lines)
+    account = plan_account(looser.question, looser.found, legs.keyword.unit)
+    told = {name: account[name] for name in ("reading", "because", "weighing", "ceiling", "forms") if name in account}
+    hits = tuple(make_hit(entry, wanted, legs.store) for entry in looser.page)
+    return hits, given.note, {"relaxed": {"understood_as": looser.question.understood_as, **told}}, looser.meaning
 
 
 def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: _Clock | None = None) -> Ranking:

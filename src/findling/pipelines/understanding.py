@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.plans import Plan
 from findling.domain.ports import ReadStore
-from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
+from findling.domain.queries import GROUPS, All, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
 from findling.text.analysis import phrase_terms
 from findling.text.query_language import Parsed, parse
 from findling.text.query_tree import canonical, positive_terms, positive_texts, split_where
@@ -113,12 +113,8 @@ def loose_words(question: Question) -> tuple[Node | None, Node | None]:
     """The words of a ranked query, `None` in any other reading, and what else must hold, `None` when nothing must."""
     if question.reading != "ranked":
         return None, question.node
-    parts = question.node.nodes if isinstance(question.node, All) else (question.node,)
-    words = [part for part in parts if isinstance(part, (Any, Word, Same))]
-    rest = tuple(part for part in parts if not isinstance(part, (Any, Word, Same)))
-    if len(words) != 1:
-        return None, question.node
-    return words[0], All(rest) if rest else None
+    words, *rest = question.node.nodes if isinstance(question.node, All) else (question.node,)
+    return words, All(tuple(rest)) if rest else None
 
 
 def _text_for_models(parsed: Parsed) -> str:

@@ -201,7 +201,9 @@ class WorkspaceMemories:
         from findling.service.profiles import plan_of
 
         plan = plan_of(self._writer.settings, MEMORY)
-        return replace(plan, mode=mode or plan.mode, fusion="weighted", route=False, related=0, group="none")
+        return replace(
+            plan, mode=mode or plan.mode, fusion="weighted", route=False, relax=False, related=0, group="none"
+        )
 
     def _ranked(self, request: SearchRequest, limit: int, least: float) -> tuple[SearchAnswer, Sequence[Recalled]]:
         """The best memories, out of so many hits that nothing further down could be lifted among them."""

@@ -92,6 +92,7 @@ def search_plan(settings: Settings) -> Plan:
         glossary=settings["search.glossary"],
         typos=settings["search.typos"],
         meaning_finds=settings["search.meaning_finds"],
+        relax=settings["search.relax"],
         related=settings["search.related"],
         route=settings["search.route"],
         types=settings["search.types"],

@@ -25,6 +25,7 @@ PROFILES: Mapping[str, Mapping[str, Value]] = {
         "search.words": "all",
         "search.meaning_finds": False,
         "search.typos": "suggest",
+        "search.relax": False,
         "search.related": 5,
     },
     "deep": {
@@ -47,6 +48,7 @@ PROFILES: Mapping[str, Mapping[str, Value]] = {
         "search.meaning_finds": False,
         "search.heads": True,
         "search.typos": "suggest",
+        "search.relax": False,
         "search.related": 5,
     },
 }

@@ -39,7 +39,7 @@ class AcrossAnswer:
     """What several workspaces have found: the hits of all of them, best first.
 
     `asked` are the workspaces that have answered, `totals` how much matches in each of them, and `degraded` says what
-    is missing and in which workspace.
+    is missing and in which workspace. `relaxed` are hits without what the query demands, where no workspace fulfils it.
     """
 
     query: str
@@ -47,14 +47,12 @@ class AcrossAnswer:
     asked: tuple[str, ...]
     totals: dict[str, int] = field(default_factory=dict)
     degraded: tuple[Degradation, ...] = ()
+    relaxed: tuple[AcrossHit, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain JSON-ready values."""
-        hits = [
-            {"workspace": found.workspace, "root": str(found.root), **asdict(found.hit), "score": found.score}
-            for found in self.hits
-        ]
-        return {**asdict(replace(self, hits=())), "hits": hits, "total": sum(self.totals.values())}
+        told = {"hits": _documents(self.hits), "relaxed": _documents(self.relaxed)}
+        return {**asdict(replace(self, hits=(), relaxed=())), **told, "total": sum(self.totals.values())}
 
 
 def search_across(
@@ -89,13 +87,12 @@ def search_across(
             continue
         answers.append((asked, answer))
         degraded += [_in_workspace(label, missing) for missing in answer.degraded]
-    merged = fuse_across([answer for _, answer in answers], request.limit, request.offset)
+    hits = _merged(answers, request)
+    looser = [] if hits else [(asked, _as_relaxed(answer)) for asked, answer in answers]
     return AcrossAnswer(
         query=request.query,
-        hits=tuple(
-            AcrossHit(workspace=answers[n][0].label, root=answers[n][0].root, rank=rank, score=score, hit=hit)
-            for n, rank, score, hit in merged
-        ),
+        hits=hits,
+        relaxed=_merged(looser, request),
         asked=tuple(asked.label for asked, _ in answers),
         totals={asked.label: answer.total for asked, answer in answers},
         degraded=tuple(degraded),
@@ -111,6 +108,27 @@ class _Asked(NamedTuple):
 def _asked(found: FoundWorkspace) -> _Asked:
     workspace = workspace_in(found.folder)
     return _Asked(found.name or str(workspace.root / workspace.only), workspace.root, found)
+
+
+def _merged(answers: Sequence[tuple[_Asked, SearchAnswer]], request: SearchRequest) -> tuple[AcrossHit, ...]:
+    return tuple(
+        AcrossHit(workspace=answers[n][0].label, root=answers[n][0].root, rank=rank, score=score, hit=hit)
+        for n, rank, score, hit in fuse_across([answer for _, answer in answers], request.limit, request.offset)
+    )
+
+
+def _as_relaxed(answer: SearchAnswer) -> SearchAnswer:
+    """An answer of what it has found without the demands of the query."""
+    return replace(
+        answer, hits=answer.relaxed, plan={**answer.plan, **answer.plan.get("relaxed", {})}, reading="ranked"
+    )
+
+
+def _documents(hits: Iterable[AcrossHit]) -> list[dict[str, Any]]:
+    return [
+        {"workspace": found.workspace, "root": str(found.root), **asdict(found.hit), "score": found.score}
+        for found in hits
+    ]
 
 
 def _meant(home: Path, names: Sequence[str], shared: bool, *, is_owner: bool) -> Iterable[FoundWorkspace]:

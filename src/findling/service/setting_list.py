@@ -153,6 +153,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Answer also with what has none of the words and the same meaning; off: meaning only reorders.",
     ),
     Setting(
+        "search.relax",
+        "switch",
+        True,
+        "Where nothing has what a query demands (a quoted phrase, AND), show apart what it finds without the demand.",
+    ),
+    Setting(
         "search.related", "count", 3, "Neighbours by meaning, shown apart when nothing matches; 0: none.", maximum=1000
     ),
     Setting("search.route", "switch", True, "Let what a query looks like (a question, a path, code) change the plan."),

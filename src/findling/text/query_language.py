@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from findling.domain.queries import All, Any, Node, Not, Same
 from findling.text.analysis import row_terms
+from findling.text.intent import EXPRESSION, Intent, intent_of
 from findling.text.query_fields import condition, nearest_field, possible_values
 from findling.text.query_leaves import (
     UNCLOSED_QUOTE,
@@ -30,8 +31,10 @@ from findling.text.query_leaves import (
 )
 from findling.text.query_simplifying import limited_to, negation, simplified, size
 from findling.text.query_syntax import (
+    KEYWORD_KINDS,
     MOST_CHARACTERS,
     MOST_LEAVES,
+    OPENING_QUOTES,
     TEXT_FIELDS,
     quoted,
     shortened,
@@ -56,7 +59,7 @@ class Parsed(NamedTuple):
 
     `operators` are those in use: OR, AND, NOT, -, |, (), "", *, ~, NEAR, and names of fields such as `path:`.
     `notes` say what was mended or read as plain words. `history` is whether `in:history` was asked for. `plain` are
-    the words to be found as they were typed, stop words included.
+    the words to be found as they were typed, stop words included. `intent` is what operators and quotes are meant as.
     """
 
     node: Node
@@ -64,12 +67,13 @@ class Parsed(NamedTuple):
     notes: tuple[str, ...] = ()
     history: bool = False
     plain: str = ""
+    intent: Intent = EXPRESSION
 
 
-def parse(text: str, *, now: float | None = None) -> Parsed:
+def parse(text: str, *, now: float | None = None, intent: Intent | None = None) -> Parsed:
     """The tree of a query; a text without any term gives `Any(())`, which nothing matches, an empty one `All(())`.
 
-    `now` is what relative dates are reckoned from.
+    `now` is what relative dates are reckoned from. Without an `intent` the text tells how it is meant.
     """
     is_pasted = "\n" in text.strip()
     text = visible(text)
@@ -81,7 +85,7 @@ def parse(text: str, *, now: float | None = None) -> Parsed:
         return _pasted(text, "a piece of code is read as plain words")
     if len(text) > MOST_CHARACTERS:
         return _pasted(text, f"a query of more than {MOST_CHARACTERS:,} characters is read as plain words")
-    parser = _Parser(text, now)
+    parser = _Parser(text, now, intent)
     if parser.levels > 2 * MOST_LEVELS:
         return _pasted(text, f"parentheses more than {MOST_LEVELS} deep are read as plain words")
     parsed = parser.parsed()
@@ -98,7 +102,6 @@ _CALL = re.compile(r'\w\("\w')
 
 _BEGINNINGS = frozenset({"minus", "open", "phrase", "field", "word", "NOT"})
 _ENDINGS = frozenset({"close", "phrase", "field", "word"})
-_KEYWORDS = frozenset({"AND", "OR", "NOT", "NEAR"})
 _JOINTS = frozenset({"AND", "OR", "pipe"})
 
 
@@ -124,11 +127,15 @@ def _pasted(text: str, note: str) -> Parsed:
 class _Parser:
     """One reading of the tokens of a query from left to right."""
 
-    def __init__(self, text: str, now: float | None) -> None:
-        self._tokens = [*tokens(text), ("end", "")]
+    def __init__(self, text: str, now: float | None, intent: Intent | None) -> None:
+        typed = tokens(text)
+        self._intent = intent or intent_of(typed)
+        self._remarks = Remarks(set(), [])
+        if not self._intent.keywords:
+            typed = self._as_words(typed)
+        self._tokens = [*typed, ("end", "")]
         self._at = 0
         self._now = now
-        self._remarks = Remarks(set(), [])
         self._fields: dict[str, None] = {}
         self._history = False
         self._plain: list[str] = []
@@ -146,14 +153,22 @@ class _Parser:
                     notes.append("NEAR looks into bodies only, whatever in: says")
                 node = simplified(limited_to(node, tuple(self._fields)), notes)
         operators = frozenset(self._remarks.operators)
-        return Parsed(node, operators, tuple(dict.fromkeys(notes)), self._history, " ".join(self._plain))
+        plain = " ".join(self._plain)
+        return Parsed(node, operators, tuple(dict.fromkeys(notes)), self._history, plain, self._intent)
+
+    def _as_words(self, typed: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        keywords = dict.fromkeys(raw for kind, raw in typed if kind in KEYWORD_KINDS)
+        if keywords:
+            are = "is read as a word" if len(keywords) == 1 else "are read as words"
+            self._remarks.notes.append(f"{' and '.join(keywords)} {are}: {self._intent.because}")
+        return [("word" if kind in KEYWORD_KINDS else kind, raw) for kind, raw in typed]
 
     def _without_leaves(self) -> Node:
         """A query of nothing but keywords is these words; of nothing but `in:` it is about everything."""
         kinds = {kind for kind, _ in self._tokens}
         if "field" in kinds:
             return Any(()) if kinds & {"word", "phrase"} else All(())
-        words = [term_leaf(raw) for kind, raw in self._tokens if kind in _KEYWORDS]
+        words = [term_leaf(raw) for kind, raw in self._tokens if kind in KEYWORD_KINDS]
         if words:
             self._remarks.notes.clear()
         return simplified(_joined(All, words) or Any(()), [])
@@ -246,7 +261,11 @@ class _Parser:
         if kind == "open":
             return self._group(level)
         if kind == "phrase":
-            return phrase_leaf(raw, "", self._remarks)
+            if self._intent.quotes or is_negative:
+                return phrase_leaf(raw, "", self._remarks)
+            self._plain.append(unquoted(raw)[0])
+            # It only ranks, so it is no operator.
+            return phrase_leaf(raw, "", Remarks(set(), self._remarks.notes))
         if kind == "field":
             return self._field(raw, is_negative)
         if self._kind() == "NEAR" and (node := self._near(raw)) is not None:
@@ -355,4 +374,4 @@ def _levels(read: list[tuple[str, str]]) -> int:
 
 
 def _is_quoted(raw: str) -> bool:
-    return raw[0] in '"“„«「'
+    return raw[0] in OPENING_QUOTES

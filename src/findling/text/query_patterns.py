@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from findling.text.query_syntax import FIELD_NAMES, TEXT_FIELDS
+from findling.text.query_syntax import FIELD_NAMES, QUOTES, TEXT_FIELDS
 
 __all__ = [
     "BARE_VALUE",
@@ -25,12 +25,11 @@ __all__ = [
     "WORD",
 ]
 
-_QUOTES = '"“”„«»「」'
-_SPECIAL = rf"{_QUOTES}()|*~:,\-"
+_SPECIAL = rf"{QUOTES}()|*~:,\-"
 _ESCAPE = rf"\\[{_SPECIAL}]"
-_IN_PARENTHESES = rf"\([^\s{_QUOTES}()|]*+\)"  # f(x) and author(s) are words
-_LETTERS = rf"(?:[^\s{_QUOTES}()|\\]++|{_ESCAPE}|\\)"
-_VALUE_LETTERS = rf"(?:[^\s{_QUOTES}()|,\\]++|{_ESCAPE}|\\)"
+_IN_PARENTHESES = rf"\([^\s{QUOTES}()|]*+\)"  # f(x) and author(s) are words
+_LETTERS = rf"(?:[^\s{QUOTES}()|\\]++|{_ESCAPE}|\\)"
+_VALUE_LETTERS = rf"(?:[^\s{QUOTES}()|,\\]++|{_ESCAPE}|\\)"
 _WORD_PATTERN = rf"(?:(?:AND|OR|NOT)(?=\()|{_LETTERS}++(?:{_IN_PARENTHESES}{_LETTERS}*+)*+)"
 _BARE_PATTERN = rf"{_VALUE_LETTERS}++(?:{_IN_PARENTHESES}{_VALUE_LETTERS}*+)*+"
 _SUFFIX_PATTERN = r"(?:\*+|~[0-9]*)"
@@ -40,7 +39,8 @@ def _quotation(group: str) -> str:
     """The pattern of a quotation of any kind, up to its end quote or the end; `group` opens its groups."""
     return (
         rf'(?:"{group}(?:\\"|[^"])*+){group}"|\Z)|[“„]{group}(?:\\"|[^“”"])*+){group}[“”"]|\Z)'
-        rf"|«{group}[^»]*+){group}»|\Z)|「{group}[^」]*+){group}」|\Z))"
+        rf"|«{group}[^»]*+){group}»|\Z)|‹{group}[^›]*+){group}›|\Z)"
+        rf"|「{group}[^」]*+){group}」|\Z)|『{group}[^』]*+){group}』|\Z))"
     )
 
 
@@ -49,7 +49,7 @@ _VALUE_PATTERN = f"(?:{_PHRASE_PATTERN}|{_BARE_PATTERN})"
 _NAME_PATTERN = rf"(?ai:in:(?:{'|'.join(TEXT_FIELDS)})(?=:.)|{'|'.join(FIELD_NAMES)})"
 
 TOKEN = re.compile(
-    rf"(?P<minus>(?<![^\s(|])-(?=[^\s|)\-”»」]))|(?P<open>\()|(?P<close>\))|(?P<pipe>\|+)|(?P<phrase>{_PHRASE_PATTERN})"
+    rf"(?P<minus>(?<![^\s(|])-(?=[^\s|)\-”»›」』]))|(?P<open>\()|(?P<close>\))|(?P<pipe>\|+)|(?P<phrase>{_PHRASE_PATTERN})"
     rf"|(?P<field>{_NAME_PATTERN}:{_VALUE_PATTERN}(?:,{_VALUE_PATTERN}?+)*+)|(?P<word>{_WORD_PATTERN})"
 )
 FIELD = re.compile(f"({_NAME_PATTERN}):")
@@ -67,4 +67,4 @@ UNSEEN = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 KNOWN_FIELD = re.compile(f"({'|'.join(FIELD_NAMES)}):", re.ASCII | re.IGNORECASE)
 UNKNOWN_FIELD = re.compile(r"([A-Za-z]{2,20}):(?=[^\s:/\\0-9])")
-PASTED_WORD = re.compile(rf"[^\s{_QUOTES}()|*~:\\]+")
+PASTED_WORD = re.compile(rf"[^\s{QUOTES}()|*~:\\]+")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from findling.text.query_syntax import OPENING_QUOTES, QUOTES
 from findling.text.sentences import is_sentence
 
 __all__ = ["scripts", "shapes", "word_count", "words"]
@@ -40,7 +41,7 @@ def shapes(text: str, tokens: Sequence[str], count: int) -> dict[str, str]:
     if not any(map(str.isalnum, text)):
         return {"empty": "no letter and no digit"}
     found = _word_shapes(text.split())
-    if any(mark in text for mark in _OPENING_QUOTES) and re.search(_QUOTE, text):
+    if any(mark in text for mark in OPENING_QUOTES) and re.search(_QUOTE, text):
         found["quoted"] = "words in quotation marks"
     if _is_question(text, tokens):
         found["question"] = f"it begins with {tokens[0]}" if tokens[0] in _ASKING else "it asks"
@@ -57,11 +58,10 @@ def scripts(text: str) -> list[str]:
     return [name for _, name in sorted(starts)]
 
 
-_EDGES = "\"'`([{<>}]),;:!?…“”„«»「」‘’？！。、，؟."
+_EDGES = f"{QUOTES}'`([{{<>}}]),;:!?…‘’？！。、，؟."
 _LETTERS = r"\w+(?:['’]\w+)*"
 _UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]"
-_OPENING_QUOTES = '"“„«「'
-_QUOTE = r"(?<!\w)[\"“„«「](?=[^\s\"“”„«»「」])"
+_QUOTE = rf"(?<!\w)[{OPENING_QUOTES}](?=[^\s{QUOTES}])"
 
 _SCRIPTS = {
     "latin": "[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]",
@@ -86,7 +86,7 @@ def _word_shapes(raw: Sequence[str]) -> dict[str, str]:
     `identifier`, `path` and `url` are for a query of nothing else: among other words they are a piece of `code` at
     most, since then the words are asked for as well.
     """
-    bare = [word.strip('"“”„«»「」,;!?') or word for word in raw]
+    bare = [word.strip(f"{QUOTES},;!?") or word for word in raw]
     given = [_shape_of(word) for word in bare]
     found: dict[str, str] = {}
     for word, shape in zip(bare, given, strict=True):

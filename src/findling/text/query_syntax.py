@@ -7,8 +7,11 @@ import re
 __all__ = [
     "FIELD_NAMES",
     "KEYWORD",
+    "KEYWORD_KINDS",
     "MOST_CHARACTERS",
     "MOST_LEAVES",
+    "OPENING_QUOTES",
+    "QUOTES",
     "TEXT_FIELDS",
     "field_prefix",
     "is_plain",
@@ -35,8 +38,12 @@ MOST_LEAVES = 64
 """A text beyond these was pasted: it is read as plain words."""
 
 KEYWORD = re.compile(r"AND|OR|NOT|NEAR(?:/[0-9]+)?")
+KEYWORD_KINDS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
-_MEANINGFUL = frozenset('"“”„«»「」()|*~:,-\\')
+OPENING_QUOTES = '"“„«‹「『'
+QUOTES = '"“”„«»‹›「」『』'
+
+_MEANINGFUL = frozenset(f"{QUOTES}()|*~:,-\\")
 _LONGEST_QUOTE = 40
 
 

@@ -24,7 +24,7 @@ from findling.domain.queries import (
 )
 from findling.text.analysis import phrase_terms, prefix_terms, row_terms, terms, word_terms
 from findling.text.query_fields import CODE_LANGUAGES
-from findling.text.query_syntax import MOST_CHARACTERS, MOST_LEAVES, field_prefix, quoted, spelled
+from findling.text.query_syntax import MOST_CHARACTERS, MOST_LEAVES, QUOTES, field_prefix, quoted, spelled
 
 __all__ = [
     "asks_for_text",
@@ -40,7 +40,7 @@ __all__ = [
 def canonical(node: Node) -> str:
     """The tree written out unambiguously: what an answer echoes as `understood_as`.
 
-    `parse` reads it back as the same tree, as long as it keeps within the limits of the language.
+    As an expression (`intent`), `parse` reads it back as the same tree, within the limits of the language.
     """
     if isinstance(node, LEAVES):
         return _leaf(node)
@@ -131,7 +131,7 @@ def split_where(node: Node) -> tuple[Node, Node | None]:
     return rest[0] if len(rest) == 1 else All(rest), where[0] if len(where) == 1 else All(tuple(where))
 
 
-_MISLEADING = frozenset('"“”„«»「」(),|\\')
+_MISLEADING = frozenset(f"{QUOTES}(),|\\")
 _RAW_WORD = re.compile(r"[^\W_]+")
 
 

@@ -8,10 +8,14 @@ const QUOTED = /^"([^"]*)("?)(\*?)$/;
 
 function parseQuery(text, index) {
   const asked = { words: [], phrases: [], prefixes: [], without: [], filters: [], notes: [], plain: [] };
+  asked.isProse = isProse(text, index);
+  asked.isJoined = false;
+  const operates = !asked.isProse && !isInCapitals(text);
   let isExcluded = false;
   for (const [raw, minus, name, value] of text.replace(/[“”„]/g, '"').matchAll(TOKEN)) {
-    if (raw === "NOT" || raw === "AND") {
+    if (operates && (raw === "NOT" || raw === "AND")) {
       isExcluded = raw === "NOT";
+      asked.isJoined ||= raw === "AND";
       continue;
     }
     const isNegative = isExcluded !== (minus === "-");
@@ -26,7 +30,8 @@ function parseQuery(text, index) {
       addText(asked, value, true, isNegative);
     }
   }
-  asked.kind = kindOf(asked, index);
+  if (asked.isProse) for (const { text: quoted } of asked.phrases) addText(asked, quoted, false, false);
+  asked.kind = kindOf(asked);
   if (asked.kind !== "empty") dropStopWords(asked, index);
   return asked;
 }
@@ -83,19 +88,23 @@ function addWord(asked, raw, mayOperate, isNegative) {
   }
 }
 
-// As in findling: a quote or a dash beside a few words asks for all of them; beside a sentence its words rank.
-function kindOf(asked, index) {
+// As in findling: words rank, a quote demands its own words and a dash excludes its own; only AND asks for all of it.
+function kindOf(asked) {
   const wants = asked.words.length + asked.phrases.length + asked.prefixes.length;
   if (!wants) return asked.filters.length || asked.without.length ? "browse" : "empty";
-  if (asked.prefixes.length) return "all";
-  const operates = asked.phrases.length + asked.without.length > 0;
-  return operates && !isSentence(asked.plain.join(" "), index) ? "all" : "any";
+  return asked.isJoined ? "all" : "any";
 }
 
-function isSentence(text, index) {
-  const words = text.toLowerCase().split(/\s+/);
-  if (/[?？؟]\s*$/.test(text) || words.length >= 8) return true;
-  return words.length >= 4 && words.some((word) => index.sentenceWords.has(word.replace(/^[.,;:!¿¡]+|[.,;:!¿¡]+$/g, "")));
+// A sentence demands nothing, whatever its quotes: they rank.
+function isProse(text, index) {
+  const words = text.replace(/(^|\s)-("[^"]*"?|\S+)/g, " ").replace(/"[^"]*"/g, " x ").trim().toLowerCase().split(/\s+/);
+  if (words.length < 6 && !(words.length > 2 && /[?？؟]$/.test(words.at(-1)))) return false;
+  return words.some((word) => index.sentenceWords.has(word.replace(/^[.,;:!¿¡]+|[.,;:!¿¡]+$/g, "")));
+}
+
+function isInCapitals(text) {
+  const words = text.split(/\s+/).filter((word) => /^\p{L}+$/u.test(word) && !/^(AND|NOT|OR)$/.test(word));
+  return words.length > 0 && words.every((word) => word === word.toUpperCase() && word !== word.toLowerCase());
 }
 
 function dropStopWords(asked, index) {

@@ -30,16 +30,10 @@ function byWords(index, asked, answer) {
   for (const leaf of others) {
     for (const [term, forms] of leaf.forms) if (!forms.length) answer.unknown.push(term);
   }
-  const required = asked.kind === "any" ? others : answer.leaves;
+  const demanded = asked.isProse ? [] : others;
+  const required = asked.kind === "any" ? demanded : answer.leaves;
   const sums = joined([new Map(), ...answer.leaves.map((leaf) => leaf.found)], 1);
-  const isRanked = asked.kind === "any" && words.length > 0;
-  return new Map(
-    [...sums].filter(
-      ([passage]) =>
-        required.every((leaf) => leaf.found.has(passage)) &&
-        (!isRanked || words.some((leaf) => leaf.found.has(passage))),
-    ),
-  );
+  return new Map([...sums].filter(([passage]) => required.every((leaf) => leaf.found.has(passage))));
 }
 
 // A word that nobody wrote is read as the beginning of one, or as the one it is an edit away from; and this is said.

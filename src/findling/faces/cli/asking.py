@@ -40,6 +40,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     setting_option("min_score", metavar="S"),
     setting_option("profile", metavar="NAME"),
     setting_option("words", name="words_"),
+    click.option("--no-relax", is_flag=True, help="Stay empty where nothing has what is demanded."),
     setting_option("mode"),
     setting_option("alpha", metavar="A"),
     setting_option("fusion"),
@@ -69,6 +70,8 @@ def settled(options: SearchOptions, named: str | None) -> tuple[Settings, str | 
         settings = settings.override({"search.heads": False}, "flag --history")
     if options.no_context:
         settings = settings.override(NO_CONTEXT, "flag --no-context")
+    if options.no_relax:
+        settings = settings.override({"search.relax": False}, "flag --no-relax")
     if options.no_index:
         settings = settings.override({"search.refresh": "never"}, "flag --no-index")
     return settings, named

@@ -13,7 +13,7 @@ from findling.domain.queries import SearchRequest
 __all__ = ["read_plan_file"]
 
 _REPORTED = frozenset(
-    "reading because route legs unit overfetch weighing glossary feedback ceiling forms understood_as".split()
+    "reading because route legs unit overfetch weighing glossary feedback ceiling forms understood_as relaxed".split()
 )
 """What a plan says about how it was carried out; carrying it out again finds these anew."""
 

@@ -53,6 +53,7 @@ class SearchOptions(NamedTuple):
     facet: tuple[str, ...] = ()
     cursor: str = ""
     history: bool = False
+    no_relax: bool = False
     no_context: bool = False
     no_index: bool = False
     yes: bool = False

@@ -25,6 +25,7 @@ __all__ = [
     "render_facets",
     "render_files",
     "render_related",
+    "render_relaxed",
     "render_text",
     "render_vimgrep",
     "shown_path",
@@ -93,6 +94,12 @@ def render_related(answer: SearchAnswer, view: View) -> str:
     """The neighbours of a query that has no match, plainly and under a title that says so."""
     plain = view._replace(color=False, explain=False)
     return "".join(["not a match, but near in meaning:\n", *[_render_hit(hit, plain) for hit in answer.related]])
+
+
+def render_relaxed(answer: SearchAnswer, view: View) -> str:
+    """The hits without what the query demands, plainly and under a title that says so."""
+    plain = view._replace(color=False, explain=False)
+    return "".join(["relaxed, without what is demanded:\n", *[_render_hit(hit, plain) for hit in answer.relaxed]])
 
 
 def render_vimgrep(answer: SearchAnswer, view: View) -> str:

@@ -127,6 +127,9 @@ class _Knobs(BaseModel):
     words: Literal[WORDS] | None = Field(  # type: ignore[valid-type]
         default=None, description="Which words of the query a hit must have."
     )
+    relax: bool | None = Field(
+        default=None, description="Whether to show, apart, what is found without a demand that nothing fulfils."
+    )
     group: Literal[GROUPINGS] | None = Field(  # type: ignore[valid-type]
         default=None, description="One hit for each passage, for each resource, or for each thread of messages."
     )
@@ -140,7 +143,7 @@ class _Knobs(BaseModel):
     in_context: bool = Field(default=True, description="Let the project file of the workspace limit the search.")
 
     def _question(self, query: str, filters: Filters, planned: dict[str, Any], caller: Caller) -> Question:
-        given = {name: getattr(self, name) for name in ("mode", "alpha", "fusion", "words", "group")}
+        given = {name: getattr(self, name) for name in ("mode", "alpha", "fusion", "words", "relax", "group")}
         given = {name: value for name, value in given.items() if value is not None}
         if twice := sorted(given.keys() & planned.keys()):
             raise InvalidValueError(f"{twice[0]} is there twice", hint=f"leave out {twice[0]} or plan.{twice[0]}")

@@ -136,4 +136,4 @@ def hosted_desk(host: Host, caller: Caller, workspace: str = "", *, turn: Turn =
     return Desk(caller, host.settings, lambda: host.opened(caller, workspace), search, turn)
 
 
-_WORDS = Plan(mode="keyword", typos="ignore", related=0)
+_WORDS = Plan(mode="keyword", typos="ignore", relax=False, related=0)

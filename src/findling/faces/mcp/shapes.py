@@ -70,6 +70,7 @@ class SearchResults(TypedDict):
     unknown_terms: list[str]
     did_you_mean: list[str]
     notes: list[str]
+    relaxed: list[dict[str, Any]]
     related: list[dict[str, Any]]
 
 
@@ -145,7 +146,8 @@ def describe_search(
         "unknown_terms": _told(answer.unknown_terms),
         "did_you_mean": _told(one.query for one in answer.did_you_mean),
         "notes": _told([*answer.notes, *_scope(answer)]),
-        # Under a name and in a shape of their own, so that nobody takes neighbours for matches.
+        # Under names and in shapes of their own, so that nobody takes them for matches.
+        "relaxed": [_looser(hit) for hit in answer.relaxed[:_MOST_TOLD]],
         "related": [_neighbour(hit) for hit in answer.related],
     }
 
@@ -242,6 +244,11 @@ def _result(hit: Hit, root: Path | None, item: FetchedDocument | None, *, is_ful
 
 def _neighbour(hit: Hit) -> dict[str, Any]:
     return {"id": hit.rid, "title": _cut(hit.title or hit.path or hit.rid, _LONGEST_PREVIEW), "is_match": False}
+
+
+def _looser(hit: Hit) -> dict[str, Any]:
+    told = {"lines": _lines(hit.line_start, hit.line_end, hit.place), "score": round(hit.score, 4)}
+    return {**_neighbour(hit), "passage": hit.id, **told, "preview": _cut(_best_line(hit.lines), _LONGEST_PREVIEW)}
 
 
 def _of_item(item: FetchedDocument) -> dict[str, Any]:

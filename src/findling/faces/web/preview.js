@@ -140,7 +140,7 @@ export function makePreview({ go, say, onTrouble }) {
 
 /** What the answer knows of a hit: itself, one of its neighbours, or a further passage of a hit. */
 function knownHit(answer, id) {
-  const hits = [...(answer?.hits ?? []), ...(answer?.related ?? [])];
+  const hits = [...(answer?.hits ?? []), ...(answer?.relaxed ?? []), ...(answer?.related ?? [])];
   return { hit: hits.find((hit) => hit.id === id) };
 }
 

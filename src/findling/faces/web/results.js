@@ -19,6 +19,8 @@ export function showAnswer(state, answer, { isQuick = false, linkTo, linkToQuery
   showStage(isQuick ? true : undefined, answer);
   fill(byId("notices"), isAsked(state) ? noticesOf(answer, linkToQuery) : []);
   showHits(byId("hits"), answer.hits, linkTo, { isBrowsing });
+  showHits(byId("relaxed-hits"), answer.relaxed, linkTo);
+  show(byId("relaxed"), answer.relaxed.length > 0);
   showRelated(byId("related-hits"), answer.related, linkTo);
   show(byId("related"), answer.related.length > 0);
   show(byId("more"), Boolean(answer.next_cursor) && !isQuick);
@@ -44,8 +46,8 @@ export function showStage(isQuick, answer) {
 
 /** Nothing can be shown. */
 export function clearResults() {
-  for (const id of ["hits", "related-hits", "count", "notices"]) fill(byId(id));
-  for (const id of ["related", "more", "nothing", "welcome"]) show(byId(id), false);
+  for (const id of ["hits", "relaxed-hits", "related-hits", "count", "notices"]) fill(byId(id));
+  for (const id of ["relaxed", "related", "more", "nothing", "welcome"]) show(byId(id), false);
 }
 
 /** Why nothing can be shown, and what to do. */

@@ -26,6 +26,7 @@ from findling.faces.cli.rendering import (
     make_view,
     render_files,
     render_related,
+    render_relaxed,
     render_text,
     render_vimgrep,
 )
@@ -75,6 +76,8 @@ def search(words: tuple[str, ...], no_daemon: bool, **given: Any) -> int:
     Words rank; "quoted words" must stand in a row; -word must not occur; also OR, NOT, (groups), prefix*, fuzzy~,
     a NEAR b, and path: ext: lang: type: tag: author: title: system: before: after: is: in:. Options may stand before
     or behind the query. A query that starts with a dash goes behind `--`.
+
+    Where nothing has what is demanded, the answer is empty, and what is found without the demand stands apart.
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
@@ -251,6 +254,8 @@ def _tell(answer: SearchAnswer, view: View) -> None:
         note(f'no match for "{_shortened(answer.query)}"{reasons}', hint)
     elif unknown:
         note(unknown)
+    if answer.relaxed:
+        click.echo(render_relaxed(answer, view), err=True, nl=False)
     if answer.related:
         # Not on stdout: nothing was found, and whoever reads that must not take neighbours for hits.
         click.echo(render_related(answer, view), err=True, nl=False)

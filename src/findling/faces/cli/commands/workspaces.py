@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,7 +22,7 @@ from findling.service.scoping import NO_CONTEXT
 from findling.service.settings import get_setting
 
 if TYPE_CHECKING:
-    from findling.service.searching_across import AcrossAnswer
+    from findling.service.searching_across import AcrossHit
     from findling.service.settings import Settings
     from findling.service.workspaces import WorkspaceAccount
 
@@ -213,16 +213,19 @@ def _search(words: tuple[str, ...], names: tuple[str, ...], shared: bool, as_jso
     if as_json:
         write_json(**answer.to_dict())
     else:
-        _show(answer)
+        write(_shown(answer.hits, answer.query))
     for missing in answer.degraded:
         note(missing.what, missing.fix)
     if not answer.hits:
         note(f'no match for "{query}" in {", ".join(answer.asked) or "any workspace"}')
+    if answer.relaxed and not as_json:
+        note("relaxed, without what is demanded:")
+        click.echo(_shown(answer.relaxed, query), err=True, nl=False)
     return 0 if answer.hits else 1
 
 
-def _show(answer: AcrossAnswer) -> None:
-    """Every hit with its workspace, in the order of the answer."""
+def _shown(hits: Sequence[AcrossHit], query: str) -> str:
+    """Every hit with its workspace, in their order."""
     import sys
     from dataclasses import replace
 
@@ -231,12 +234,12 @@ def _show(answer: AcrossAnswer) -> None:
     from findling.faces.cli.terminal import use_color
 
     parts = []
-    for found in answer.hits:
+    for found in hits:
         view = make_view(found.root, color=use_color("auto", sys.stdout), terminal=sys.stdout.isatty())
         shown = replace(found.hit, score=found.score)
-        one = SearchAnswer(query=answer.query, understood_as="", hits=(shown,), total=1, strategy="")
+        one = SearchAnswer(query=query, understood_as="", hits=(shown,), total=1, strategy="")
         parts.append(f"[{show_controls(found.workspace)}] {render_text(one, view)}")
-    write("\n".join(parts))
+    return "\n".join(parts)
 
 
 def _home() -> Path:

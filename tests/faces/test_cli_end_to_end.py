@@ -144,7 +144,7 @@ def test_json(project: Path, findling: Findling) -> None:
     code, out, err = findling("login", "--json")
     document = json.loads(out)
     assert (code, err) == (0, "")
-    assert document["schema"] == 3
+    assert document["schema"] == 4
     assert document["root"] == str(project.resolve())
     assert document["query"] == "login"
     hit = document["hits"][0]
@@ -336,7 +336,7 @@ def test_a_closed_pipe_is_no_error(project: Path) -> None:
     with BoundedProcess(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert process.stdout.readline().startswith('{"schema": 3, "kind": "hit"')
+        assert process.stdout.readline().startswith('{"schema": 4, "kind": "hit"')
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 0

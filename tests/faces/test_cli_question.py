@@ -15,7 +15,7 @@ def test_what_was_understood_is_in_every_answer(project: Path, findling: Findlin
     code, out, _ = findling("login (token OR basket)", "--json")
     document = json.loads(out)
     assert code == 0
-    assert document["understood_as"] == "login AND (token OR basket)"
+    assert document["understood_as"] == "(login OR token OR basket) AND (token OR basket)"
     assert (document["reading"], document["strategy"], document["quality"]) == ("boolean", "keyword", "good")
     assert document["degraded"] == []
     assert document["plan"]["because"].startswith("OR asks")

@@ -196,6 +196,30 @@ def test_in_history_is_no_condition() -> None:
     assert not parse("cat").history
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("/pars.*header/", ["pars", "header"]),
+        (r"/\bfoo\d+_bar[a-z]{2}\//i", ["foo", "_bar"]),
+        (" /one two|three/ ", ["one", "two", "three"]),
+        ("/word/", ["word"]),
+        ("/usr/b.*c/", ["usr", "b", "c"]),
+    ],
+)
+def test_a_regular_expression_is_read_as_words_and_says_so(text: str, words: list[str]) -> None:
+    parsed = parse(text)
+    (note,) = parsed.notes
+    assert note.startswith("regular expressions are not searched")
+    assert note.endswith(", ".join(words))
+    assert parsed.operators == frozenset()
+    assert [term.strip("_") for term in words] == positive_terms(parsed.node)
+
+
+@pytest.mark.parametrize("text", ["/usr/lib/", "/etc", "/etc/hosts", "and/or", "//"])
+def test_a_path_is_no_regular_expression(text: str) -> None:
+    assert not parse(text).notes
+
+
 def test_operators_are_those_in_use() -> None:
     parsed = parse('a1 OR b1 | c1 AND -d1 NOT e1* fog~ "g h" path:x title:y -(k1 l1)')
     assert parsed.operators == {"OR", "|", "AND", "-", "NOT", "*", "~", '""', "path:", "title:", "()"}

@@ -28,7 +28,7 @@ __all__ = [
 
 # Receipts and their parts are not frozen: an answer makes a hundred of them, and frozen ones take 2.5 times as long.
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
 
 

@@ -81,6 +81,11 @@ def parse(text: str, *, now: float | None = None, intent: Intent | None = None) 
         return Parsed(All(()), frozenset())
     if is_pasted:
         return _pasted(text, "a text of several lines is read as plain words")
+    if text.lstrip().startswith("/") and (words := _words_of_regex(text.strip())):
+        note = (
+            f"regular expressions are not searched: {shortened(text.strip())} is read as the words {', '.join(words)}"
+        )
+        return _pasted(" ".join(words), note)
     if '("' in text and _CALL.search(text):
         return _pasted(text, "a piece of code is read as plain words")
     if len(text) > MOST_CHARACTERS:
@@ -103,6 +108,15 @@ _CALL = re.compile(r'\w\("\w')
 _BEGINNINGS = frozenset({"minus", "open", "phrase", "field", "word", "NOT"})
 _ENDINGS = frozenset({"close", "phrase", "field", "word"})
 _JOINTS = frozenset({"AND", "OR", "pipe"})
+
+
+def _words_of_regex(text: str) -> list[str]:
+    """The words in `/pars.*header/`, each once; none in anything else, such as `/usr/lib/`."""
+    given = re.fullmatch(r"/(.+)/([gimsuxy]{0,4})", text)
+    if given is None or (("/" in given[1] or given[2]) and not re.search(r"[\\^$*+?()\[\]{}|]", given[1])):
+        return []
+    plain = re.sub(r"\\[a-zA-Z]|\[[^\]]*\]|\{[\d,]*\}", " ", given[1])
+    return list(dict.fromkeys(word for word in re.findall(r"\w+", plain) if row_terms(word)))
 
 
 def _pasted(text: str, note: str) -> Parsed:

@@ -99,6 +99,8 @@ def _to_rank(part: Node, is_loose: bool) -> tuple[Node, ...]:
     """A part as what ranks; of a phrase that nobody demands also its words, each by itself."""
     if isinstance(part, Term):
         return (Word(part.text),)
+    if isinstance(part, Any):
+        return part.nodes
     return (*_words_of(part), part) if is_loose and isinstance(part, Phrase) else (part,)
 
 

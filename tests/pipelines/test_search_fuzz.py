@@ -12,9 +12,10 @@ import findling
 from findling.domain.plans import FUSIONS, Plan
 from findling.text.analysis import terms
 from findling.text.function_words import FUNCTION_WORDS
+from tests.counts import tries
 from tests.text.query_grammar import SENTENCES, any_query
 
-QUERIES = 1_500
+QUERIES = tries(20_000, short=1_500)
 NOTES = (
     "The connection pool of kubernetes waits for redis; a timeout ends it.",
     "def prefetch_related(self, *lookups):\n    return getUserName(node.js)",

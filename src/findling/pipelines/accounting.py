@@ -12,7 +12,7 @@ from findling.pipelines.assembling import Ranked
 from findling.pipelines.candidates import Found
 from findling.pipelines.meaning import Meaning
 from findling.pipelines.plan_files import filters_document, plan_document
-from findling.pipelines.understanding import Question
+from findling.pipelines.understanding import Question, typed_words
 from findling.text.analysis import is_unspaced
 from findling.text.query_tree import typed_terms
 from findling.text.sentences import SENTENCE_WORDS
@@ -80,14 +80,15 @@ def quality_of(found: Found, meaning: Meaning, degraded: Sequence[Degradation]) 
 
 
 def unknown_terms(question: Question, found: Found) -> list[str]:
-    """The terms that were typed, not those that a glossary adds, which the index does not hold in any form.
+    """The words that were typed, not those that a glossary adds, which the index does not hold in any form.
 
     Not those that are asked of one field, none that only hold a sentence together, and no pairs of characters that
     stand for a word.
     """
     forms, in_a_field = found.keyword.forms, _asked_of_a_field(question.node)
     typed = [term for term in typed_terms(question.node) if term not in in_a_field and not forms.get(term)]
-    return [term for term in typed if term not in SENTENCE_WORDS and not any(map(is_unspaced, term))]
+    told = typed_words(question.request.query)
+    return [told.get(term, term) for term in typed if term not in SENTENCE_WORDS and not any(map(is_unspaced, term))]
 
 
 def _asked_of_a_field(node: Node) -> set[str]:

@@ -13,7 +13,7 @@ from findling.domain.results import Degradation, Hit, Suggestion
 from findling.pipelines.assembling import Asked, Ranked, make_hit
 from findling.pipelines.candidates import Candidate, Found, allowed_resources
 from findling.pipelines.meaning import Meaning, can_read, find_by_meaning
-from findling.pipelines.understanding import WORDS, Question, corrected, respelled
+from findling.pipelines.understanding import Question, corrected, respelled
 from findling.text.query_leaves import TOO_LONG
 from findling.text.query_tree import canonical
 
@@ -27,23 +27,14 @@ _DEEPER = 10
 
 
 def suggestions(keyword: KeywordLeg, question: Question, unknown: Sequence[str]) -> list[Suggestion]:
-    """For each word that nobody wrote, the one of the index that was probably meant."""
-    from findling.text.spelling import suggest
-    from findling.text.wordpieces import bert_vocabulary
+    """For each word that nobody wrote, the one of the index that was probably meant; identifiers as a whole."""
+    from findling.pipelines.misspelling import meant_by
 
-    # A part of a compound such as an identifier is none that a person has misspelled.
-    typed = set(WORDS.findall(question.text.lower()))
-    words = [term for term in unknown if term in typed and term.isalpha()]
-    # A common English word that nobody wrote is no error of spelling: radio is not meant to be ratio.
-    words = [term for term in words if len(bert_vocabulary().pieces(term)) > 1]
-    if not words or keyword.size() == 0:
-        return []
-    vocabulary = list(keyword.vocabulary())
-    meant = {word: found[0] for word in words if (found := suggest(word, vocabulary, limit=1))}
+    meant = meant_by(keyword, question.text, unknown)
     query = respelled(question.request.query, meant)
     return [
-        Suggestion(term=term, suggestion=other, query=query, applied=_can_respell(question, {term: other}))
-        for term, other in meant.items()
+        Suggestion(term=typed, suggestion=other, query=query, applied=_can_respell(question, {typed: other}))
+        for typed, other in meant.items()
     ]
 
 

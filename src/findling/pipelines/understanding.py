@@ -19,7 +19,7 @@ from findling.text.routing import Route, route
 if TYPE_CHECKING:
     from findling.pipelines.glossary_expansion import Fired
 
-__all__ = ["SPELLING", "WORDS", "Question", "corrected", "loose_words", "respelled", "understand"]
+__all__ = ["SPELLING", "WORDS", "Question", "corrected", "loose_words", "respelled", "typed_words", "understand"]
 
 SPELLING = "~"
 """The group of a word and what was probably meant by it."""
@@ -95,9 +95,10 @@ def understand(request: SearchRequest, plan: Plan, store: ReadStore) -> Question
 
 def corrected(question: Question, corrections: Mapping[str, str]) -> Question:
     """The question with other spellings of some words beside what was typed; what stands in quotes stays as it is."""
-    node = _respelled(question.node, corrections)
+    keys = {_key(typed): other for typed, other in corrections.items()}
+    node = _respelled(question.node, keys)
     return question._replace(
-        tree=_respelled(question.tree, corrections),
+        tree=_respelled(question.tree, keys),
         node=node,
         text=respelled(question.text, corrections),
         asked=positive_terms(node),
@@ -106,7 +107,17 @@ def corrected(question: Question, corrections: Mapping[str, str]) -> Question:
 
 def respelled(text: str, corrections: Mapping[str, str]) -> str:
     """A text with some words put right; everything between the words stays, and so do exclusions and conditions."""
-    return WORDS.sub(lambda word: corrections.get(word.group().lower(), word.group()), text)
+    keys = {_key(typed): other for typed, other in corrections.items()}
+    text = WORDS.sub(lambda word: keys.get(_key(word.group()), word.group()), text)
+    for typed, other in corrections.items():
+        text = text if WORDS.fullmatch(typed) else text.replace(typed, other)
+    return text
+
+
+def typed_words(text: str) -> dict[str, str]:
+    """The words of a text that stand by themselves, as they were typed, by the term that each of them is."""
+    rows = {word: phrase_terms(word) for word in WORDS.findall(text)}
+    return {row[0]: word for word, row in rows.items() if len(row) == 1}
 
 
 def loose_words(question: Question) -> tuple[Node | None, Node | None]:
@@ -176,12 +187,16 @@ def _resolved(node: Node, store: ReadStore) -> Node:
     return node
 
 
+def _key(text: str) -> str:
+    """What is the same for every way to type a word."""
+    return " ".join(phrase_terms(text))
+
+
 def _respelled(node: Node, corrections: Mapping[str, str]) -> Node:
     if isinstance(node, (Word, Term)):
-        row = phrase_terms(node.text)
-        if len(row) != 1 or row[0] not in corrections:
+        other = corrections.get(_key(node.text))
+        if other is None:
             return node
-        other = corrections[row[0]]
         from findling.domain.queries import Phrase
 
         return Same((node, Phrase(other) if " " in other else replace(node, text=other)), group=SPELLING)

@@ -84,7 +84,7 @@ def test_one_in_the_project_is_found_whatever_the_setting_says_later(home: Path,
     assert workspace.folder == root / PROJECT_FOLDER
     assert (workspace.folder / ".gitignore").read_text() == "*\n"
     assert locate(root, home=home).folder == workspace.folder
-    assert locate(root / "docs", home=home) == Workspace(workspace.folder, root, "docs")
+    assert locate(root / "docs", home=home) == Workspace(workspace.folder, root, "docs", part="docs")
     assert paths(locate(root, home=home), "token", refresh=True) == ["docs/tokens.md"]
 
 

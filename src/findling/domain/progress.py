@@ -11,7 +11,8 @@ __all__ = ["IndexProgress", "Progress"]
 class IndexProgress(NamedTuple):
     """A moment of an indexing run. `stage` is `scan`, `index` or `done`; `total` is 0 while it is not known.
 
-    `done` of `total` files and `bytes_read` of `bytes_total` are dealt with; `failed` of them could not be read.
+    The first moment says the `reason` of the run, and `path` is the folder then. `done` of `total` files and
+    `bytes_read` of `bytes_total` are dealt with; `failed` of them could not be read.
     """
 
     stage: str
@@ -23,6 +24,7 @@ class IndexProgress(NamedTuple):
     bytes_total: int = 0
     seconds: float = 0.0
     path: str = ""
+    reason: str = ""
 
     @property
     def bytes_per_second(self) -> float:

@@ -144,7 +144,7 @@ class Filters:
     """What the answer is limited to; every filter is applied inside the leg, before anything is scored.
 
     An empty tuple does not filter. `where` is a tree of `Field`, `Range`, `Not`, `Any` and `All` that has to hold
-    besides.
+    besides. `within` is the folder that is searched: unlike `path` it lets everything pass that has no path.
     """
 
     ext: tuple[str, ...] = ()
@@ -157,6 +157,7 @@ class Filters:
     after: float | None = None
     before: float | None = None
     where: Node | None = None
+    within: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -211,9 +211,9 @@ def _unmatched(case: _Case) -> Iterator[str]:
 def _filters(case: _Case) -> Iterator[tuple[str, bool]]:
     """Every filter of the question and whether the document passes it."""
     given, resource = case.question.filters, case.document.resource
-    for name in ("ext", "not_ext", "path", "type", "lang", "tag", "author", "after", "before"):
+    for name in ("ext", "not_ext", "path", "within", "type", "lang", "tag", "author", "after", "before"):
         value = getattr(given, name)
-        if value not in ((), None):
+        if value not in ((), None, ""):
             told = ", ".join(value) if isinstance(value, tuple) else str(value)
             yield f"{name} {told}", passes(resource, Filters(**{name: value}))
     if given.where is not None:

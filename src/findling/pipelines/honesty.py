@@ -44,10 +44,11 @@ def why_nothing(keyword: KeywordLeg, question: Question, found: Found) -> tuple[
         is_told = any(note.endswith(TOO_LONG) for note in question.notes)
         return () if is_told else ("there is no letter, digit or emoji to search for",)
     weights = question.plan.weights
-    if question.filters != Filters():
-        elsewhere = keyword.search(question.node, Filters(), 1, weights=weights).total
+    here = Filters(within=question.filters.within)
+    for filters, wider, told in ((question.filters, here, "without the filters"), (here, Filters(), "")):
+        elsewhere = keyword.search(question.node, wider, 1, weights=weights).total if filters != wider else 0
         if elsewhere:
-            return (f"{_counted(elsewhere)} without the filters",)
+            return (f"{_counted(elsewhere)} {told or f'outside of {here.within}'}",)
     demanded = tuple(part for part in _parts(question) if not isinstance(part, Not))
     if demanded and len(demanded) < len(_parts(question)):
         elsewhere = keyword.search(All(demanded), question.filters, 1, weights=weights).total

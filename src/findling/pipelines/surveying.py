@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,8 +46,8 @@ class Survey(NamedTuple):
         return bool(self.changed or self.vanished)
 
 
-def survey(store: TruthStore, root: Path, options: IndexOptions, only: str = "") -> Survey:
-    """Compare the tree, or one path of it, with the index by size and time of change.
+def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence[str] = ("",)) -> Survey:
+    """Compare the tree, or some paths of it, with the index by size and time of change.
 
     Reads no file and writes nothing. Everything counts as changed when it would be made in another way today.
     """
@@ -66,7 +68,7 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, only: str = "")
     folders: dict[str, int] = {}
     unchanged = 0
     settled_ns = time.time_ns() - UNSURE_NS
-    for entry in scan(str(root), options.rules, only, folders):
+    for entry in chain.from_iterable(scan(str(root), options.rules, part, folders) for part in parts):
         if isinstance(entry, SkippedPath):
             skipped.append(entry)
             continue
@@ -87,7 +89,7 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, only: str = "")
         # What did not fit may do so now.
         changed += waiting
         skipped = [entry for entry in skipped if entry.reason != "quota"]
-    for path in (*_files_that_tell(skipped), *_rule_files_above(root)):
+    for path in (*_files_that_tell(skipped), *_rule_files_above(root), *filter(None, parts)):
         folders[path] = mtime_ns_of(f"{root}/{path}")
     sure = {path: mtime_ns if mtime_ns < settled_ns else NEVER for path, mtime_ns in folders.items()}
     return Survey(changed, vanished, unchanged, skipped, known, sure)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,16 +27,21 @@ from findling.pipelines.freshness import IndexOptions, is_fresh, remember
 from findling.pipelines.legs import Legs
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.options import index_options
+from findling.service.scoping import is_below
 from findling.service.settings import Settings
+from findling.service.workspace import Workspace
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
     from findling.pipelines.surveying import Survey
 
-__all__ = ["UNSURE", "DiskIndex", "options_of"]
+__all__ = ["UNSURE", "DiskIndex", "options_of", "with_part"]
 
 UNSURE = {"": -1}
 """Times of folders that none can have: the next search looks closely."""
+
+_PARTS = "parts"
+"""What the store knows the parts of the root by that were asked for. An index without it is one of all of the root."""
 
 _GLANCE_S = 0.2
 
@@ -60,23 +66,17 @@ class DiskIndex:
     """The files below one root and what of them is indexed. `legs` gives the legs to write; the lock is held then."""
 
     def __init__(
-        self,
-        files: OpenedWorkspace,
-        settings: Settings,
-        root: Path,
-        only: str,
-        legs: Callable[[], Legs],
-        *,
-        has_files: bool = True,
+        self, files: OpenedWorkspace, settings: Settings, workspace: Workspace, legs: Callable[[], Legs]
     ) -> None:
-        self._has_files = has_files
+        self._has_files = workspace.has_files
         self._files = files
         self._settings = settings
-        self._root = root
-        self._only = only
+        self._root, self._only, self._part = workspace.root, workspace.only, workspace.part
         self._legs = legs
 
-    def index(self, *, on_progress: Progress | None = None, rebuild: bool = False) -> IndexReport:
+    def index(
+        self, *, on_progress: Progress | None = None, rebuild: bool = False, reason: str = "as asked"
+    ) -> IndexReport:
         """Take in everything below the root that is new, changed or gone; `rebuild` starts from nothing.
 
         Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
@@ -85,9 +85,10 @@ class DiskIndex:
         """
         if not self._takes_files():
             raise UsageError(f"the workspace {self._root.name} has no files to index", hint="findling add")
+        reason = self._why_first() or ("every file is to be read again" if rebuild else reason)
         if not rebuild:
             with self._files.writing():
-                return self._update(on_progress)
+                return self._update(reason, on_progress)
         from findling.service.manifest import read_manifest
 
         read_manifest(self._files.folder)  # whoever cannot read it must not have begun to drop anything
@@ -99,13 +100,13 @@ class DiskIndex:
                 from_files = [r.rid for r in self._files.store.resources() if r.rid.startswith("file:")]
                 self._files.store.write((), from_files)
                 self._files.rebuild_leg()
-                return self._update(on_progress)
+                return self._update(reason, on_progress)
         except CorruptError:
             # A leg or a file beside it may be what is damaged, and that is no reason to give up the truth.
             if not self._files.is_damaged():
                 raise
             with self._files.writing(anew=True):
-                return self._update(on_progress)
+                return self._update(reason, on_progress)
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
@@ -115,7 +116,8 @@ class DiskIndex:
 
         paths: list[str] = []
         skipped: list[SkippedPath] = []
-        for entry in scan(str(self._root), self._options.rules, self._only):
+        parts = with_part(self._parts(), self._part)
+        for entry in chain.from_iterable(scan(str(self._root), self._options.rules, part) for part in parts):
             if isinstance(entry, SkippedPath):
                 skipped.append(entry)
             else:
@@ -139,10 +141,20 @@ class DiskIndex:
             return self._take_in_changes(on_progress) if self.is_complete() else self._begin(on_progress)
 
     def is_complete(self) -> bool:
-        """Whether an indexing run has been completed here."""
+        """Whether an indexing run has been completed of the part that is asked."""
         self._files.let_go_if_replaced()
-        is_indexed = self._files.exists and self._files.store.get_meta("indexed_at") is not None
-        return is_indexed or not self._takes_files()
+        # What is no file counts as indexed when it is put in, and says nothing about the tree.
+        is_surveyed = self._files.exists and self._files.store.get_meta("rules") is not None
+        return (is_surveyed and self._part_above() is not None) or not self._takes_files()
+
+    def is_begun(self) -> bool:
+        """Whether a run of the part that is asked has begun; where only things are held that are no files, none has."""
+        return self._files.exists and self._part_above() is not None
+
+    def subject(self) -> Path:
+        """The folder or file that is indexed, or will be: the root, or the part of it that was asked for."""
+        above = self._part_above() if self._files.exists else None
+        return self._root / (self._part if above is None else above)
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[bool]:
@@ -160,7 +172,7 @@ class DiskIndex:
         """Carry out the first run; returns what stood in the way."""
         deadline = time.monotonic() + LOCK_PATIENCE_S
         try:
-            while writer := self._update_unless_written(on_progress):
+            while writer := self._update_unless_written(self._why_first(), on_progress):
                 # What the other one has committed so far can be searched already.
                 if self._files.exists or time.monotonic() > deadline:
                     return f"{writer} for the first time; files may be missing"
@@ -178,20 +190,20 @@ class DiskIndex:
             return ""
         missing = f"{len(found.changed) + len(found.vanished)} changed files may be missing"
         try:
-            writer = self._update_unless_written(on_progress)
+            writer = self._update_unless_written(_why_again(found), on_progress)
         except (DiskFullError, ReadOnlyError, WorkerError) as error:
             return f"{missing}: {error.message}"
         except (FormatError, ManifestError) as error:
             return f"{missing}: {error.message}; {error.hint}"
         return f"{writer}; {missing}" if writer else ""
 
-    def _update_unless_written(self, on_progress: Progress | None) -> str:
+    def _update_unless_written(self, reason: str, on_progress: Progress | None) -> str:
         """Bring the index up to the state of the disk; returns who is writing it instead, if somebody is."""
         deadline = time.monotonic() + _TURN_S
         while True:
             try:
                 with self._files.writing(_BRIEF_S if self._files.exists else _GLANCE_S):
-                    self._update(on_progress)
+                    self._update(reason, on_progress)
                 return ""
             except LockedError:
                 # Threads that only look whether the leg is level hold the guard, too, and one after another.
@@ -233,21 +245,63 @@ class DiskIndex:
     def _survey(self) -> Survey:
         from findling.pipelines.surveying import survey
 
-        return survey(self._files.store, self._root, self._options, self._only)
+        return survey(self._files.store, self._root, self._options, self._parts())
 
-    def _update(self, on_progress: Progress | None) -> IndexReport:
+    def _parts(self) -> tuple[str, ...]:
+        """The parts of the root that were asked for so far: none while only things are held that are no files."""
+        if self._only:
+            return (self._only,)
+        if not self._files.exists:
+            return ()
+        kept = self._files.store.get_meta(_PARTS)
+        if kept is not None:
+            import json
+
+            return tuple(json.loads(kept))
+        has_files = self._files.store.get_meta("rules") is not None or any(True for _ in self._files.store.stamps())
+        return ("",) if has_files else ()
+
+    def _part_above(self) -> str | None:
+        """The part asked for so far that holds the one that is asked."""
+        return next((part for part in self._parts() if is_below(self._part, part)), None)
+
+    def _ask_for_part(self) -> None:
+        """Note that the part is indexed from now on. The lock is held."""
+        if self._only or self._part_above() is not None:
+            return
+        import json
+
+        # A run that is stopped from here on must not pass for a complete one.
+        self._files.store.set_folders(UNSURE)
+        self._files.store.set_meta(_PARTS, json.dumps(with_part(self._parts(), self._part)))
+
+    def _why_first(self) -> str:
+        """Why a run is the first one; nothing when there was one."""
+        try:
+            if self.is_complete():
+                return ""
+            return "its first index run was not completed" if self.is_begun() else "it has no index yet"
+        except CorruptError:
+            return ""
+
+    def _update(self, reason: str, on_progress: Progress | None) -> IndexReport:
         """Bring the index up to the state of the disk. The lock is held."""
+        import logging  # 5 ms that only a run has to pay
+
         from findling.pipelines.indexing import update
         from findling.service.manifest import preprocessing_of, quota_of, write_manifest
         from findling.service.quotas import Allowance
 
+        # Whoever asked sees it in the first event of progress, whoever runs a server in its log.
+        logging.getLogger("findling.indexing").info("indexing %s: %s", self.subject(), reason)
         if on_progress is not None:
-            on_progress(IndexProgress("scan"))
+            on_progress(IndexProgress("scan", path=str(self.subject()), reason=reason))
         files = self._files
         subject = str(self._root / self._only if self._only else self._root)
         allowance = Allowance(files.store, files.folder, quota_of(files.folder, self._settings))
         write_manifest(files.folder, root=subject, preprocessing=preprocessing_of(self._settings))
         files.store.set_meta("root", subject)
+        self._ask_for_part()
         found = self._survey()
         return update(files.store, self._legs(), self._root, found, self._options, on_progress, allowance)
 
@@ -255,3 +309,16 @@ class DiskIndex:
         """Make the next look quick; whoever cannot write now looks closely again next time."""
         with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
             remember(self._files.store, found, found.skipped, self._options)
+
+
+def with_part(parts: Sequence[str], part: str) -> tuple[str, ...]:
+    """The parts with one more, each only once."""
+    if any(is_below(part, known) for known in parts):
+        return tuple(parts)
+    return (*[known for known in parts if not is_below(known, part)], part)
+
+
+def _why_again(found: Survey) -> str:
+    counts = {"new or changed": len(found.changed), "gone": len(found.vanished)}
+    told = [f"{count:,} {'file is' if count == 1 else 'files are'} {what}" for what, count in counts.items() if count]
+    return " and ".join(told)

@@ -75,7 +75,7 @@ class Engine(KeptEngine, WorkspaceParts):
 
     def __init__(self, workspace: Workspace, settings: Settings, models: ModelTable | None = None) -> None:
         """Engines with the same table of models share them."""
-        self.home, self.root, self.scope, self._only, _ = workspace
+        self.home, self.root, self.scope, self._only, *_ = workspace
         self._settings = settings
         self._files = OpenedWorkspace(
             self.home,
@@ -88,7 +88,7 @@ class Engine(KeptEngine, WorkspaceParts):
         self._opening = threading.RLock()
         self._opened_vectors: WorkspaceVectors | None = None
         self._opened_sights: WorkspaceSights | None = None
-        self._disk = DiskIndex(self._files, settings, self.root, self._only, self._legs, has_files=workspace.has_files)
+        self._disk = DiskIndex(self._files, settings, workspace, self._legs)
         self._plan_of = cache(partial(plan_of, settings))
 
     def __enter__(self) -> Self:
@@ -107,24 +107,21 @@ class Engine(KeptEngine, WorkspaceParts):
             self._opened_vectors.close()
         self._files.close()
 
-    @property
-    def subject(self) -> Path:
-        """What is indexed: the root, or the one file in it that the workspace was made for."""
-        return self.root / self._only if self._only else self.root
-
     # Indexing
 
     def is_indexed(self) -> bool:
-        """Whether an indexing run has been completed here."""
+        """Whether an indexing run of what was opened has been completed."""
         return self._disk.is_complete()
 
-    def index(self, *, on_progress: Progress | None = None, rebuild: bool = False) -> IndexReport:
+    def index(
+        self, *, on_progress: Progress | None = None, rebuild: bool = False, reason: str = "as asked"
+    ) -> IndexReport:
         """Take in everything below the root that is new, changed or gone; `rebuild` starts from nothing.
 
-        Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
-        cannot be written, CorruptError when it is damaged: then only `rebuild` helps.
+        The `reason` is told when it starts. Raises LockedError when another process keeps writing, ReadOnlyError and
+        DiskFullError when the workspace cannot be written, CorruptError when it is damaged: then only `rebuild` helps.
         """
-        return self._disk.index(on_progress=on_progress, rebuild=rebuild)
+        return self._disk.index(on_progress=on_progress, rebuild=rebuild, reason=reason)
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
@@ -204,7 +201,15 @@ class Engine(KeptEngine, WorkspaceParts):
         timings = {"refresh": refreshed_ms, **answer.timings_ms}
         return replace(told(scoped, answer), timings_ms=timings_for(asked.principals, timings))
 
-    def explain(self, request: SearchRequest | str, name: str, *, refresh: bool = True, **options: Any) -> Explanation:
+    def explain(
+        self,
+        request: SearchRequest | str,
+        name: str,
+        *,
+        refresh: bool = True,
+        on_progress: Progress | None = None,
+        **options: Any,
+    ) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out.
 
         `name` is the id of a hit or a resource, or a path, also with a line as in `notes.md:12`. Raises NotFoundError
@@ -213,7 +218,7 @@ class Engine(KeptEngine, WorkspaceParts):
         from findling.pipelines.explaining import explain
 
         request = prepared(request, options, self._settings, self.scope, self._plan_of).request
-        notes = self._ready(refresh, None, request.principals)
+        notes = self._ready(refresh, on_progress, request.principals)
         return self._ask(
             request.principals, notes, lambda legs: explain(legs, request, name, self.scope, degraded=notes)
         )
@@ -270,11 +275,6 @@ class Engine(KeptEngine, WorkspaceParts):
             lambda legs: {"resources": sum(1 for _ in legs.store.resources()), "chunks": legs.keyword.size()},
         )
 
-    def reading(self) -> dict[str, Any]:
-        """How far the model has come: `meaning` of the status alone, which costs less."""
-        self._must_be_indexed()
-        return self._vectors.account()
-
     def skipped(self) -> list[SkippedPath]:
         """What the latest run left out, and why."""
         self._must_be_indexed()
@@ -288,10 +288,11 @@ class Engine(KeptEngine, WorkspaceParts):
 
     def ls(self, prefix: str = "", *, principals: tuple[str, ...] | None = None) -> Iterator[Resource]:
         """The resources of the index in order of their ids, or those at and below a path."""
+        is_everywhere = not prefix.strip("/.")
         below = "/".join(part for part in (self.scope, prefix.strip("/")) if part and part != ".")
         self._must_be_indexed()
         resources = self._ask(principals, [], lambda legs: legs.store.resources())
-        return (resource for resource in resources if is_below(resource.path, below))
+        return (one for one in resources if is_below(one.path, below) or (is_everywhere and not one.path))
 
     def resource_id(self, name: str) -> str:
         """The id of the resource that a name stands for, see `fetch`. Raises NotFoundError when there is none."""
@@ -351,7 +352,7 @@ class Engine(KeptEngine, WorkspaceParts):
         missing = self._disk.refresh(on_progress) if refresh and self._settings["search.refresh"] == "auto" else ""
         self._must_be_indexed()
         behind = self._files.level_leg()
-        if not self.is_indexed() and not missing and behind is None:
+        if not self.is_indexed() and self._disk.is_begun() and not missing and behind is None:
             missing = "the first index run has not been completed; files may be missing"
         if principals is not None:
             return []

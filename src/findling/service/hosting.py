@@ -66,7 +66,7 @@ class Host:
         with open_engine(path, settings=settings) as engine:
             has_files = engine.root != engine.home
             # What was asked for, which may be a part of what is indexed.
-            self._subject = engine.subject / engine.scope if has_files else engine.home
+            self._subject = engine.asked if has_files else engine.home
             self.default = str(self._subject if has_files else engine.root)
         self._place = self._served()
         self._named: dict[Path, Settings] = {}

@@ -1,4 +1,4 @@
-"""What a server does with an engine that stays open: have it ready, share it, tell whether it has changed, let go."""
+"""What is opened, and what a server does with it: have it ready, share it, tell whether it has changed, let go."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WARM_UP = "what is this about"
 
 
 class KeptEngine(ABC):
-    """The part of an engine that only a server makes use of."""
+    """The part of an engine that says what is opened, and what only a server makes use of."""
 
     home: Path
     root: Path
@@ -55,9 +55,19 @@ class KeptEngine(ABC):
         _ = (self._vectors, self._sights)  # so that both share them
         other = copy(self)
         other.scope, other._settings = workspace.scope, settings
-        other._disk = DiskIndex(self._files, settings, self.root, self._only, self._legs, has_files=workspace.has_files)
+        other._disk = DiskIndex(self._files, settings, workspace, self._legs)
         other._plan_of = cache(partial(plan_of, settings))
         return other
+
+    @property
+    def subject(self) -> Path:
+        """What is indexed, or will be: the root, or the part of it that was asked for, which may be one file."""
+        return self._disk.subject()
+
+    @property
+    def asked(self) -> Path:
+        """What was opened: the root, or a folder or file of it."""
+        return self.root / (self._only or self.scope)
 
     def asked_as(self, request: SearchRequest) -> SearchRequest:
         """A request as the legs are asked: with its plan, and limited to the part of the root that was opened."""
@@ -97,6 +107,11 @@ class KeptEngine(ABC):
                 space.embedder.embed([_WARM_UP], "query")
                 times["model_load"] = time.perf_counter() - started
         return times
+
+    def reading(self) -> dict[str, Any]:
+        """How far the model has come: `meaning` of the status alone, which costs less."""
+        self._must_be_indexed()
+        return self._vectors.account()
 
     def is_gone(self) -> bool:
         """Whether what is opened was deleted, or made anew, by another process."""

@@ -180,8 +180,9 @@ def _in_context(filters: Filters, settings: Settings, names: Iterable[str]) -> F
 
 
 def _below(filters: Filters, folder: str) -> Filters:
-    """The filters with their paths below one folder."""
+    """The filters with their paths below one folder; without any, what lies nowhere passes as well."""
     if not folder:
         return filters
-    paths = tuple("/".join((folder, path.strip("/"))) for path in filters.path) or (folder,)
-    return replace(filters, path=paths)
+    if not filters.path:
+        return replace(filters, within=folder)
+    return replace(filters, path=tuple("/".join((folder, path.strip("/"))) for path in filters.path))

@@ -161,10 +161,10 @@ def _ask(asked: _Asked, request: SearchRequest, settings_for: Callable[[Path], S
     settings = settings_for(asked.root if asked.root.exists() else asked.found.folder)
     workspace = workspace_in(asked.found.folder)
     with Engine(workspace, settings) as engine:
-        if workspace.has_files and not engine.is_indexed():
+        if not (is_indexed := engine.is_indexed()) and not engine.status().resources:
             # A first run may take long and read what nobody meant to have read: never by the way.
             raise NotIndexedError("it has not been indexed yet", hint=_index_command(asked))
-        return engine.search(request, refresh=workspace.has_files)
+        return engine.search(request, refresh=is_indexed)
 
 
 def _in_workspace(label: str, missing: Degradation) -> Degradation:

@@ -187,7 +187,8 @@ def workspaces_of(root: Path, settings: Settings) -> list[tuple[str, Workspace]]
 def _tree(root: Path, settings: Settings) -> Tree:
     """What is watched of a root, by the rules of the scan; the folders of indexes are left out."""
     workspaces = [workspace for _, workspace in workspaces_of(root, settings)]
-    top, only = workspaces[0].root, workspaces[0].only
+    only = workspaces[0].only
+    top = workspaces[0].root if only else root
     own = [workspace.folder for workspace in workspaces]
     # Watching writes to the home, and must not wake itself.
     home = home_folder(settings["store.home"])

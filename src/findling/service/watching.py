@@ -79,7 +79,7 @@ def take_in(
         with Engine(workspace, own) as engine:
             _must_be_free(engine)
             try:
-                reports.append(engine.index(on_progress=_stopping(should_stop)))
+                reports.append(engine.index(on_progress=_stopping(should_stop), reason="it is watched"))
             except _StoppedError:
                 break
             if afterwards is not None:

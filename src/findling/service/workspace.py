@@ -25,6 +25,7 @@ __all__ = [
     "check_name",
     "folder_name",
     "folder_of",
+    "holds_file",
     "home_folder",
     "indexed_root",
     "is_formerly_named",
@@ -71,7 +72,9 @@ class Workspace(NamedTuple):
     """A folder with an index, the root it indexes, and the part of that root that was asked for ("" for all).
 
     `only` names the one file below the root that is indexed, when the workspace was made for a single file. `is_guess`
-    says that nobody has named the root yet: what is put first into a workspace decides whether it has files.
+    says that nobody has named the root yet: what is put first into a workspace decides whether it has files. `part` is
+    the part of the root that a search indexes, if it is not indexed yet: a workspace may hold no files so far, and
+    whoever asks for one folder has not asked for those beside it.
     """
 
     folder: Path
@@ -79,6 +82,7 @@ class Workspace(NamedTuple):
     scope: str = ""
     only: str = ""
     is_guess: bool = False
+    part: str = ""
 
     @property
     def has_files(self) -> bool:
@@ -111,11 +115,13 @@ def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home")
     for root in (target, *target.parents):
         folder = folder_of(folder_name(root), home) if has_pointers else _in_home(folder_name(root), home)
         if (folder / STORE_FILE).exists():
-            return _on(folder, root, target)
+            found = _on(folder, root, target)
+            return found._replace(part=found.only or found.scope)
     # A file cannot hold its index.
     in_project = place == "project" and target.is_dir()
     folder = _free_folder_in(target) if in_project else home / folder_name(target)
-    return _on(folder, target, target)
+    found = _on(folder, target, target)
+    return found._replace(part=found.only)
 
 
 def workspace_in(folder: Path) -> Workspace:
@@ -165,6 +171,19 @@ def indexed_root(folder: Path) -> Path | None:
     if root is None:
         return None
     return Path(root) if root else folder
+
+
+def holds_file(workspace: Workspace, file: Path) -> bool:
+    """Whether a file is in the index of a workspace, which need not be there."""
+    if not (workspace.folder / STORE_FILE).exists() or not file.is_relative_to(workspace.root):
+        return False
+    from findling.stores.sqlite import SqliteStore
+
+    try:
+        with SqliteStore.open(workspace.folder / STORE_FILE, readonly=True) as store:
+            return store.document(f"file:{file.relative_to(workspace.root).as_posix()}") is not None
+    except (CorruptError, NotIndexedError):
+        return False
 
 
 def is_name(text: str) -> bool:

@@ -45,8 +45,9 @@ def passes(resource: Resource, filters: Filters) -> bool:
     tests = [*property_tests(filters), PropertyTest("updated_at", _changed_within(time_span(filters)))]
     if not all(accepts(getattr(resource, attribute)) for attribute, accepts in tests):
         return False
-    folders = prefixes(filters)
-    if folders and not any(resource.path == folder or resource.path.startswith(f"{folder}/") for folder in folders):
+    if (folders := prefixes(filters)) and not _lies_below(resource.path, folders):
+        return False
+    if resource.path and (folder := filters.within.strip("/")) and not _lies_below(resource.path, [folder]):
         return False
     return filters.where is None or holds(filters.where, resource)
 
@@ -138,6 +139,10 @@ def time_span(limits: Filters | Range) -> tuple[int, int] | None:
     first = -_END_OF_TIME if limits.after is None else math.ceil(_within_time("after", limits.after))
     end = _END_OF_TIME if limits.before is None else math.floor(_within_time("before", limits.before))
     return first, end
+
+
+def _lies_below(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def _within_time(name: str, moment: float) -> float:

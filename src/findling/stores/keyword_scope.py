@@ -70,6 +70,8 @@ class KeywordScope:
         wanted: list[tuple[str, Iterable[str]]] = [
             ("ext", dotted(filters.ext)),
             ("path", prefixes(filters)),
+            # The empty path is that of everything that lies nowhere.
+            ("path", ["", folder] if (folder := filters.within.strip("/")) else []),
             ("type", filters.type),
             ("lang", filters.lang),
             ("tag", filters.tag),

@@ -49,17 +49,29 @@ def find_matching(connection: sqlite3.Connection, filters: Filters) -> list[int]
     tests += [condition(part, columns.bind) for part in parts if not isinstance(part, Field | Range)]
     # Only the columns that are looked at: path and number alone come from an index that is a tenth of the table.
     select = f"SELECT {', '.join(columns.names)} FROM resources WHERE "
-    folders = prefixes(filters)
-    if not folders:
+    folders, within = prefixes(filters), filters.within.strip("/")
+    if within and folders:
+        tests.append(columns.bind("path", lambda path: not path or path == within or path.startswith(f"{within}/")))
+        select = f"SELECT {', '.join(columns.names)} FROM resources WHERE "
+    elif not folders and not within:
         return _passing(connection.execute(select + " AND ".join(conditions or ["true"]), values), tests)
     found: dict[int, None] = {}
-    for folder in folders:
-        # "0" follows "/": the range holds what lies below the folder. One statement a folder, since SQLite neither
-        # takes hundreds of alternatives nor finds its way through them by the index.
-        for place, bounds in (("path = ?", (folder,)), ("path >= ? AND path < ?", (f"{folder}/", f"{folder}0"))):
-            rows = connection.execute(select + " AND ".join([place, *conditions]), (*bounds, *values))
-            found |= dict.fromkeys(_passing(rows, tests))
+    for place, bounds in _places(folders or ["", within]):
+        rows = connection.execute(select + " AND ".join([place, *conditions]), (*bounds, *values))
+        found |= dict.fromkeys(_passing(rows, tests))
     return list(found)
+
+
+def _places(folders: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Conditions on paths at and below folders; the empty one stands for what has no path.
+
+    One statement each, since SQLite neither takes hundreds of alternatives nor finds its way through them by the index.
+    """
+    for folder in folders:
+        yield "path = ?", (folder,)
+        if folder:
+            # "0" follows "/": the range holds what lies below the folder.
+            yield "path >= ? AND path < ?", (f"{folder}/", f"{folder}0")
 
 
 class _Columns:

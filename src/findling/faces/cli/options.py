@@ -24,6 +24,7 @@ __all__ = [
     "no_context_option",
     "opened",
     "path_argument",
+    "place_of",
     "resolve",
     "setting_option",
     "workspace_option",
@@ -125,9 +126,32 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
 
 def name_from_root(name: str, root: Path) -> str:
     """A path as answers print it, seen from the current folder, as the index knows it; any other name as it is."""
-    path, colon, line = name.rpartition(":")
-    file, place = (path, colon + line) if path and line.isdecimal() else (name, "")
+    file, place = _split_line(name)
     try:
         return Path(file).resolve(strict=True).relative_to(root).as_posix() + place
     except (OSError, ValueError):
         return name
+
+
+def place_of(name: str) -> str | None:
+    """The folder of the index that holds the file of this name; None for the current folder, and for any other name.
+
+    The index of the current folder comes first; then that of the nearest folder above the file.
+    """
+    from findling.service.workspace import holds_file, home_folder, locate
+
+    try:
+        file = Path(_split_line(name)[0]).resolve(strict=True)
+    except OSError:
+        return None
+    home = home_folder(load_settings(".")["store.home"])
+    own = locate(file, home=home)
+    if not file.is_file() or holds_file(locate(".", home=home), file) or not holds_file(own, file):
+        return None
+    return str(own.root / own.only)
+
+
+def _split_line(name: str) -> tuple[str, str]:
+    """The path in a name, and the line behind it with its colon."""
+    path, colon, line = name.rpartition(":")
+    return (path, colon + line) if path and line.isdecimal() else (name, "")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from findling.domain.progress import IndexProgress, Progress
 from findling.faces.cli.columns import display_width, fit, show_controls
+from findling.faces.cli.terminal import note
 
 if TYPE_CHECKING:
     from findling.pipelines.refining import RefineProgress
@@ -27,9 +28,18 @@ _FIRST_ESTIMATE_S = 1.0
 """Before that, the start of the workers counts for more than their speed."""
 
 
-def progress_bar(stream: TextIO | None = None) -> AbstractContextManager[Progress | None]:
-    """What to call with every event of an index run; `None` where there is no terminal to draw on."""
-    return _bar(format_progress, stream)
+@contextmanager
+def progress_bar(stream: TextIO | None = None) -> Iterator[Progress]:
+    """What to call with every event of an index run: says where and why it starts, and draws on a terminal."""
+    with _bar(format_progress, stream) as draw:
+
+        def tell(event: IndexProgress) -> None:
+            if event.reason:
+                note(f"indexing {show_controls(event.path)}: {event.reason}")
+            if draw is not None:
+                draw(event)
+
+        yield tell
 
 
 def refine_bar(stream: TextIO | None = None) -> AbstractContextManager[Callable[[RefineProgress], None] | None]:

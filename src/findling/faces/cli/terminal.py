@@ -20,6 +20,7 @@ __all__ = [
     "note",
     "prepare_streams",
     "speaks_unicode",
+    "tell_index_runs",
     "use_color",
     "write",
 ]
@@ -45,6 +46,14 @@ def note(message: str, hint: str = "") -> None:
     click.echo(f"findling: {message}", err=True)
     if hint:
         click.echo(f"  try: {hint}", err=True)
+
+
+def tell_index_runs() -> None:
+    """Have every index run of this process say on stderr where it starts and why, for commands that stay."""
+    import logging
+
+    logging.basicConfig(format="findling: %(message)s", level=logging.WARNING)
+    logging.getLogger("findling.indexing").setLevel(logging.INFO)
 
 
 def is_interactive() -> bool:

@@ -196,3 +196,4 @@ def _log_to_stderr(verbose: bool) -> None:
     logging.basicConfig(format="%(asctime)s %(name)s: %(message)s", level=logging.WARNING)
     logging.getLogger("findling").setLevel(logging.INFO if verbose else logging.WARNING)
     logging.getLogger("findling.daemon").setLevel(logging.INFO)  # which folders it follows, and what is in the way
+    logging.getLogger("findling.indexing").setLevel(logging.INFO)  # where an index run starts, and why

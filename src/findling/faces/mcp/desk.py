@@ -63,7 +63,7 @@ class Desk(NamedTuple):
         nothing = SearchRequest(query="", limit=0, plan=_WORDS, principals=self.caller.principals)
         with self.writing() as engine:
             # A home folder or a whole disk is not indexed because somebody's program asks something.
-            if is_vast(engine.root) and not engine.is_indexed():
+            if is_vast(engine.subject) and not engine.is_indexed():
                 return ()
             return engine.search(nothing, on_progress=self.told(on_progress)).degraded
 

@@ -14,6 +14,7 @@ from findling.faces.cli.options import (
     name_from_root,
     opened,
     path_argument,
+    place_of,
     resolve,
     setting_option,
     workspace_option,
@@ -41,6 +42,7 @@ def fetch(name: str, path: str, context: int, as_json: bool, as_: tuple[str, ...
     ID is the id of a hit or of a resource, or the path of a file, also with a line: notes.md:12. PATH is the folder
     that is searched.
     """
+    path = path if workspace or path != "." else place_of(name) or path
     with opened(path, resolve(path, workspace=workspace, in_context=True)) as engine:
         document = engine.fetch(name_from_root(name, engine.root), context=context, principals=as_ or None)
     if as_json:
@@ -69,6 +71,7 @@ def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
+    path = path if workspace or path != "." else place_of(name) or path
     settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
     with opened(path, settings) as engine:
         answer = engine.similar(name_from_root(name, engine.root), settings["search.limit"], principals=as_ or None)

@@ -10,10 +10,11 @@ import click
 from findling.domain.errors import InvalidValueError
 from findling.domain.results import Explanation, LegVerdict
 from findling.faces.cli.asking import question_options, settled
-from findling.faces.cli.options import json_option, name_from_root, opened
+from findling.faces.cli.options import json_option, name_from_root, opened, place_of
+from findling.faces.cli.progress import progress_bar
 from findling.faces.cli.questions import SearchOptions, build_request
 from findling.faces.cli.rendering import receipt_lines
-from findling.faces.cli.terminal import note, write
+from findling.faces.cli.terminal import ask_before_indexing, note, write
 
 __all__ = ["explain"]
 
@@ -36,9 +37,12 @@ def explain(query: str, name: str, path: str | None, as_json: bool, **given: Any
     if not query.strip():
         raise InvalidValueError("the query is empty", hint='findling explain "words to find" ID')
     options = SearchOptions(words=(query,), explain=True, **given)
-    settings, folder = settled(options, path)
-    with opened(folder, settings) as engine:
-        explanation = engine.explain(build_request(query, options, settings), name_from_root(name, engine.root))
+    settings, folder = settled(options, path if path or options.workspace else place_of(name))
+    request = build_request(query, options, settings)
+    with opened(folder, settings) as engine, progress_bar() as bar:
+        if settings["search.refresh"] == "auto" and not engine.is_indexed():
+            ask_before_indexing(engine.subject, False)
+        explanation = engine.explain(request, name_from_root(name, engine.root), on_progress=bar)
     if as_json:
         from findling.faces.cli.documents import dump
 

@@ -39,7 +39,7 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
         if dry_run:
             _preview(engine, as_json)
             return 0
-        ask_before_indexing(engine.root, yes)
+        ask_before_indexing(engine.subject, yes)
         with progress_bar() as bar:
             report = engine.index(on_progress=bar, rebuild=rebuild)
         for notice in engine.notices():

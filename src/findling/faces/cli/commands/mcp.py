@@ -14,7 +14,7 @@ import click
 from findling.domain.callers import OWNER, Caller
 from findling.domain.errors import MissingExtraError, NotFoundError
 from findling.faces.cli.options import as_option, opened, resolve, workspace_option
-from findling.faces.cli.terminal import note, write
+from findling.faces.cli.terminal import note, tell_index_runs, write
 from findling.faces.mcp.client_configs import CLIENTS, claude_command, client_snippet, own_command
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ def _serve_here(place: _Place, lines: SimpleQueue[str], answer: Callable[[str], 
     from findling.faces.mcp.desk import local_desk
     from findling.faces.mcp.stdio import serve_lines
 
+    tell_index_runs()
     with opened(place.path, place.settings) as engine:
         desk = local_desk(lambda: nullcontext(engine), place.caller, place.settings)
         serve_lines(lambda: desk, lines, answer)

@@ -164,12 +164,10 @@ def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
         return False
     from findling.faces.cli.progress import progress_bar
 
-    ask_before_indexing(engine.root, yes)
+    ask_before_indexing(engine.subject, yes)
     with progress_bar() as bar:
-        if bar is not None:
-            note(f"indexing {engine.root} …")
         report = engine.index(on_progress=bar)
-    if bar is not None:
+    if sys.stderr.isatty():
         left_out = sum(report.skipped.values())
         more = f"; {left_out:,} left out, see findling status --skipped" if left_out else ""
         note(f"indexed {report.added:,} files in {report.seconds:.1f} s{more}")

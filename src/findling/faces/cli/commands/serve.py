@@ -60,7 +60,7 @@ def serve(
         return _stop(settings)
     with opened(path, settings) as engine:
         root = engine.subject if engine.root != engine.home else None
-        folder, is_indexed = engine.root, engine.is_indexed()
+        folder, is_indexed = root or engine.root, engine.is_indexed()
     if print_unit:
         given = {"--host": (host,), "--port": (port,), "--workspace": (workspace,), "--set": changes}
         options = [part for flag, values in given.items() for value in values if value for part in (flag, value)]

@@ -17,7 +17,7 @@ from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.reports import told_changes
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
 from findling.faces.cli.printing import write_json, write_table
-from findling.faces.cli.terminal import ask_before_indexing, note
+from findling.faces.cli.terminal import ask_before_indexing, note, tell_index_runs
 from findling.service.settings import load_settings
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def _run(paths: tuple[str, ...], yes: bool) -> int:
     if not named and not listed.roots():
         note("nothing is on the list yet; waiting", "findling watch add PATH")
     should_stop = threading.Event()
+    tell_index_runs()
     with _ended_by_signals(should_stop):
         watch_roots(
             (lambda: named) if named else listed.roots,
@@ -160,7 +161,7 @@ def _subject(path: str, workspace: str | None, yes: bool) -> Path:
     with opened(path, resolve(path, workspace=workspace)) as engine:
         if engine.root == engine.home:
             raise UsageError(f"the workspace {workspace} has no files to watch", hint="findling workspaces list")
-        ask_before_indexing(engine.root, yes)
+        ask_before_indexing(engine.subject, yes)
         return engine.subject
 
 

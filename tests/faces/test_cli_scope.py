@@ -1,0 +1,202 @@
+"""What is found from where, and what is indexed by that: items from every folder below, files only when asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faces.daemons import daemon_of
+from tests.faces.mcp_desks import call, served
+
+Findling = Callable[..., tuple[int, str, str]]
+
+MESSAGE = '{"thread": "t", "id": "1", "author": "Ann", "at": "2026-04-08T08:38:00Z", "text": "the walrus chat"}\n'
+DECISION = '{"type": "decision", "id": "7", "title": "Walrus", "body": "We keep the walrus decision."}\n'
+
+
+@pytest.fixture
+def tree(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a file of its own, two folders below it, and one beside it."""
+    root = home / "tree"
+    for name in ("own.md", "sub/below.md", "sub/deep/deeper.md", "sibling/beside.md"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"a walrus in {name}\n")
+    (home / "exports").mkdir()
+    (home / "exports" / "talk.jsonl").write_text(MESSAGE)
+    (home / "exports" / "items.jsonl").write_text(DECISION)
+    monkeypatch.chdir(root)
+    return root
+
+
+def hits(out: str) -> set[str]:
+    """What was found: the path of a file, the type of anything else."""
+    return {hit["path"] or hit["type"] for hit in json.loads(out)["hits"]}
+
+
+def put_chats(findling: Findling, *place: str) -> str:
+    assert findling("chats", "import", "../exports/talk.jsonl", *place)[0] == 0
+    return "chat"
+
+
+def put_memory(findling: Findling, *place: str) -> str:
+    assert findling("remember", "the walrus memory", *place)[0] == 0
+    return "memory"
+
+
+def put_decision(findling: Findling, *place: str) -> str:
+    assert findling("add", "../exports/items.jsonl", *place)[0] == 0
+    return "decision"
+
+
+@pytest.mark.parametrize("put", [put_chats, put_memory, put_decision])
+def test_items_are_found_from_below_and_files_only_of_what_is_searched(
+    put: Callable[..., str], tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = put(findling)
+    monkeypatch.chdir(tree / "sub")
+    _, out, err = findling("walrus", "--json")
+    assert hits(out) == {kind, "sub/below.md", "sub/deep/deeper.md"}
+    assert f"indexing {tree / 'sub'}: it has no index yet" in err
+    monkeypatch.chdir(tree / "sub" / "deep")
+    _, out, err = findling("walrus", "--json")
+    assert hits(out) == {kind, "sub/deep/deeper.md"}
+    assert "indexing" not in err
+    monkeypatch.chdir(tree / "sibling")
+    _, out, err = findling("walrus", "--json")
+    assert hits(out) == {kind, "sibling/beside.md"}
+    assert f"indexing {tree / 'sibling'}: it has no index yet" in err
+    monkeypatch.chdir(tree)
+    _, out, err = findling("walrus", "--json")
+    assert hits(out) == {kind, "own.md", "sub/below.md", "sub/deep/deeper.md", "sibling/beside.md"}
+    assert f"indexing {tree}: it has no index yet" in err
+
+
+def test_items_of_an_indexed_folder_are_found_from_below(
+    tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findling("index")
+    kinds = {put(findling) for put in (put_chats, put_memory, put_decision)}
+    monkeypatch.chdir(tree / "sub")
+    _, out, err = findling("walrus", "--json")
+    assert hits(out) == {*kinds, "sub/below.md", "sub/deep/deeper.md"}
+    assert not err
+    # A path that is asked for is a filter, which nothing passes that has none.
+    assert hits(findling("walrus path:deep", "--json")[1]) == {"sub/deep/deeper.md"}
+    assert hits(findling("walrus", "--path", "deep", "--json")[1]) == {"sub/deep/deeper.md"}
+    assert {line.partition(":")[0] for line in findling("ls")[1].splitlines()} == {
+        *kinds,
+        "sub/below.md",
+        "sub/deep/deeper.md",
+    }
+    code, out, err = findling("walrus", "--type", "chat", "--json")
+    assert (code, hits(out)) == (0, {"chat"})
+
+
+def test_items_of_a_folder_are_not_found_from_above(
+    tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree / "sub")
+    assert findling("remember", "the walrus memory")[0] == 0
+    monkeypatch.chdir(tree)
+    assert "memory" not in hits(findling("walrus", "--json")[1])
+
+
+def test_a_named_workspace_without_files_answers_from_anywhere_and_indexes_nothing(
+    tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert findling("workspaces", "create", "team")[0] == 0
+    kinds = {put(findling, "--workspace", "team") for put in (put_chats, put_memory, put_decision)}
+    for folder in (tree, tree / "sub", tree.parent):
+        monkeypatch.chdir(folder)
+        _, out, err = findling("walrus", "--workspace", "team", "--json")
+        assert hits(out) == kinds
+        assert "indexing" not in err
+
+
+def test_nothing_is_said_of_filters_where_none_was_given(
+    tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / "sibling" / "beside.md").write_text("an ocelot\n")
+    findling("index")
+    monkeypatch.chdir(tree / "sub")
+    code, _, err = findling("ocelot")
+    assert code == 1
+    assert "1 passage matches outside of sub" in err
+    assert "without the filters" not in err
+    assert "without the filters" in findling("walrus", "--type", "chat")[2]
+
+
+def test_a_later_change_is_told_with_its_reason(tree: Path, findling: Findling) -> None:
+    assert f"findling: indexing {tree}: it has no index yet" in findling("walrus")[2]
+    assert not findling("walrus")[2]
+    (tree / "own.md").write_text("a walrus and a seal\n")
+    (tree / "sub" / "below.md").unlink()
+    assert f"findling: indexing {tree}: 1 file is new or changed and 1 file is gone" in findling("seal")[2]
+    assert f"findling: indexing {tree}: as asked" in findling("index")[2]
+
+
+def test_a_folder_that_comes_back_is_noticed(tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_memory(findling)
+    monkeypatch.chdir(tree / "sub")
+    findling("walrus")
+    monkeypatch.chdir(tree)
+    (tree / "sub").rename(tree.parent / "away")
+    assert hits(findling("walrus", "--json", "--no-index")[1]) == {"memory", "sub/below.md", "sub/deep/deeper.md"}
+    (tree.parent / "away").rename(tree / "sub")
+    (tree / "sub" / "new.md").write_text("a walrus that is new\n")
+    monkeypatch.chdir(tree / "sub")
+    assert "sub/new.md" in hits(findling("walrus", "--json")[1])
+
+
+@pytest.mark.parametrize("command", [("explain", "walrus"), ("fetch",), ("similar",)])
+def test_a_command_that_names_a_file_uses_the_index_that_holds_it(
+    command: tuple[str, ...], tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findling("index", "sub")
+    monkeypatch.chdir(tree.parent)
+    code, out, err = findling(*command, "tree/sub/below.md", "--json")
+    assert code == 0, err
+    assert "below.md" in out
+    assert "indexing" not in err
+    code, out, err = findling("workspaces", "list", "--json")
+    assert [Path(one["root"]) for one in json.loads(out)["workspaces"]] == [tree / "sub"]
+
+
+def test_another_workspace_that_is_searched_across_is_not_indexed(tree: Path, findling: Findling) -> None:
+    put_memory(findling)
+    code, out, err = findling("workspaces", "search", "walrus", "--in", str(tree), "--json")
+    assert code == 0, err
+    assert hits(out) == {"memory"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
+def test_a_daemon_answers_the_same_and_follows_only_what_it_serves(
+    tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kind = put_memory(findling)
+    with daemon_of(tmp_path / "workspaces", tree / "sub") as daemon:
+        monkeypatch.chdir(tree / "sub")
+        findling("walrus")
+        _, out, err = findling("walrus", "--json", "--explain")
+        assert hits(out) == {kind, "sub/below.md", "sub/deep/deeper.md"}
+        assert "answered by" in err
+        monkeypatch.chdir(tree / "sibling")
+        _, out, err = findling("walrus", "--json")
+        assert hits(out) == {kind, "sibling/beside.md"}
+        assert f"indexing {tree / 'sibling'}: it has no index yet" in err
+        monkeypatch.chdir(tree)
+        assert "own.md" not in hits(findling("walrus", "--json", "--no-index")[1])
+        daemon.process.terminate()
+        assert f"indexing {tree}: " not in daemon.stderr()
+
+
+def test_an_mcp_client_finds_the_items_above_and_the_files_of_its_folder(tree: Path) -> None:
+    with served(tree) as above:
+        above.engine.memories.remember("the walrus memory")
+    with served(tree / "sub", store__home=str(tree.parent / "indexes")) as below:
+        found = call(below.server, "search", query="walrus")
+    assert {one["path"] or one["type"] for one in found["results"]} == {"memory", "sub/below.md", "sub/deep/deeper.md"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,12 +47,23 @@ def project(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def findling(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Run the command line in this process: exit code, stdout, stderr."""
+    """Run the command line in this process: exit code, stdout, stderr without where and why files are indexed."""
 
     def call(*args: str) -> tuple[int, str, str]:
-        capfd.readouterr()
-        code = run(args)
-        out, err = capfd.readouterr()
-        return code, out, err
+        code, out, err = spoken(capfd, *args)
+        return code, out, "".join(line for line in err.splitlines(True) if not line.startswith("findling: indexing "))
 
     return call
+
+
+@pytest.fixture
+def findling_aloud(capfd: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run the command line in this process: exit code, stdout, all of stderr."""
+    return partial(spoken, capfd)
+
+
+def spoken(capfd: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    capfd.readouterr()
+    code = run(args)
+    out, err = capfd.readouterr()
+    return code, out, err

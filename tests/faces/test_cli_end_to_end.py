@@ -338,7 +338,7 @@ def test_a_closed_pipe_is_no_error(project: Path) -> None:
         assert process.stderr is not None
         assert process.stdout.readline().startswith('{"schema": 4, "kind": "hit"')
         process.stdout.close()
-        assert process.stderr.read() == ""
+        assert process.stderr.read() == f"findling: indexing {project.resolve()}: it has no index yet\n"
     assert process.returncode == 0
 
 
@@ -379,7 +379,7 @@ class TestOnATerminal:
         assert code == 0
         # On a slow machine a bar is drawn in between, and wiped away.
         told = re.sub(r"\r[^\n]*\r", "", seen)
-        assert f"findling: indexing {project.resolve()} …\nfindling: indexed 4 files" in told
+        assert f"findling: indexing {project.resolve()}: it has no index yet\nfindling: indexed 4 files" in told
         assert "\x1b[35msrc/auth.py:4\x1b[0m" in seen
         assert re.search(r"findling: 2 hits in \d+ ms\n$", seen)
         assert "indexing" not in self.play("login")[1]

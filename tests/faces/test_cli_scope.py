@@ -19,6 +19,12 @@ DECISION = '{"type": "decision", "id": "7", "title": "Walrus", "body": "We keep 
 
 
 @pytest.fixture
+def findling(findling_aloud: Findling) -> Findling:
+    """Run the command line with all that it says."""
+    return findling_aloud
+
+
+@pytest.fixture
 def tree(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a file of its own, two folders below it, and one beside it."""
     root = home / "tree"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.results import Line
-from findling.text.snippets import MatchSpan, snippet
+from findling.text.snippets import MatchSpan, Telling, plain_line, show_lines, snippet
 
 
 def spans_of(text: str, *words: str) -> list[MatchSpan]:
@@ -23,7 +23,8 @@ def marked(line: Line) -> list[str]:
     return [line.text[start:end] for start, end in line.spans]
 
 
-TEXT = "apple apple apple\nx\nx\nx\napple\n  pear\nx\nx\npear plum\nx\nx"
+X = "x" * 80
+TEXT = f"apple apple apple\n{X}\n{X}\n{X}\napple\n  pear\n{X}\n{X}\npear plum\n{X}\n{X}"
 
 
 def test_the_window_with_most_distinct_terms_wins() -> None:
@@ -34,17 +35,17 @@ def test_the_window_with_most_distinct_terms_wins() -> None:
 
 
 def test_between_equal_windows_more_matches_then_the_earlier() -> None:
-    text = "pear\nx\nx\npear pear\nx\nx\npear pear\nx\nx"
+    text = f"pear\n{X}\n{X}\npear pear\n{X}\n{X}\npear pear\n{X}\n{X}"
     assert numbers(snippet(text, 1, spans_of(text, "pear"), max_lines=1)) == [4]
 
 
 def test_a_match_on_the_last_line_is_shown_with_the_lines_above() -> None:
-    text = "a\nb\nc\npear"
+    text = f"{X * 4}\nb\nc\npear"
     assert numbers(snippet(text, 1, spans_of(text, "pear"))) == [2, 3, 4]
 
 
 def test_blank_lines_at_the_ends_are_left_out() -> None:
-    text = "pear\n\n\nx\n\n  \nplum"
+    text = f"pear\n\n\n{X * 4}\n\n  \nplum"
     assert numbers(snippet(text, 1, spans_of(text, "pear"))) == [1]
     assert numbers(snippet(text, 1, spans_of(text, "plum"))) == [7]
 
@@ -55,8 +56,47 @@ def test_context_adds_lines_within_the_chunk() -> None:
 
 
 def test_without_a_match_the_first_lines_that_say_something() -> None:
-    assert numbers(snippet("\n  \nfirst\nsecond\n\nthird", 5, [])) == [7, 8]
+    assert numbers(snippet(f"\n  \nfirst\nsecond\n\n{X * 4}", 5, [])) == [7, 8]
     assert snippet(" \n", 1, []) == ()
+
+
+def test_a_small_passage_is_shown_whole() -> None:
+    text = (
+        "# Bread\n\nFlour, water, salt and time.\nKnead it for long.\nRest it over night.\n\nBake it for 25 minutes.\n"
+    )
+    assert numbers(snippet(text, 1, spans_of(text, "Bread"))) == list(range(1, 8))
+    assert numbers(snippet(text, 1, spans_of(text, "Bread"), max_lines=1)) == [1]
+
+
+def test_small_words_and_what_is_said_already_do_not_choose_the_line() -> None:
+    text = f"# The bread of the day\n\nTo be or not to be, to the letter.\n{X * 4}\n\nThe loaf: bake 25 minutes."
+    spans = spans_of(text, "bread", "bake", "to", "the")
+    weights = {"bread": 2.0, "bake": 2.0, "to": 0.01, "the": 0.01}
+    telling = Telling(weights=weights, said={plain_line("The bread of the day")})
+    assert numbers(snippet(text, 1, spans, max_lines=1, telling=telling)) == [6]
+    assert numbers(snippet(text, 1, spans, max_lines=1)) == [1]
+
+
+def test_meaning_chooses_where_words_do_not() -> None:
+    text = f"apple pie\n{X * 4}\nthe oven is hot\n{X}\napple tart"
+    near = {"the oven is hot": 0.9}
+    telling = Telling(nearness=lambda texts: [near.get(one, 0.0) for one in texts])
+    assert show_lines(text, 1, [], 1, telling=telling)[1] == 3
+    near = {"apple tart": 0.5}
+    lines, best = show_lines(text, 1, spans_of(text, "apple"), 1, telling=telling)
+    assert (numbers(lines), best) == ([5], 5)
+
+
+def test_a_long_line_is_cut_at_the_sentence_that_comes_nearest() -> None:
+    text = "Knead the dough well. " * 30 + "It bakes for 25 minutes. " + "Let it cool down. " * 30
+    telling = Telling(nearness=lambda texts: [float("25" in one) for one in texts])
+    (line,) = snippet(text, 1, [], telling=telling)
+    assert "It bakes for 25 minutes." in line.text
+
+
+def test_lines_are_not_cut_where_everything_is_wanted() -> None:
+    text = "x" * 1000 + " pear"
+    assert snippet(text, 1, spans_of(text, "pear"), context=1000)[0].text == text
 
 
 def test_lines_are_verbatim() -> None:
@@ -111,7 +151,7 @@ def test_every_mark_is_a_match_and_every_line_is_from_the_text(
     spans = [MatchSpan(start, min(start + length, len(text)), (term,)) for start, length, term in places]
     lines = snippet(text, 7, spans, max_lines, context)
     original = re.split(r"\r\n|\r|\n", text)
-    assert len(lines) <= max_lines + 2 * context
+    assert len(lines) <= max_lines + 2 * context or len(text) <= 100 * max_lines
     assert numbers(lines) == list(range(lines[0].number, lines[0].number + len(lines))) if lines else not text.strip()
     for line in lines:
         source = original[line.number - 7]

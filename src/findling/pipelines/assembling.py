@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from math import log
 from typing import NamedTuple
 
-from findling.domain.ports import ReadStore
+from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Any, Node, Same
 from findling.domain.resources import Chunk, StoredChunk
 from findling.domain.results import AliasMatch, Hit, Line, Receipt, ScorePart, Step, TermMatch
@@ -16,9 +17,13 @@ from findling.pipelines.understanding import SPELLING, Question
 from findling.text.analysis import WordSpan, index_form, matching_spans, terms
 from findling.text.lines import LineIndex
 from findling.text.query_tree import canonical, identifier_parts, positive_terms, positive_texts
-from findling.text.snippets import Match, show_lines
+from findling.text.sentences import SENTENCE_WORDS
+from findling.text.snippets import Match, Telling, plain_line, show_lines
 
-__all__ = ["Asked", "Ranked", "Shown", "asked_for", "line_span", "make_hit", "show"]
+__all__ = ["Asked", "Ranked", "Shown", "asked_for", "line_span", "make_hit", "show", "term_weights"]
+
+_SMALL_WORD = 0.01
+"""How much a small word tells where a word that every passage has tells 1."""
 
 
 class Ranked(NamedTuple):
@@ -49,9 +54,9 @@ class Shown(NamedTuple):
 class Asked(NamedTuple):
     """What is looked for in every hit: the terms of the query, the forms they have, identifiers and their parts.
 
-    `same` are groups of terms of which one will do, each a list of alternatives. `nearest` gives the offset of the
-    line that comes nearest to the query, for texts that share no word with it. `around` is how many messages are shown
-    on either side of one that was found.
+    `same` are groups of terms of which one will do, each a list of alternatives. `around` is how many messages are
+    shown on either side of one that was found. `weights` says how much each term tells, and `nearness` how near in
+    meaning texts are to the query: both choose the lines that are shown.
     """
 
     terms: Sequence[str]
@@ -61,7 +66,8 @@ class Asked(NamedTuple):
     snippet_lines: int = 3
     context: int = 0
     around: int = 0
-    nearest: Callable[[str], int] = lambda text: 0
+    weights: Mapping[str, float] = {}
+    nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
 
 
 def asked_for(question: Question, forms: Mapping[str, Sequence[str]], snippet_lines: int) -> Asked:
@@ -81,6 +87,17 @@ def asked_for(question: Question, forms: Mapping[str, Sequence[str]], snippet_li
         question.request.context,
         question.plan.around,
     )
+
+
+def term_weights(keyword: KeywordLeg, forms: Mapping[str, str]) -> dict[str, float]:
+    """How much each term tells: what few passages have tells more, and the small words of a sentence nothing."""
+    seen: dict[str, int] = {}
+    for form, count in keyword.frequencies(list(forms)).items():
+        seen[forms[form]] = seen.get(forms[form], 0) + count
+    size = keyword.size()
+    return {
+        term: _SMALL_WORD if term in SENTENCE_WORDS else log(2 + size / (1 + count)) for term, count in seen.items()
+    }
 
 
 def _alternatives(node: Node) -> Iterator[Same]:
@@ -134,8 +151,8 @@ def show(stored: StoredChunk, asked: Asked) -> Shown:
     spans = _shown_spans(
         [(start, end, tuple([forms[term] for term in found])) for start, end, found in words], asked.identifiers
     )
-    focus = 0 if spans else asked.nearest(text)
-    lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, focus)
+    telling = Telling(asked.weights, _said(stored), asked.nearness)
+    lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, telling)
     best = Line(number=number, text="")
     offset = 0
     if chunk.places:
@@ -145,6 +162,11 @@ def show(stored: StoredChunk, asked: Asked) -> Shown:
         placed = placed_lines([*lines, best], chunk, text)
         lines, best = placed[:-1], placed[-1]
     return Shown(lines, best, offset, words)
+
+
+def _said(stored: StoredChunk) -> set[str]:
+    """The lines that stand above a hit wherever it is shown."""
+    return {plain_line(text) for text in (stored.resource.title, *stored.chunk.heading)} - {""}
 
 
 def line_span(chunk: Chunk) -> tuple[int, int]:

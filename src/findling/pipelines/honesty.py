@@ -124,6 +124,6 @@ def _parts(question: Question) -> tuple[Node, ...]:
 def _line_finder(at_hand: Meaning, question: Question, wanted: Asked) -> Asked:
     if at_hand.instant is None:
         return wanted
-    from findling.pipelines.meaning import nearest_line
+    from findling.pipelines.meaning import nearness_to
 
-    return wanted._replace(nearest=nearest_line(at_hand.instant, question.text))
+    return wanted._replace(nearness=nearness_to(at_hand.instant, question.text))

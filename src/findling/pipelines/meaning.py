@@ -16,7 +16,7 @@ from findling.pipelines.query_vectors import query_vector
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
 
-__all__ = ["Judge", "Meaning", "MeaningHit", "Space", "can_read", "find_by_meaning", "nearest_line", "read_in_time"]
+__all__ = ["Judge", "Meaning", "MeaningHit", "Space", "can_read", "find_by_meaning", "nearness_to", "read_in_time"]
 
 _FULL = 8.0
 """Deviations above what is usual that count as a perfect match."""
@@ -55,7 +55,7 @@ class Meaning(NamedTuple):
 
     `spaces` come best first. `coverage` is the share of chunks that the model has read, and `read_on` reads more of
     them during a search, where that is wanted. `may_send` tells which resources a reranker elsewhere may be sent.
-    `instant` finds the nearest line of a hit. `spare` gives the spaces that are left when a model fails, and notes what
+    `instant` finds near lines of a hit. `spare` gives the spaces that are left when a model fails, and notes what
     is wrong with them; `degraded` says what is missing and why.
     """
 
@@ -108,16 +108,15 @@ class Judge(NamedTuple):
         return usual[0] + _FOREIGN * usual[1] if usual else self.mean + _STANDING_OUT * self.deviation
 
 
-def nearest_line(embedder: Embedder, query: str) -> Callable[[str], int]:
-    """Tells where in a text the line begins that comes nearest to the query; the first one when none is near."""
+def nearness_to(embedder: Embedder, query: str) -> Callable[[Sequence[str]], Sequence[float]]:
+    """A function that tells how near texts are to the query: their cosines."""
     vector = query_vector(embedder, query)
 
-    def find(text: str) -> int:
-        starts = [0, *[at + 1 for at, sign in enumerate(text) if sign == "\n" and at + 1 < len(text)]]
-        lines = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
-        return starts[int((embedder.embed(lines) @ vector).argmax())] if len(lines) > 1 else 0
+    def tell(texts: Sequence[str]) -> Sequence[float]:
+        cosines: list[float] = (embedder.embed(list(texts)) @ vector).tolist()
+        return cosines
 
-    return find
+    return tell
 
 
 def can_read(embedder: Embedder, text: str) -> bool:

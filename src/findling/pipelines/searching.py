@@ -14,12 +14,12 @@ from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Not, SearchRequest
 from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
 from findling.pipelines.accounting import plan_account, quality_of, unknown_terms, vector_account
-from findling.pipelines.assembling import Asked, Ranked, asked_for, make_hit
+from findling.pipelines.assembling import Asked, Ranked, asked_for, make_hit, term_weights
 from findling.pipelines.candidates import Candidate, Found, find_candidates
 from findling.pipelines.checking import check_request
 from findling.pipelines.cursors import Pages
 from findling.pipelines.grouping import grouped, reach
-from findling.pipelines.meaning import Meaning, can_read, nearest_line
+from findling.pipelines.meaning import Meaning, can_read, nearness_to
 from findling.pipelines.understanding import Question, corrected, understand
 from findling.text.query_tree import typed_terms
 
@@ -79,7 +79,7 @@ def search(
     clock.lap("understand")
     ranking = rank(legs, question, exclude, clock)
     question, found = ranking.question, ranking.found
-    wanted = _wanted(ranking, snippet_lines)
+    wanted = _wanted(legs, ranking, snippet_lines)
     hits = tuple(make_hit(entry, wanted, legs.store) for entry in ranking.page)
     clock.lap("assemble")
     notes, related, meaning = question.notes, tuple[Hit, ...](), ranking.meaning
@@ -344,11 +344,12 @@ def _shuffles(plan: Plan) -> bool:
     return plan.boosts or plan.collapse or plan.adaptive_k or plan.diversity < 1 or max(factors) > 1
 
 
-def _wanted(ranking: Ranking, snippet_lines: int) -> Asked:
+def _wanted(legs: Legs, ranking: Ranking, snippet_lines: int) -> Asked:
     question, found = ranking.question, ranking.found
     wanted = asked_for(question, found.keyword.forms, snippet_lines)
+    wanted = wanted._replace(weights=term_weights(legs.keyword, wanted.forms))
     if ranking.meaning.instant is not None and found.strategy not in ("keyword", "browse"):
-        wanted = wanted._replace(nearest=nearest_line(ranking.meaning.instant, question.text))
+        wanted = wanted._replace(nearness=nearness_to(ranking.meaning.instant, question.text))
     return wanted
 
 

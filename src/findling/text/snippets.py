@@ -1,16 +1,17 @@
-"""The lines of a chunk that show best why it was found."""
+"""The lines of a chunk that show best why it was found, and what it answers."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from findling.domain.results import Line
 from findling.text.lines import LineIndex
 from findling.text.windows import Span, cluster_start
 
-__all__ = ["Match", "MatchSpan", "show_lines", "snippet"]
+__all__ = ["Match", "MatchSpan", "Telling", "plain_line", "show_lines", "snippet"]
 
 
 class MatchSpan(NamedTuple):
@@ -25,64 +26,236 @@ Match: TypeAlias = tuple[int, int, tuple[str, ...]]
 """A MatchSpan, or a tuple that is made in a fifth of the time."""
 
 
-def snippet(
-    text: str, first_line: int, spans: Sequence[Match], max_lines: int = 3, context: int = 0, focus: int = 0
-) -> tuple[Line, ...]:
-    """Up to `max_lines` consecutive lines that hold most of the query, and `context` lines around them.
+class Telling(NamedTuple):
+    """Which lines tell something, besides those that hold words of the query.
 
-    `first_line` is the number of the text's first line. Lines are verbatim; one of more than 400 characters is cut
-    around its matches and `…` marks each cut. Without a match the lines around the offset `focus` are shown, those
-    in front of it that are blank left out.
+    `weights` says how much each term tells; one that is not there counts by its length. `said` are lines, as
+    `plain_line` gives them, that are shown elsewhere: a title or heading answers nothing. `nearness` tells how near in
+    meaning texts are to the query.
     """
-    return show_lines(text, first_line, spans, max_lines, context, focus)[0]
+
+    weights: Mapping[str, float] = {}
+    said: Collection[str] = ()
+    nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
+
+    def weight(self, term: str) -> float:
+        """How much a term tells: a long one more than a short one, a whole identifier more than its parts."""
+        return self.weights.get(term, len(term))
 
 
-def show_lines(
-    text: str, first_line: int, spans: Sequence[Match], max_lines: int = 3, context: int = 0, focus: int = 0
-) -> tuple[tuple[Line, ...], int]:
-    """What `snippet` gives, and the number of the line that holds most of the query.
+_NOTHING = Telling()
 
-    That is one of those shown, or when none of them holds anything the line at the offset `focus`.
-    """
-    index = LineIndex(text)
-    ordered = sorted([span for span in spans if span[0] < span[1]])
-    lines = index.lines_of([span[0] for span in ordered])
-    if not text or text.isspace():
-        return (), _best_line(first_line, ordered, lines, range(0), index.line_of(focus))
-    top, bottom = _best_window(text, index, ordered, lines, max_lines, focus)
-    numbers = range(max(top - context, 1), min(bottom + context, len(index) + 1))
-    start, end = index.line_span(numbers[0])[0], index.line_span(numbers[-1])[1]
-    inside = [span for span in ordered if span[0] < end and span[1] > start]
-    shown = tuple([_shown_line(text, index, number, first_line, inside) for number in numbers])
-    return shown, _best_line(first_line, ordered, lines, numbers, index.line_of(focus))
+_SMALL = 100
+"""Characters for each line of a snippet: a passage of no more than all of them is shown whole."""
 
+_SAID = 0.2
+"""The share that counts of words in a line that is shown elsewhere."""
 
-def _best_line(first_line: int, spans: list[Match], lines: list[int], shown: range, nearest: int) -> int:
-    found: dict[int, set[str]] = {}
-    for place in range(bisect_left(lines, shown.start), bisect_left(lines, shown.stop)):
-        found.setdefault(lines[place], set()).update(spans[place][2])
-    return first_line - 1 + max(found, key=lambda number: (_weight(found[number]), -number), default=nearest)
+_NEAR = 1.0
+"""The worth of a cosine of 1 in words: as much as all words of the query."""
 
-
-def _weight(terms: Iterable[str]) -> int:
-    # A long term says more than a short one, and a whole identifier more than its parts.
-    return sum(map(len, terms))
-
+_SURE = 0.3
+"""The lead in words over all other lines from which meaning is not asked."""
 
 _LONGEST_LINE = 400
 _LEAD = 60
 """Characters kept in front of the first match when a line is cut."""
 
+_MOST_JUDGED = 6
 
-def _best_window(text: str, index: LineIndex, spans: list[Match], lines: list[int], max_lines: int, focus: int) -> Span:
-    """The first line of the best window and the line after its last, without blank lines at the ends."""
-    if spans:
-        best = lines[_best_run(spans, lines, max_lines)]
-        top = max(min(best, len(index) + 1 - max_lines), 1)
-    else:
-        numbers = range(index.line_of(focus), len(index) + 1)
-        top = next((number for number in numbers if not _is_blank(text, index, number)), numbers[0])
-    bottom = min(top + max_lines, len(index) + 1)
+_MOST_TRIED = 32
+"""Matches of one line that a cut may begin at: of 200 in a line without an end, each costs a look at all others."""
+
+_WHOLE = 1000
+"""Lines of context from which lines are not cut: nobody means that many who does not mean everything."""
+
+_SENTENCE = re.compile(r"(?<=[.!?;:])\s+(?=\S)|(?<=[。！？])(?=\S)")
+
+
+def snippet(
+    text: str,
+    first_line: int,
+    spans: Sequence[Match],
+    max_lines: int = 3,
+    context: int = 0,
+    telling: Telling = _NOTHING,
+) -> tuple[Line, ...]:
+    """Up to `max_lines` consecutive lines that tell most, and `context` lines around them; a small text as a whole.
+
+    `first_line` is the number of the text's first line. Lines are verbatim; one of more than 400 characters is cut
+    around what tells most and `…` marks each cut. Where nothing tells anything the first lines are shown that are not
+    blank.
+    """
+    return show_lines(text, first_line, spans, max_lines, context, telling)[0]
+
+
+def show_lines(
+    text: str,
+    first_line: int,
+    spans: Sequence[Match],
+    max_lines: int = 3,
+    context: int = 0,
+    telling: Telling = _NOTHING,
+) -> tuple[tuple[Line, ...], int]:
+    """The lines that `snippet` gives, and the number of the one that tells most, or else of the first line."""
+    index = LineIndex(text)
+    ordered = sorted([span for span in spans if span[0] < span[1]])
+    if not text or text.isspace():
+        return (), first_line
+    judged = _Judged(text, index, ordered, telling)
+    is_small = len(text) <= _SMALL * max_lines
+    top, bottom = _trimmed(text, index, 1, len(index) + 1) if is_small else judged.window(max_lines)
+    numbers = range(max(top - context, 1), min(bottom + context, len(index) + 1))
+    longest = _LONGEST_LINE if context < _WHOLE else len(text)
+    shown = tuple([judged.shown(number, first_line, longest) for number in numbers])
+    return shown, first_line - 1 + judged.best_of(range(top, bottom))
+
+
+def plain_line(text: str) -> str:
+    """A line without the signs that make a heading or an entry of a list of it, to be compared with others."""
+    return " ".join(text.strip("#=*-_> \t").casefold().split())
+
+
+class _Judged:
+    """The lines of a text and how much each of them tells."""
+
+    def __init__(self, text: str, index: LineIndex, spans: list[Match], telling: Telling) -> None:
+        self._text, self._index, self._spans, self._telling = text, index, spans, telling
+        self._lines = index.lines_of([span[0] for span in spans])
+        self._worth: dict[int, dict[str, float]] = {}
+        for number, span in zip(self._lines, spans, strict=True):
+            if number not in self._worth:
+                self._worth[number] = {}
+            self._worth[number].update(dict.fromkeys(span[2], 0.0))
+        for number, held in self._worth.items():
+            share = _SAID if telling.said and self._is_said(number) else 1.0
+            for term in held:
+                held[term] = telling.weight(term) * share
+        self._all = sum(telling.weight(term) for term in set().union(*self._worth.values())) or 1.0
+        self._near: dict[int, float] | None = None
+        self._sentences: dict[Span, float] = {}
+
+    def window(self, max_lines: int) -> Span:
+        """The first line of the stretch that tells most and the line after its last, without blank ones at the ends."""
+        last = max(len(self._index) + 1 - max_lines, 1)
+        words = {top: self._words(top, max_lines) for top in {min(number, last) for number in self._worth}}
+        if self._telling.nearness is not None and not _is_clear(words, max_lines):
+            near = self._nearness()
+            for number in sorted(near, key=lambda line: (-near[line], line))[:max_lines]:
+                words.setdefault(min(number, last), self._words(min(number, last), max_lines))
+        if words:
+            best = max(words, key=lambda top: (*self._value(top, words[top], max_lines), -top))
+        else:
+            numbers = range(1, len(self._index) + 1)
+            best = next(number for number in numbers if not _is_blank(self._text, self._index, number))
+        return _trimmed(self._text, self._index, best, min(best + max_lines, len(self._index) + 1))
+
+    def best_of(self, numbers: range) -> int:
+        """The line that tells most of those that are shown."""
+        near = self._near or {}
+        told = {number: sum(held.values()) / self._all for number, held in self._worth.items() if number in numbers}
+        for number in near:
+            if number in numbers:
+                told[number] = told.get(number, 0.0) + _NEAR * near[number]
+        return max(told, key=lambda number: (round(told[number], 6), -number), default=numbers.start)
+
+    def shown(self, number: int, first_line: int, longest: int) -> Line:
+        """A line, cut around what tells most if it is longer than that."""
+        start, end = self._index.line_span(number)
+        inside = [span for span in self._near_spans(start, end) if span[0] < end and span[1] > start]
+        shown_start, shown_end = self._part(start, end, inside, longest)
+        before = "…" if shown_start > start else ""
+        after = "…" if shown_end < end else ""
+        offset = len(before) - shown_start
+        marks: list[Span] = []
+        for span in inside:
+            mark_start, mark_end = max(span[0], shown_start) + offset, min(span[1], shown_end) + offset
+            if marks and mark_start < marks[-1][1]:
+                marks[-1] = marks[-1][0], max(marks[-1][1], mark_end)
+            elif mark_start < mark_end:
+                marks.append((mark_start, mark_end))
+        text = before + self._text[shown_start:shown_end] + after
+        return Line(number=first_line + number - 1, text=text, spans=tuple(marks))
+
+    def _near_spans(self, start: int, end: int) -> list[Match]:
+        # A match that begins on an earlier line may reach into this one; none is longer than a line or two.
+        first = bisect_left(self._spans, (max(start - _LONGEST_LINE, 0),))
+        return self._spans[first : bisect_left(self._spans, (end,))]
+
+    def _is_said(self, number: int) -> bool:
+        start, end = self._index.line_span(number)
+        return plain_line(self._text[start:end]) in self._telling.said
+
+    def _words(self, top: int, max_lines: int) -> float:
+        """The share of the words in a stretch, each where it counts most."""
+        held: dict[str, float] = {}
+        for number in range(top, top + max_lines):
+            for term, worth in self._worth.get(number, {}).items():
+                held[term] = max(held.get(term, 0.0), worth)
+        return sum(held.values()) / self._all
+
+    def _value(self, top: int, words: float, max_lines: int) -> tuple[float, int]:
+        numbers = range(top, top + max_lines)
+        near = max((self._near.get(number, 0.0) for number in numbers), default=0.0) if self._near else 0.0
+        count = bisect_left(self._lines, numbers.stop) - bisect_left(self._lines, top)
+        return round(words + _NEAR * near, 6), count
+
+    def _nearness(self) -> dict[int, float]:
+        """How near each line is to the query: of a long line, its nearest sentence."""
+        if self._near is None:
+            self._near = {}
+            assert self._telling.nearness is not None
+            telling = sorted(self._worth, key=lambda number: (-sum(self._worth[number].values()), number))
+            # A cosine of a line costs 40 µs. Where words tell something, only the lines that have most are compared.
+            pieces = list(self._pieces(sorted(telling[:_MOST_JUDGED]) if len(telling) > 1 else None))
+            nearness = self._telling.nearness([self._text[start:end] for _, start, end in pieces]) if pieces else ()
+            for (number, start, end), near in zip(pieces, nearness, strict=True):
+                self._sentences[start, end] = max(float(near), 0.0)
+                self._near[number] = max(self._near.get(number, 0.0), self._sentences[start, end])
+        return self._near
+
+    def _pieces(self, numbers: Iterable[int] | None) -> Iterator[tuple[int, int, int]]:
+        """Those of the lines, or of all lines, that say something, long ones by sentences: number, start, end."""
+        for number in range(1, len(self._index) + 1) if numbers is None else numbers:
+            start, end = self._index.line_span(number)
+            if self._text[start:end].strip() and not self._is_said(number):
+                starts = self._starts(start, end) if end - start > _LONGEST_LINE else [start]
+                yield from ((number, at, after) for at, after in zip(starts, [*starts[1:], end], strict=True))
+
+    def _starts(self, start: int, end: int) -> list[int]:
+        return [start, *[match.end() for match in _SENTENCE.finditer(self._text, start, end)]]
+
+    def _part(self, start: int, end: int, spans: list[Match], longest: int) -> Span:
+        """The part of a line that is shown: all of it, or the stretch that tells most, from a sentence if possible."""
+        if end - start <= longest:
+            return start, end
+        some = spans[:: len(spans) // _MOST_TRIED + 1]
+        tops = [*self._starts(start, end), *[max(span[0] - _LEAD, start) for span in some]]
+        best = max(
+            dict.fromkeys(max(min(top, end - longest), start) for top in tops),
+            key=lambda top: (self._told(top, top + longest, spans), -top),
+        )
+        after = best + longest
+        return max(cluster_start(self._text, best), start), end if after >= end else cluster_start(self._text, after)
+
+    def _told(self, top: int, end: int, spans: Iterable[Match]) -> tuple[float, int]:
+        inside = [span for span in spans if span[0] >= top and span[1] <= end]
+        words = sum(map(self._telling.weight, {term for span in inside for term in span[2]})) / self._all
+        whole = [near for (start, after), near in self._sentences.items() if top <= start and after <= end]
+        near = max(whole, default=0.0)
+        return round(words + _NEAR * near, 6), len(inside)
+
+
+def _is_clear(words: Mapping[int, float], max_lines: int) -> bool:
+    """Whether the words of the query alone tell which lines are shown."""
+    if not words:
+        return False
+    best = max(words, key=lambda top: words[top])
+    rival = max((value for top, value in words.items() if abs(top - best) >= max_lines), default=0.0)
+    return words[best] > 1 - _SURE and words[best] - rival >= _SURE
+
+
+def _trimmed(text: str, index: LineIndex, top: int, bottom: int) -> Span:
     while bottom - top > 1 and _is_blank(text, index, bottom - 1):
         bottom -= 1
     while bottom - top > 1 and _is_blank(text, index, top):
@@ -90,61 +263,6 @@ def _best_window(text: str, index: LineIndex, spans: list[Match], lines: list[in
     return top, bottom
 
 
-def _best_run(spans: list[Match], places: list[int], width: int) -> int:
-    """The span that begins the best stretch of this width: the weightiest distinct terms, then most matches."""
-    held: dict[str, int] = {}
-    weight, best, best_weight, best_count = 0, 0, 0, 0
-    after, count = 0, len(spans)
-    for first, place in enumerate(places):
-        reach, before = place + width, after
-        while after < count and places[after] < reach:
-            for term in spans[after][2]:
-                held[term] = held.get(term, 0) + 1
-                if held[term] == 1:
-                    weight += len(term)
-            after += 1
-        # A stretch that holds nothing new is no better than the one before it.
-        if after > before and (weight > best_weight or (weight == best_weight and after - first > best_count)):
-            best, best_weight, best_count = first, weight, after - first
-        if after == count:
-            break
-        for term in spans[first][2]:
-            held[term] -= 1
-            if not held[term]:
-                weight -= len(term)
-    return best
-
-
 def _is_blank(text: str, index: LineIndex, number: int) -> bool:
     start, end = index.line_span(number)
     return not text[start:end].strip()
-
-
-def _shown_line(text: str, index: LineIndex, number: int, first_line: int, spans: list[Match]) -> Line:
-    start, end = index.line_span(number)
-    inside = [span for span in spans if span[0] < end and span[1] > start]
-    shown_start, shown_end = _shown_part(text, start, end, inside)
-    before = "…" if shown_start > start else ""
-    after = "…" if shown_end < end else ""
-    offset = len(before) - shown_start
-    marks: list[Span] = []
-    for span in inside:
-        mark_start, mark_end = max(span[0], shown_start) + offset, min(span[1], shown_end) + offset
-        if marks and mark_start < marks[-1][1]:
-            marks[-1] = marks[-1][0], max(marks[-1][1], mark_end)
-        elif mark_start < mark_end:
-            marks.append((mark_start, mark_end))
-    return Line(number=first_line + number - 1, text=before + text[shown_start:shown_end] + after, spans=tuple(marks))
-
-
-def _shown_part(text: str, start: int, end: int, spans: list[Match]) -> Span:
-    """The part of a line that is shown: all of it, or the stretch with the most distinct terms."""
-    if end - start <= _LONGEST_LINE:
-        return start, end
-    shown = start
-    if spans:
-        places = [max(span[0], start) for span in spans]
-        best = places[_best_run(spans, places, _LONGEST_LINE - _LEAD)]
-        shown = max(min(best - _LEAD, end - _LONGEST_LINE), start)
-    shown_end = shown + _LONGEST_LINE
-    return max(cluster_start(text, shown), start), shown_end if shown_end >= end else cluster_start(text, shown_end)

@@ -191,7 +191,8 @@ def test_several_queries(project: Path, findling: Findling) -> None:
 
 def test_queries_from_stdin(project: Path) -> None:
     done = spawn("-Q", "-", "-l", "src", stdin="login\n")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "src/auth.py\n", "")
+    told = f"findling: indexing {project.resolve() / 'src'}: it has no index yet\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "src/auth.py\n", told)
 
 
 def test_explain(project: Path, findling: Findling) -> None:

@@ -147,7 +147,7 @@ def _relaxed(
     if given is None:
         return None
     looser = given.ranking
-    wanted = _wanted(looser, snippet_lines)
+    wanted = _wanted(legs, looser, snippet_lines)
     account = plan_account(looser.question, looser.found, legs.keyword.unit)
     told = {name: account[name] for name in ("reading", "because", "weighing", "ceiling", "forms") if name in account}
     hits = tuple(make_hit(entry, wanted, legs.store) for entry in looser.page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Container, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +19,7 @@ import pytest
 
 import findling
 from findling.domain.queries import Filters, Not, Word
+from findling.faces.cli.main import run
 from findling.pipelines.catching_up import catch_up
 from findling.service.settings import load_settings
 from findling.stores.keyword import TantivyLeg
@@ -164,6 +167,22 @@ class Playground:
             if process.poll() is None:
                 process.kill()
                 process.communicate()
+
+    def call(self, *args: str) -> Outcome:
+        """Run the command line in this process, which takes a tenth of the time of one of its own."""
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape", newline="") for _ in range(2))
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(self.root)
+            for name in os.environ.keys() - self.environ.keys():
+                patch.delenv(name)
+            for name, value in self.environ.items():
+                patch.setenv(name, value)
+            code = run(args)
+        said = []
+        for stream in (out, err):
+            stream.seek(0)
+            said.append(stream.read())
+        return Outcome(code, *said)
 
     def run(self, *args: str, plain_user: bool = False) -> Outcome:
         """Run the command line to its end; one that hangs fails the test."""

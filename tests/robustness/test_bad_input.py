@@ -58,8 +58,8 @@ def test_text_in_other_encodings(playground: Playground) -> None:
     playground.write("broken-utf16.md", "quagga".encode("utf-16") + b"\x00")
     playground.write("noise.md", bytes(range(256)) * 8)
     readable = ["broken.md", "utf16-be.md", "utf16-le.md", "utf16-marked.md", "utf8.md", "windows.md"]
-    assert playground.found("quagga") == readable
-    assert playground.found("Grüße") == readable[1:]
+    assert playground.look("quagga") == readable
+    assert playground.look("Grüße") == readable[1:]
     assert playground.skipped() == {"broken-utf16.md": "undecodable", "noise.md": "binary"}
 
 
@@ -67,7 +67,7 @@ def test_a_gigabyte_is_not_read(playground: Playground) -> None:
     playground.write("small.md", "quagga\n")
     with playground.write("huge.md", "").open("r+b") as huge:
         huge.truncate(GIGABYTE)
-    assert playground.found("quagga") == ["small.md"]
+    assert playground.look("quagga") == ["small.md"]
     assert playground.skipped() == {"huge.md": "too-large"}
 
 
@@ -84,8 +84,8 @@ def test_what_is_no_file(playground: Playground, follow: str) -> None:
     (playground.root / "to-pipe.md").symlink_to("pipe.md")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(playground.root / "socket.md"))
-        assert playground.found("quagga") == ["note.md"]
-        assert playground.found("quagga") == ["note.md"]
+        assert playground.look("quagga") == ["note.md"]
+        assert playground.look("quagga") == ["note.md"]
     link = {"false": "symlink", "true": "unreadable"}[follow]
     assert playground.skipped() == {
         "circle.md": link,
@@ -130,7 +130,7 @@ def test_folders_that_come_and_go_during_runs(playground: Playground) -> None:
         churning.set()
         thread.join()
     expected = sorted(file.relative_to(playground.root).as_posix() for file in playground.root.rglob("note.md"))
-    assert playground.found("quagga") == expected
+    assert playground.look("quagga") == expected
     playground.assert_sound()
     playground.assert_complete()
 
@@ -205,7 +205,7 @@ def test_a_file_that_changes_while_it_is_read(playground: Playground) -> None:
     finally:
         done.set()
         thread.join()
-    assert playground.found("quagga") == ["busy.md"]
+    assert playground.look("quagga") == ["busy.md"]
     playground.assert_sound()
     playground.assert_complete()
 
@@ -229,7 +229,7 @@ def test_odd_names(playground: Playground) -> None:
 def test_a_root_with_an_odd_name(playground: Playground, name: str) -> None:
     playground.write(f"{name}/note.md", "quagga\n")
     for command in (["index"], ["search", "-l", "quagga"], ["search", "-l", "quagga"], ["doctor"], ["repair"]):
-        code, _, err = playground.run(*command, "--", str(playground.root / name))
+        code, _, err = playground.call(*command, "--", str(playground.root / name))
         assert (code, err) == (0, ""), command
 
 
@@ -243,12 +243,12 @@ def test_a_root_whose_name_is_no_unicode(playground: Playground) -> None:
 
 
 def test_an_empty_tree(playground: Playground) -> None:
-    code, out, err = playground.run("quagga")
+    code, out, err = playground.call("quagga")
     assert (code, out) == (1, "")
     assert "no match" in err
-    assert playground.run("index").out.startswith("nothing to index")
+    assert playground.call("index").out.startswith("nothing to index")
     playground.write("note.md", "quagga\n")
-    assert playground.found("quagga") == ["note.md"]
+    assert playground.look("quagga") == ["note.md"]
 
 
 def test_one_huge_line(playground: Playground) -> None:
@@ -279,7 +279,7 @@ def test_a_query_of_odd_characters(playground: Playground, query: str) -> None:
         assert isinstance(answer.total, int)
     file = playground.folder / "queries"
     file.write_bytes(b"quagga\n" + query.encode("utf-8", "surrogatepass"))
-    code, _, err = playground.run("search", "-Q", str(file))
+    code, _, err = playground.call("search", "-Q", str(file))
     assert code in ((0,) if "\ud800" not in query else (2,))
     assert "Traceback" not in err
 
@@ -301,7 +301,7 @@ def test_requests_that_cannot_be_met(playground: Playground) -> None:
         (["--path", "/etc"], "--path /etc"),
         (["--workspace", "../up"], "workspace.name"),
     ]:
-        code, out, err = playground.run("search", "quagga", *args)
+        code, out, err = playground.call("search", "quagga", *args)
         assert (code, out) == (2, ""), args
         assert named in err
         assert "  try: " in err

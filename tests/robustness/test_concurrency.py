@@ -56,7 +56,7 @@ with open(sys.argv[1], "r+b") as file:
 """
 
 
-@pytest.mark.parametrize("searchers", [2, 5, 8])
+@pytest.mark.parametrize("searchers", [PROCESSES // 4, PROCESSES * 5 // 8, PROCESSES])
 def test_many_processes_start_from_nothing(
     playground: Playground, new_playground: type[Playground], searchers: int
 ) -> None:
@@ -88,7 +88,7 @@ def test_many_processes_start_from_nothing(
 
 
 def test_processes_that_search_while_files_change(playground: Playground) -> None:
-    """Eight processes find the same changes at once: one takes them in, the others wait for nothing."""
+    """Several processes find the same changes at once: one takes them in, the others wait for nothing."""
     playground.plant(FILES)
     assert playground.run("index").code == 0
     for turn in range(4):

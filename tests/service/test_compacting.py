@@ -220,8 +220,18 @@ def test_stale_sidecars_go_and_others_stay(engine: findling.Engine, settings: fi
     assert (home / "keyword" / "meta.json").exists()
 
 
-def test_it_is_not_offered_for_a_little(engine: findling.Engine, settings: findling.Settings) -> None:
+def test_it_is_offered_when_what_was_deleted_would_show_in_scores(
+    engine: findling.Engine, settings: findling.Settings
+) -> None:
     churn(engine, turns=1)
+    assert is_worthwhile(engine.home, settings)
+    assert compact_if_worthwhile(engine.writer.files, settings)
+    assert count_entries(engine.home / "keyword").deleted == 0
+
+
+def test_it_is_not_offered_for_a_little(engine: findling.Engine, settings: findling.Settings) -> None:
+    (engine.root / "note3.md").write_text(prose(3, 1))
+    engine.index()
     assert not is_worthwhile(engine.home, settings)
     assert not compact_if_worthwhile(engine.writer.files, settings)
     assert count_entries(engine.home / "keyword").deleted > 0

@@ -17,6 +17,7 @@ from findling.pipelines.documents import make_document
 from findling.sources.extraction.extracted import Extracted
 from findling.stores.keyword import TantivyLeg
 from findling.stores.keyword_query import Scoring
+from findling.stores.keyword_scoring import PADDING
 from findling.stores.memory import MemoryStore
 from findling.text.chunk_plan import ChunkPlan
 
@@ -153,14 +154,14 @@ def test_a_title_counts_besides_the_text(tmp_path: Path) -> None:
 def test_scores_follow_bm25(tmp_path: Path) -> None:
     import math
 
-    corpus: Corpus = {"a": ("zebra zebra common", {}), "b": ("common word here", {}), "c": ("other words too", {})}
+    corpus: Corpus = {"a": ("zebra zebra common", {}), "b": ("common word here and there", {}), "c": ("other", {})}
     for k1, b in ((1.2, 0.75), (1.5, 0.75), (0.5, 0.0)):
         _, leg = build(tmp_path / f"{k1}-{b}", corpus, scoring=Scoring(k1=k1, b=b))
         (_, score), *_ = leg.search(asked("zebra"), Filters(), 10).hits
-        # Four documents: the leg's own mark is one of them; all chunks have three words.
-        n, average = 4, 9 / 4
-        idf = math.log(1 + (n - 1 + 0.5) / (1 + 0.5))
-        assert score == pytest.approx(idf * 2 * (k1 + 1) / (2 + k1 * (1 - b + b * 3 / average)), rel=1e-4)
+        # Three chunks and nothing else, each counting longer by the padding.
+        length, average = 3 + PADDING, 9 / 3 + PADDING
+        idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
+        assert score == pytest.approx(idf * 2 * (k1 + 1) / (2 + k1 * (1 - b + b * length / average)), rel=1e-4)
 
 
 def test_other_parameters_rank_as_the_built_in_ones_where_they_are_equal(tmp_path: Path) -> None:

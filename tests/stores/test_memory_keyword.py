@@ -13,7 +13,7 @@ from findling.domain.queries import All, Any, Filters, Fuzzy, Near, Node, Phrase
 from findling.domain.resources import Document
 from findling.stores.conformance_samples import cid_of, line_document
 from findling.stores.keyword import TantivyLeg
-from findling.stores.keyword_scoring import Scoring
+from findling.stores.keyword_scoring import PADDING, Scoring
 from findling.stores.memory import MemoryStore
 from findling.stores.memory_keyword import MemoryLeg
 
@@ -38,7 +38,7 @@ def idf(spread: int, chunks: int = len(LINES)) -> float:
 
 
 def saturation(count: int, length: int, average: float = 2.0) -> float:
-    return 2.2 * count / (count + 1.2 * (0.25 + 0.75 * length / average))
+    return 2.2 * count / (count + 1.2 * (0.25 + 0.75 * (length + PADDING) / (average + PADDING)))
 
 
 def test_a_word_scores_as_the_formula_says() -> None:

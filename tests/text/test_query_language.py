@@ -29,7 +29,7 @@ from findling.text.query_tree import canonical, positive_terms
         ("x (y OR z) -(p q)", "x AND (y OR z) AND -(p AND q)"),
         ("x (y (z))", "x AND y AND z"),
         ("x OR (y OR z)", "x OR y OR z"),
-        ("word word", "word"),
+        ("word word", "word AND word"),
         ("x OR x", "x"),
         ("-only", "-only"),
         ("NOT -x -(-y) NOT NOT z", "x AND y AND z"),
@@ -166,7 +166,7 @@ def test_what_is_mended_is_noted(text: str, echo: str, note: str) -> None:
     ("text", "echo"),
     [
         ("how is the index made", "how AND index AND made"),
-        ("to be or not to be", "to AND be AND or AND not"),
+        ("to be or not to be", "to AND be AND or AND not AND to AND be"),
         ('the "the who"', '"the who"'),
         ("the (cat OR dog)", "cat OR dog"),
         ("the OR cat", "the OR cat"),

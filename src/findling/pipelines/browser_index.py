@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from findling.domain.resources import Chunk, Document, Resource
 from findling.pipelines.browser_packing import DeflatedTexts, length_code, numbers, postings, signed, units
-from findling.stores.keyword_scoring import Scoring
+from findling.stores.keyword_scoring import Scoring, padding
 from findling.text.analysis import STOP_WORDS, chunk_terms, index_form
 from findling.text.sentences import SENTENCE_WORDS
 from findling.text.stemming import stem
@@ -81,7 +81,8 @@ class BrowserIndex:
         before = (0, 0)
         for chunk in document.chunks:
             given = chunk_terms(document.text, chunk)
-            self._index("body", self.passages, given.body.split(), 1)
+            padded = padding(document.text[chunk.start : chunk.end])
+            self._index("body", self.passages, given.body.split(), 1, padded)
             self._index("heading", self.passages, given.heading.split(), 1)
             before = self._write_passage(chunk, offsets, before)
             self.passages += 1
@@ -148,12 +149,13 @@ class BrowserIndex:
             for resource in self._resources
         ]
 
-    def _index(self, field: str, entry: int, terms: Sequence[str], passages: int) -> None:
+    def _index(self, field: str, entry: int, terms: Sequence[str], passages: int, padded: int = 0) -> None:
         if field not in self._fields:
             return
         number = self._fields.index(field)
-        self._lengths[number].append(length_code(len(terms)))
-        self._totals[number] += len(terms) * passages
+        length = len(terms) + padded if terms else 0
+        self._lengths[number].append(length_code(length))
+        self._totals[number] += length * passages
         for term, count in Counter(terms).items():
             places = self._places.setdefault(term, {})
             if number not in places:

@@ -44,9 +44,12 @@ def make_document(
 
 
 def text_documents(items: Iterable[tuple[Resource, str]], plan: ChunkPlan) -> Iterator[list[Document]]:
-    """Documents of resources that come with their text, in batches for one transaction each."""
+    """Documents of resources that come with their text, in batches for one transaction each.
+
+    The text of what has a title alone is its title: without a chunk nobody would find it.
+    """
     documents = (
-        make_document(resource, Extracted(text=text, lang=resource.lang or "text"), plan=plan)
+        make_document(resource, Extracted(text=text or resource.title, lang=resource.lang or "text"), plan=plan)
         for resource, text in items
     )
     while batch := list(islice(documents, _BATCH)):

@@ -16,7 +16,7 @@ from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.settings import Settings
 from findling.service.sidecars import absorbed_by_all, matrices, measure_parts, remove_stale
 from findling.service.snapshot_files import sweep_if_idle
-from findling.service.unused_space import free_share, is_worthwhile
+from findling.service.unused_space import free_share, is_skewed, is_worthwhile
 from findling.service.vectors import WorkspaceVectors, instant_embedder
 from findling.service.workspace import STORE_FILE, keyword_folder
 from findling.stores.keyword import discard_leg
@@ -156,7 +156,7 @@ class _Run:
         """Rewrite what is worth it, and name it."""
         place = keyword_folder(self._files.folder, self._files.leg.unit)
         entries = count_entries(place)
-        if entries.all and (self._full or entries.deleted_share >= self._share):
+        if entries.all and (self._full or is_skewed(entries, self._settings)):
             self._rewrite_leg(place)
             yield "keyword leg"
         yield from self._rewrite_matrices()

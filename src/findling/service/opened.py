@@ -128,9 +128,9 @@ class OpenedWorkspace:
                 self._leg = self.open_leg(self._leg_folder, self.store.get_meta("store_id") or "")
             return self._leg
 
-    def open_leg(self, folder: Path, store_id: str, *, counts: bool = True) -> TantivyLeg:
+    def open_leg(self, folder: Path, store_id: str) -> TantivyLeg:
         """A keyword leg in any folder that scores as this workspace's own does. Raises as `leg` does."""
-        return TantivyLeg.open(folder, store_id=store_id, scoring=self._scoring, unit=self._unit, counts=counts)
+        return TantivyLeg.open(folder, store_id=store_id, scoring=self._scoring, unit=self._unit)
 
     @property
     def _leg_folder(self) -> Path:

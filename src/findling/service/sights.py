@@ -212,7 +212,7 @@ class WorkspaceSights:
 
     def _opened(self, folder: Path) -> TantivyLeg:
         store_id = self._files.store.get_meta("store_id") or ""
-        return self._files.open_leg(folder / "keyword", f"{store_id}/view", counts=False)
+        return self._files.open_leg(folder / "keyword", f"{store_id}/view")
 
     def _fitting(self, folder: Path, sight: Sight) -> TantivyLeg | None:
         """The leg that is there, if it holds just what may be seen."""

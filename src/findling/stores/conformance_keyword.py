@@ -132,7 +132,7 @@ class KeywordLegSuite(KeywordChangesSuite):
             "word and other things",
             "word by word by word",
             "nothing of that kind",
-            "a word that other words drown",
+            "a word that all those others drown",
         ]
         document = line_document("a", often)
         leg = self.holding([document])

@@ -1,7 +1,8 @@
 """The keyword leg: a tantivy index over the terms of every chunk, kept beside the truth and made from it.
 
-Its own commit carries the number of the last change it has absorbed, so it can never believe that it holds more
-than it does: after a crash it is simply behind, and catches up from the truth.
+A note beside it says which change each commit has reached, so it can never believe that it holds more than it does:
+after a crash it is simply behind, and catches up from the truth. The index holds chunks and nothing else, so that the
+same chunks score the same, however many commits they came with.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from findling.domain.errors import CorruptError, DiskFullError, LockedError, Rea
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword_entries import LAYOUT, chunk_entries, page_entry, schema
+from findling.stores.keyword_note import LegNote, read_opstamp, read_state, write_note
 from findling.stores.keyword_query import KeywordQuery, Scoring
 from findling.stores.keyword_reading import Reading, Statistics
 from findling.stores.keyword_scope import rid_token
@@ -43,7 +45,7 @@ class TantivyLeg:
     """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
 
     def __init__(
-        self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str, *, counts: bool
+        self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str, seq: int | None = None
     ) -> None:
         self._index = index
         self._folder = folder
@@ -51,36 +53,31 @@ class TantivyLeg:
         self._made_for = made_for
         self._scoring = scoring
         self.unit = unit
-        self._counts = counts
+        self._seq = seq
+        """The change that the open index has reached; None where there is no index of this leg on disk."""
         self._is_dirty = False
         self._writer: tantivy.IndexWriter | None = None
         self._query: KeywordQuery | None = None
         self._state = 0
 
     @classmethod
-    def open(
-        cls, folder: Path, *, store_id: str, scoring: Scoring | None = None, unit: str = "chunk", counts: bool = True
-    ) -> TantivyLeg:
+    def open(cls, folder: Path, *, store_id: str, scoring: Scoring | None = None, unit: str = "chunk") -> TantivyLeg:
         """Open the leg in `folder`, or an empty one in memory when there is none that belongs to this store.
 
-        Without `counts` it does not keep the number that it has absorbed: an index counts what was deleted until it
-        tidies itself up, and the note of an earlier number would show in its statistics. Raises CorruptError when the
-        folder holds an index that cannot be read.
+        Raises CorruptError when the folder holds an index that cannot be read.
         """
         made_for = f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
         scoring = scoring or Scoring()
-        if _holds_index(folder):
-            with Reading(folder):
-                leg = cls(_open_index(folder), folder, made_for, scoring, unit, counts=counts)
-                if leg._belongs():
-                    return leg
-        return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, made_for, scoring, unit, counts=counts)
+        with Reading(folder):
+            while (state := read_state(folder)) is not None and state.note.made_for == made_for:
+                index = _open_index(folder)
+                if read_state(folder) == state:  # else another process has committed meanwhile
+                    return cls(index, folder, made_for, scoring, unit, state.seq)
+        return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, made_for, scoring, unit)
 
     def seq(self) -> int:
-        """The number of the latest change that is durably absorbed. Raises CorruptError as `search` does."""
-        with self._reading:
-            marks = self._searcher().terms_with_prefix("mark", "seq:")
-        return max((int(mark[4:]) for mark, _ in marks), default=0)
+        """The number of the latest change that is durably absorbed."""
+        return self._seq or 0
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take changes in; they become visible and durable with `commit`."""
@@ -98,17 +95,19 @@ class TantivyLeg:
 
     def commit(self, seq: int) -> None:
         """Make everything applied so far durable, together with the number it reaches."""
-        with self._writing() as writer:
-            if self._counts or not self._belongs():
-                for mark, _ in self._searcher().terms_with_prefix("mark", "seq:"):
-                    self._delete("mark", mark)
-                entry = tantivy.Document()
-                entry.add_text("mark", f"seq:{seq}")
-                entry.add_text("mark", f"for:{self._made_for}")
-                self._add(entry)
-            writer.commit()
-            self._is_dirty = False
+        if self._seq is None and self._writer is None:
+            self._start_writing()
+        try:
+            # Without anything to commit the index stays at the commit that it is at.
+            reached = self.seq() if self._is_dirty else seq
+            write_note(self._folder, LegNote(self._made_for, read_opstamp(self._folder), reached, seq))
+            if self._writer is not None and self._is_dirty:
+                self._writer.commit()
+                self._is_dirty = False
+        except (ValueError, OSError) as error:
+            raise _write_error(error, self._folder) from error
         self._reload()
+        self._seq = seq
 
     def search(
         self, node: Node, filters: Filters, limit: int, *, weights: Mapping[str, float] | None = None
@@ -141,7 +140,7 @@ class TantivyLeg:
     def size(self) -> int:
         """How many chunks, or pages, it holds. Raises CorruptError as `search` does."""
         with self._reading:
-            return max(0, self._searcher().num_docs - 1)  # one entry holds the marks
+            return self._searcher().num_docs
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """In how many of them each term stands; what was dropped counts until the index tidies itself up."""
@@ -168,6 +167,7 @@ class TantivyLeg:
         """Forget everything, durably with the next commit."""
         self.close()
         self._index = _reloaded_on_demand(tantivy.Index(schema()))
+        self._seq = None
         self._forget_query()
 
     def close(self) -> None:
@@ -177,6 +177,7 @@ class TantivyLeg:
             # Not when nothing is to be forgotten: it would also throw away the merge that a commit has started, and
             # an index of many small writes would be one of many small segments.
             if self._is_dirty:
+                self._is_dirty = False
                 # A writer that has failed, or whose folder was deleted, has nothing to roll back to.
                 with suppress(ValueError):
                     writer.rollback()
@@ -249,9 +250,6 @@ class TantivyLeg:
     def _searcher(self) -> tantivy.Searcher:
         return self._index.searcher()
 
-    def _belongs(self) -> bool:
-        return self._searcher().doc_freq("mark", f"for:{self._made_for}") > 0
-
     def _reload(self) -> None:
         self._index.reload()
         self._forget_query()
@@ -262,7 +260,7 @@ class TantivyLeg:
 
     def _start_writing(self) -> tantivy.IndexWriter:
         try:
-            if not self._belongs():
+            if self._seq is None:
                 # Nothing durable that is ours: start from an empty folder, whatever lies there.
                 discard_leg(self._folder)
                 self._folder.mkdir(parents=True, mode=0o700)
@@ -282,10 +280,6 @@ def discard_leg(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     else:
         folder.unlink(missing_ok=True)
-
-
-def _holds_index(folder: Path) -> bool:
-    return (folder / "meta.json").exists()  # not tantivy's own question, which fails when the folder vanishes
 
 
 def _open_index(folder: Path) -> tantivy.Index:

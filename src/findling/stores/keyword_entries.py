@@ -9,11 +9,12 @@ import tantivy
 from findling.domain.plans import FIELDS
 from findling.domain.resources import Document, Resource
 from findling.stores.keyword_scope import scope_tokens
+from findling.stores.keyword_scoring import PAD, padding
 from findling.text.analysis import chunk_terms, index_form
 
 __all__ = ["LAYOUT", "chunk_entries", "page_entry", "schema"]
 
-LAYOUT = 3
+LAYOUT = 4
 """Raised when the fields below or their values change; an index of another layout is made anew."""
 
 
@@ -29,7 +30,6 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="position")
     for name in ("author", "scope"):
         builder.add_text_field(name, tokenizer_name="whitespace", index_option="basic")
-    builder.add_text_field("mark", tokenizer_name="raw", index_option="basic")
     builder.add_unsigned_field("cid", indexed=True, fast=True)
     builder.add_unsigned_field("turn", fast=True)
     builder.add_integer_field("updated", indexed=True, fast=True)
@@ -42,16 +42,23 @@ def chunk_entries(document: Document, added: frozenset[int], number: int) -> Ite
     for position, chunk in enumerate(document.chunks):
         if chunk.cid in added:
             terms = document.terms[position] if document.terms else chunk_terms(document.text, chunk)
-            texts = [("body", terms.body), ("heading", terms.heading), *common]
+            body = _padded(terms.body, document.text[chunk.start : chunk.end])
+            texts = [("body", body), ("heading", terms.heading), *common]
             yield _entry(document.resource, chunk.cid, number * _MOST_CHUNKS + position, texts)
 
 
 def page_entry(document: Document, number: int) -> tantivy.Document:
     """One entry for the document as a whole, under the id of its first chunk; `number` is that of the resource."""
     headings = dict.fromkeys(heading for chunk in document.chunks for heading in chunk.heading)
-    texts = [("body", index_form(document.text)), ("heading", index_form("\n".join(headings)))]
+    body = _padded(index_form(document.text), document.text)
+    texts = [("body", body), ("heading", index_form("\n".join(headings)))]
     texts += _common_fields(document.resource)
     return _entry(document.resource, document.chunks[0].cid, number * _MOST_CHUNKS, texts)
+
+
+def _padded(terms: str, text: str) -> str:
+    """The terms of a text, behind which it has so many more words as it counts longer."""
+    return terms + f" {PAD}" * padding(text) if terms else ""
 
 
 def _entry(resource: Resource, cid: int, turn: int, texts: list[tuple[str, str]]) -> tantivy.Document:

@@ -6,6 +6,7 @@ Every leaf scores as one word does under BM25, whatever it consists of, so that 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
 from findling.stores.keyword_scope import KeywordScope
-from findling.stores.keyword_scoring import IN_A_ROW, NAMED_FILE, NAMED_STEM, OTHER_FORMS, Scoring
+from findling.stores.keyword_scoring import IN_A_ROW, NAMED_FILE, NAMED_STEM, OTHER_FORMS, Scoring, repeated
 from findling.stores.keyword_words import Form, Forms, KeywordWords, begins_longer_terms
 from findling.text.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
 
@@ -41,6 +42,13 @@ class Part(NamedTuple):
 
     query: Query | None
     ceiling: float = 0.0
+
+    def said(self, weight: float) -> Part:
+        """The same, counting so much."""
+        if weight == 1.0:
+            return self
+        query = None if self.query is None else Query.boost_query(self.query, weight)
+        return Part(query, self.ceiling * weight)
 
 
 Memory = dict[tuple[object, ...], tuple[Part, tuple[str, ...]]]
@@ -101,7 +109,8 @@ class Leaves:
     def _word(self, text: str) -> Part:
         """Any term of the word; of a compound such as MAX_VALUE or node.js best all of them in a row."""
         words = phrase_terms(text)
-        parts = [self._term(term, self._weights) for term in dict.fromkeys(word_terms(text))] if self._weights else []
+        given = Counter(word_terms(text)) if self._weights else {}
+        parts = [self._term(term, self._weights).said(repeated(times)) for term, times in given.items()]
         ceiling = sum(part.ceiling for part in parts)
         queries = [part.query for part in parts if part.query is not None]
         if len(words) > 1 and queries and "body" in self._weights and is_compound(text):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import tantivy
@@ -12,7 +12,7 @@ from findling.domain.queries import CONDITIONS, All, Any, Filters, Node, Not, Sa
 from findling.stores.keyword_leaves import Leaves, Memory, Part
 from findling.stores.keyword_reading import Statistics
 from findling.stores.keyword_scope import KeywordScope, everything
-from findling.stores.keyword_scoring import Scoring
+from findling.stores.keyword_scoring import Scoring, counted
 from findling.stores.keyword_words import KeywordWords
 
 __all__ = ["BuiltQuery", "KeywordQuery", "Scoring"]
@@ -72,7 +72,7 @@ class KeywordQuery:
         return leaves.part(node)
 
     def _any(self, node: Any | Same, leaves: Leaves) -> Part:
-        parts = [self._part(part, leaves) for part in node.nodes]
+        parts = self._counted(node.nodes, leaves)
         queries = [part.query for part in parts if part.query is not None]
         ceilings = [part.ceiling for part in parts]
         ceiling = max(ceilings, default=0.0) if isinstance(node, Same) else sum(ceilings)
@@ -82,8 +82,12 @@ class KeywordQuery:
             return Part(Query.disjunction_max_query(queries, 0.0), ceiling)
         return Part(Query.boolean_query([(Occur.Should, query) for query in queries]), ceiling)
 
+    def _counted(self, nodes: Iterable[Node], leaves: Leaves) -> list[Part]:
+        """The parts of nodes; a word that is said more than once is one part that counts more."""
+        return [self._part(node, leaves).said(weight) for node, weight in counted(nodes)]
+
     def _all(self, nodes: tuple[Node, ...], leaves: Leaves) -> Part:
-        parts = [self._part(node, leaves) for node in nodes if not isinstance(node, Not)]
+        parts = self._counted((node for node in nodes if not isinstance(node, Not)), leaves)
         ceiling = sum(part.ceiling for part in parts)
         clauses: list[tuple[Occur, Query]] = []
         for part in parts or [Part(everything())]:

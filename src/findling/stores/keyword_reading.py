@@ -8,6 +8,7 @@ from types import TracebackType
 import tantivy
 
 from findling.domain.errors import CorruptError
+from findling.stores.keyword_scoring import PAD
 
 __all__ = ["Reading", "Statistics"]
 
@@ -53,4 +54,5 @@ class Statistics:
     def begun(self, field: str, prefix: str, limit: int | None = None) -> list[tuple[str, int]]:
         """The terms of a field that begin so, in order, each with its frequency."""
         with self._reading:
-            return self._searcher.terms_with_prefix(field, prefix, limit=limit)
+            found = self._searcher.terms_with_prefix(field, prefix, limit=limit)
+        return found if prefix else [pair for pair in found if pair[0] != PAD]

@@ -53,8 +53,7 @@ def rid_token(rid: str) -> str:
 
 def everything() -> Query:
     """A query for every chunk, without a score."""
-    # Not `all_query`: the leg's own mark is a document too, and it has no chunk id.
-    return Query.const_score_query(Query.exists_query("cid"), 0.0)
+    return Query.const_score_query(Query.all_query(), 0.0)
 
 
 class KeywordScope:

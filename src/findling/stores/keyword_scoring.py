@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
+
+from findling.domain.queries import Node, Term, Word
+from findling.text.analysis import is_compound, row_terms
 
 __all__ = [
     "INFLECTED",
@@ -12,10 +16,15 @@ __all__ = [
     "NAMED_FILE",
     "NAMED_STEM",
     "OTHER_FORMS",
+    "PAD",
+    "PADDING",
     "STANDARD_B",
     "STANDARD_K1",
     "Scoring",
+    "counted",
     "named_file",
+    "padding",
+    "repeated",
 ]
 
 STANDARD_K1, STANDARD_B = 1.2, 0.75
@@ -31,9 +40,55 @@ NDCG@10 on SciFact, a development set: 0 .686, 0.2 .691, 0.4 .687, 0.6 .682, pla
 IN_A_ROW = 0.5
 """Weight of a compound found as it was typed, besides that of its terms."""
 
-NAMED_FILE, NAMED_STEM = 1.0, 0.3
+NAMED_FILE, NAMED_STEM = 1.5, 0.3
 """What a file gains when the query names it, with and without its extension, as a share of all the word can score:
-whoever types argparse.py wants that file, not the one that mentions it most."""
+whoever types argparse.py wants that file, not the one that mentions it most, in a row besides."""
+
+
+PADDING = 20
+"""Words by which a passage of prose counts longer than it is. A few words more or less say nothing about a turn of a
+chat, and much about an abstract: the length of a turn of 20 words counts half as much, that of 200 words nine tenths.
+NDCG@10 with 0, 20 and 40 words, on development sets: turns of chats .373, .430, .450; short abstracts .429, .440, .434;
+long ones .716, .715; functions of code .382, .362, so that code is left as it is."""
+
+_CODE_SIGNS = "(){}[]=_<>;"
+_CHARACTERS_A_SIGN, _FREE_SIGNS = 40, 2
+"""Code has one of these signs in fewer characters: 95 of 100 pieces of code, 1 of 100 passages of prose. A pair of
+parentheses is free: a turn of a chat is short."""
+
+PAD = "¤"
+"""The term that a body is padded with; no text gives it."""
+
+_REPEATED_K = 8.0
+"""How fast the repetitions of a word in a query wear off: said twice it counts 1.8, said four times 3."""
+
+
+def padding(text: str) -> int:
+    """By how many words a text counts longer than it is, which depends on nothing but the text."""
+    signs = sum(map(text.count, _CODE_SIGNS))
+    return 0 if not text or (signs - _FREE_SIGNS) * _CHARACTERS_A_SIGN > len(text) else PADDING
+
+
+def repeated(times: int) -> float:
+    """What a word counts that is said so often in a query."""
+    return (_REPEATED_K + 1) * times / (_REPEATED_K + times)
+
+
+def counted(nodes: Iterable[Node]) -> list[tuple[Node, float]]:
+    """Each node once, with what it counts; words are told apart by their terms, whatever their spelling."""
+    first: dict[object, Node] = {}
+    times: Counter[object] = Counter()
+    for node in nodes:
+        said = _said(node)
+        first.setdefault(said, node)
+        times[said] += 1
+    return [(first[said], repeated(often)) for said, often in times.items()]
+
+
+def _said(node: Node) -> object:
+    if not isinstance(node, (Word, Term)):
+        return node
+    return type(node), getattr(node, "field", ""), is_compound(node.text), *row_terms(node.text)
 
 
 def named_file(text: str) -> str:

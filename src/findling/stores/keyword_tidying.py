@@ -11,6 +11,7 @@ from typing import NamedTuple
 import tantivy
 
 from findling.stores.keyword import discard_leg
+from findling.stores.keyword_note import NOTE_FILE, LegNote, read_state, write_note
 from findling.stores.syncing import sync_folder
 from findling.stores.vector_files import writing
 
@@ -18,7 +19,7 @@ __all__ = ["Entries", "adopt_index", "count_entries"]
 
 _META = "meta.json"
 _MANAGED = ".managed.json"
-_OWN = frozenset({_META, _MANAGED, ".tantivy-meta.lock", ".tantivy-writer.lock"})
+_OWN = frozenset({_META, _MANAGED, NOTE_FILE, f"{NOTE_FILE}.new", ".tantivy-meta.lock", ".tantivy-writer.lock"})
 
 _HEAP_BYTES = 15_000_000
 """The least that a writer takes; this one writes nothing."""
@@ -59,11 +60,30 @@ def adopt_index(fresh: Path, folder: Path) -> None:
         _write_managed(folder, {*_managed(folder), *(part.name for part in parts), _META})
         for part in parts:
             part.replace(folder / part.name)
+        note = _note_for_both(fresh, folder)
         sync_folder(folder)
         (fresh / _META).replace(folder / _META)
+        if note is not None:
+            write_note(folder, note)
         sync_folder(folder)
     discard_leg(fresh)
     _remove_unused(folder)
+
+
+def _note_for_both(fresh: Path, folder: Path) -> LegNote | None:
+    """Note in `folder` what holds while one index takes the place of another; returns the note of the new one.
+
+    Where the two have not reached the same change, nothing holds for both: whoever is killed leaves an index without
+    a note, which the next search makes anew.
+    """
+    new, old = read_state(fresh), None
+    with suppress(ValueError):  # a damaged one gives way
+        old = read_state(folder)
+    if new is not None and old is not None and (old.note.made_for, old.seq) == (new.note.made_for, new.seq):
+        write_note(folder, LegNote(new.note.made_for, min(old.opstamp, new.opstamp), new.seq, new.seq))
+    else:
+        (folder / NOTE_FILE).unlink(missing_ok=True)
+    return None if new is None else LegNote(new.note.made_for, new.opstamp, new.seq, new.seq)
 
 
 def _managed(folder: Path) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from findling.domain.plans import FIELDS
 from findling.domain.resources import Chunk, Document, Resource
+from findling.stores.keyword_scoring import padding
 from findling.text.analysis import terms
 
 __all__ = ["Postings"]
@@ -26,8 +27,9 @@ class Postings:
         self.resources[chunk.cid] = document.resource
         for field, text in _texts(chunk, document).items():
             given = terms(text)
-            self._lengths[field][chunk.cid] = len(given)
-            self._totals[field] += len(given)
+            length = len(given) + (padding(text) if field == "body" and given else 0)
+            self._lengths[field][chunk.cid] = length
+            self._totals[field] += length
             for position, term in enumerate(given):
                 self._places[field].setdefault(term, {}).setdefault(chunk.cid, []).append(position)
 
@@ -50,7 +52,7 @@ class Postings:
         return len(set().union(*(self._places[field].get(term, ()) for field in fields)))
 
     def length(self, field: str, cid: int) -> float:
-        """How long a field of a chunk is, as a multiple of what is usual."""
+        """How long a field of a chunk counts, as a multiple of what is usual."""
         return self._lengths[field][cid] * len(self.resources) / self._totals[field]
 
     def places(self, term: str, field: str) -> dict[int, list[int]]:

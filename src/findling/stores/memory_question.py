@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -32,7 +32,9 @@ from findling.stores.keyword_scoring import (
     NAMED_STEM,
     OTHER_FORMS,
     Scoring,
+    counted,
     named_file,
+    repeated,
 )
 from findling.stores.memory_postings import Postings
 from findling.text.analysis import is_compound, is_unspaced, phrase_terms, prefix_terms, row_terms, terms, word_terms
@@ -70,10 +72,10 @@ class Question:
         """The chunks that match a node."""
         every = self._postings.resources
         if isinstance(node, All):
-            parts = [self.found(part) for part in node.nodes]
+            parts = self._counted(node.nodes)
             return {cid: sum(part[cid] for part in parts) for cid in every if all(cid in part for part in parts)}
         if isinstance(node, Any):
-            return _joined(map(self.found, node.nodes), rest=1.0)
+            return _joined(self._counted(node.nodes), rest=1.0)
         if isinstance(node, Same):
             return _joined(map(self.found, node.nodes))
         if isinstance(node, Not):
@@ -90,15 +92,19 @@ class Question:
         if isinstance(node, Not | Field | Range):
             return 0.0
         if isinstance(node, All | Any):
-            return sum(map(self.ceiling, node.nodes))
+            return sum(self.ceiling(part) * weight for part, weight in counted(node.nodes))
         if isinstance(node, Same):
             return max(map(self.ceiling, node.nodes), default=0.0)
         weights = self._weights(node)
         if not weights:
             return 0.0
-        worths = [self._worth(row, weights) for row in self._ways(node)]
+        worths = [self._worth(row, weights) * often for row, often in self._weighed_ways(node)]
         worth = sum(worths) if isinstance(node, Word | Near) else max(worths, default=0.0)
         return worth * (self._scoring.k1 + 1) * max(weights.values())
+
+    def _counted(self, nodes: Iterable[Node]) -> list[Found]:
+        """What nodes find; a word that is said more than once counts more."""
+        return [_scaled(self.found(node), weight) for node, weight in counted(nodes)]
 
     def forms(self, node: Node) -> dict[str, tuple[str, ...]]:
         """The forms of every term that is asked for, the frequent ones first."""
@@ -146,6 +152,13 @@ class Question:
         close = close_terms(words[0], [(term, 0) for term in self._postings.beginning("")], leaf.distance)
         return [[Step(f"{words[0]}~", {term: INFLECTED**edits for term, _, edits in close})]]
 
+    def _weighed_ways(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> list[tuple[Row, float]]:
+        """The same with what each row counts: a word may hold a term twice, in unspaced scripts many do."""
+        ways = self._ways(leaf)
+        if not isinstance(leaf, Word):
+            return [(row, 1.0) for row in ways]
+        return list(zip(ways, map(repeated, Counter(word_terms(leaf.text)).values()), strict=True))
+
     def _meant(self, text: str) -> list[Row]:
         """A word in any form; what consists of several terms with these in a row, an identifier also as a whole."""
         row = row_terms(text)
@@ -173,7 +186,7 @@ class Question:
 
     def _words(self, leaf: Word | Term | Phrase | Prefix | Fuzzy) -> Found:
         weights = self._weights(leaf)
-        ways = [self._row(row, weights) for row in self._ways(leaf)] if weights else []
+        ways = [_scaled(self._row(row, weights), often) for row, often in self._weighed_ways(leaf)] if weights else []
         found = _joined(ways, rest=1.0 if isinstance(leaf, Word) else 0.0)
         row = phrase_terms(leaf.text)
         if isinstance(leaf, Word) and is_compound(leaf.text) and len(row) > 1 and "body" in weights:
@@ -251,6 +264,10 @@ def _joined(parts: Iterable[Found], *, rest: float = 0.0) -> Found:
         for cid, score in part.items():
             gathered[cid].append(score)
     return {cid: max(scores) + rest * (sum(scores) - max(scores)) for cid, scores in gathered.items()}
+
+
+def _scaled(found: Found, weight: float) -> Found:
+    return {cid: score * weight for cid, score in found.items()}
 
 
 def _united(some: Mapping[str, tuple[str, ...]], more: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

@@ -12,6 +12,7 @@ Nothing a person types is an error: what cannot be meant is mended or read as wo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -110,6 +111,10 @@ _ENDINGS = frozenset({"close", "phrase", "field", "word"})
 _JOINTS = frozenset({"AND", "OR", "pipe"})
 
 
+_MOST_REPEATS = 8
+"""A word of a pasted text is said so often at most: a page says some of its words a hundred times."""
+
+
 def _words_of_regex(text: str) -> list[str]:
     """The words in `/pars.*header/`, each once; none in anything else, such as `/usr/lib/`."""
     given = re.fullmatch(r"/(.+)/([gimsuxy]{0,4})", text)
@@ -122,19 +127,20 @@ def _words_of_regex(text: str) -> list[str]:
 def _pasted(text: str, note: str) -> Parsed:
     from findling.text.query_patterns import PASTED_WORD
 
-    notes, nodes, room = [note], dict[Node, None](), MOST_PASTED
-    for word in dict.fromkeys(PASTED_WORD.findall(text)):
+    notes, nodes, room = [note], dict[Node, int](), MOST_PASTED
+    for word, times in Counter(PASTED_WORD.findall(text)).items():
         # One word of a script without spaces may be a whole page.
         leaf = term_leaf(word.lstrip("-")[:MOST_CHARACTERS])
         if leaf is None:
             notes += too_long(word) if len(notes) == 1 else []  # one such note will do
-        elif leaf not in nodes:
-            if room <= 0:
+        else:
+            if room <= 0 and leaf not in nodes:
                 notes.append(f"of a pasted text the first {MOST_PASTED} words are searched")
                 break
-            nodes[leaf] = None
-            room -= len(row_terms(leaf.text))
-    node = simplified(All(tuple(nodes)), []) if nodes else Any(())
+            room -= 0 if leaf in nodes else len(row_terms(leaf.text))
+            nodes[leaf] = min(nodes.get(leaf, 0) + times, _MOST_REPEATS)
+    said = tuple(leaf for leaf, times in nodes.items() for _ in range(times))
+    node = simplified(All(said), []) if said else Any(())
     return Parsed(node, frozenset(), tuple(notes), plain=text[:MOST_CHARACTERS])  # enough to tell a sentence
 
 

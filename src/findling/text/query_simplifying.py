@@ -1,4 +1,7 @@
-"""A query tree in its simplest form: nothing nested in its own kind, nothing twice, no stop words beside words."""
+"""A query tree in its simplest form: nothing nested in its own kind, no stop words beside words.
+
+Nothing stands in it twice but words that were said twice, since those count so often.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def simplified(node: Node, notes: list[str], *, is_negated: bool = False) -> Nod
         parts.extend(plain.nodes if isinstance(plain, GROUPS) and type(plain) is kind else (plain,))
     if kind is All and any(isinstance(part, CONDITIONS) for part in parts):
         parts = _merged(parts, notes)
-    parts = list(dict.fromkeys(parts))
+    parts = _once(parts, repeats=kind is All and not is_negated)
     if kind is All and not is_negated:
         parts = _without_stop_words(parts)
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
@@ -98,6 +101,17 @@ def _overlap(one: Range, other: Range) -> Range:
     afters = [after for after in (one.after, other.after) if after is not None]
     befores = [before for before in (one.before, other.before) if before is not None]
     return Range(max(afters, default=None), min(befores, default=None))
+
+
+def _once(parts: list[Node], *, repeats: bool) -> list[Node]:
+    """The parts, each once; with `repeats` plain words as often as they were said."""
+    seen: set[Node] = set()
+    kept: list[Node] = []
+    for part in parts:
+        if part not in seen or (repeats and isinstance(part, Term) and not part.field):
+            kept.append(part)
+        seen.add(part)
+    return kept
 
 
 def _without_stop_words(parts: list[Node]) -> list[Node]:

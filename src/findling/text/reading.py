@@ -41,12 +41,13 @@ def read(parsed: Parsed, words: str = "auto") -> Reading:
     parts = _parts(node)
     limits = tuple(part for part in parts if not asks_for_text(part) or _is_limited(part))
     asked = [part for part in parts if part not in limits]
-    ranks = [part for part in asked if intent.is_prose or _ranks(part, quotes=not intent.quotes)]
+    ranks = {part for part in asked if intent.is_prose or _ranks(part, quotes=not intent.quotes)}
     demanded = tuple(part for part in asked if part not in ranks)
     if not ranks:
         return Reading(node, "boolean", "nothing is asked for but what has to be there")
-    # What is demanded ranks, too: so nothing else has to be there.
-    words_to_rank = tuple(dict.fromkeys(one for part in (*ranks, *demanded) for one in _to_rank(part, part in ranks)))
+    # What is demanded ranks, too: so nothing else has to be there. What is said twice counts twice.
+    loose = [one for part in asked if part in ranks for one in _to_rank(part, True)]
+    words_to_rank = (*loose, *dict.fromkeys(one for part in demanded for one in _to_rank(part, False)))
     ranked = words_to_rank[0] if len(words_to_rank) == 1 else Any(words_to_rank)
     rest = (*demanded, *limits)
     return Reading(All((ranked, *rest)) if rest else ranked, "ranked", _because(parsed, words, demanded))
@@ -66,7 +67,7 @@ def relaxed(node: Node) -> Node | None:
         return None
     parts = _parts(node)
     limits = tuple(part for part in parts if not asks_for_text(part) or _is_limited(part))
-    loose = tuple(dict.fromkeys(one for part in parts if part not in limits for one in _loosened(part)))
+    loose = tuple(one for part in parts if part not in limits for one in _loosened(part))
     ranked = loose[0] if len(loose) == 1 else Any(loose)
     return All((ranked, *limits)) if limits else ranked
 

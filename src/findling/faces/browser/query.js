@@ -83,9 +83,17 @@ function addWord(asked, raw, mayOperate, isNegative) {
     if (isNegative) asked.without.push({ kind: "term", text: stem });
     else {
       asked.plain.push(stem);
-      if (!asked.words.includes(stem)) asked.words.push(stem);
+      const said = saidAs(stem);
+      const before = asked.words.find((word) => saidAs(word.text) === said);
+      if (before) before.times++;
+      else asked.words.push({ text: stem, times: 1 });
     }
   }
+}
+
+// Words are told apart by their terms, whatever their spelling: a word counts as often as it is said.
+function saidAs(text) {
+  return [isCompound(text), ...rowTerms(text)].join(" ");
 }
 
 // As in findling: words rank, a quote demands its own words and a dash excludes its own; only AND asks for all of it.
@@ -108,7 +116,7 @@ function isInCapitals(text) {
 }
 
 function dropStopWords(asked, index) {
-  const telling = asked.words.filter((word) => !rowTerms(word).every((term) => index.stopWords.has(term)));
+  const telling = asked.words.filter(({ text }) => !rowTerms(text).every((term) => index.stopWords.has(term)));
   if (telling.length || asked.phrases.length || asked.prefixes.length) asked.words = telling;
 }
 

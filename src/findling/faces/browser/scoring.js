@@ -3,8 +3,9 @@
 const INFLECTED = 0.8; // a form that differs from what was typed
 const OTHER_FORMS = 0.2; // what the weaker forms of a word add to its best form
 const IN_A_ROW = 0.5; // a compound found as it was typed, besides its terms
-const NAMED_FILE = 1.0; // what a file gains when the query names it, as a share of all the word can score
+const NAMED_FILE = 1.5; // what a file gains when the query names it, as a share of all the word can score
 const NAMED_STEM = 0.3; // the same without its extension
+const REPEATED_K = 8; // how fast the repetitions of a word in a query wear off
 const RARE_FORM = 0.1;
 const MOST_FORMS = 24;
 const FEWEST_LETTERS = 4;
@@ -21,10 +22,24 @@ function evaluated(index, leaf) {
   return formsLeaf(index, asked, begun[0], begunForms(index, begun[0]));
 }
 
+// What a word counts that is said so often in a query.
+function repeated(times) {
+  return ((REPEATED_K + 1) * times) / (REPEATED_K + times);
+}
+
+// The same leaf, counting so much.
+function said(leaf, weight) {
+  if (weight === 1) return leaf;
+  const found = new Map([...leaf.found].map(([passage, points]) => [passage, points * weight]));
+  return { ...leaf, found, ceiling: leaf.ceiling * weight };
+}
+
 function wordLeaf(index, asked) {
-  const parts = distinct(wordTerms(asked.text, index.stopWords)).map((term) =>
-    formsLeaf(index, { forms: asked.forms }, term, inflectedForms(index, term)),
-  );
+  const given = wordTerms(asked.text, index.stopWords);
+  const parts = distinct(given).map((term) => {
+    const times = given.filter((other) => other === term).length;
+    return said(formsLeaf(index, { forms: asked.forms }, term, inflectedForms(index, term)), repeated(times));
+  });
   asked.found = joined(parts.map((part) => part.found), 1);
   asked.ceiling = parts.reduce((sum, part) => sum + part.ceiling, 0);
   const row = phraseTerms(asked.text);

@@ -23,7 +23,8 @@ function search(index, query) {
 }
 
 function byWords(index, asked, answer) {
-  const words = asked.words.map((text) => mended(index, { kind: asked.kind === "any" ? "word" : "term", text }, answer));
+  const kind = asked.kind === "any" ? "word" : "term";
+  const words = asked.words.map(({ text, times }) => said(mended(index, { kind, text }, answer), repeated(times)));
   const others = [...asked.phrases, ...asked.prefixes].map((leaf) => evaluated(index, leaf));
   answer.leaves = [...words, ...others];
   answer.ceiling = answer.leaves.reduce((sum, leaf) => sum + leaf.ceiling, 0);

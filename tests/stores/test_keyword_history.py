@@ -1,0 +1,173 @@
+"""The same content gives the same scores, whatever the history of commits; how far a leg has come survives anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from findling.domain.queries import Any, Filters, Node, Word
+from findling.domain.resources import Document
+from findling.pipelines.catching_up import catch_up
+from findling.stores.conformance_samples import line_document
+from findling.stores.keyword import TantivyLeg
+from findling.stores.keyword_note import NOTE_FILE, LegNote, read_opstamp, read_state, write_note
+from findling.stores.keyword_tidying import adopt_index, count_entries
+from findling.stores.memory import MemoryStore
+from tests.processes import BoundedProcess
+
+WORDS = [f"{first}{second}{third}" for first in "bdfgk" for second in "aeiou" for third in "lmnr"]
+QUERIES: list[Node] = [Word("bal"), Any((Word("bal"), Word("dem"), Word("gin"))), Any(tuple(map(Word, WORDS[::7])))]
+
+
+def documents(count: int = 120) -> list[Document]:
+    random = Random(14)
+    rarity = [1 / (place + 1) for place in range(len(WORDS))]
+    return [
+        line_document(f"r{number}", [" ".join(random.choices(WORDS, rarity, k=random.randint(1, 60)))])
+        for number in range(count)
+    ]
+
+
+def made(folder: Path, store: MemoryStore, batches: Iterable[Sequence[Document]]) -> TantivyLeg:
+    leg = TantivyLeg.open(folder, store_id="s")
+    for batch in batches:
+        store.write(batch)
+        catch_up(store, leg)
+    return leg
+
+
+def answers(leg: TantivyLeg) -> list[list[tuple[int, float]]]:
+    return [leg.search(query, Filters(), 50).hits for query in QUERIES]
+
+
+def test_the_number_of_commits_does_not_show(tmp_path: Path) -> None:
+    given = documents()
+    once = made(tmp_path / "once", MemoryStore(), [given])
+    by_and_by = made(tmp_path / "each", MemoryStore(), [given[:50], *([one] for one in given[50:])])
+    assert answers(by_and_by) == answers(once)
+    by_and_by.close()
+    assert answers(TantivyLeg.open(tmp_path / "each", store_id="s")) == answers(once)
+
+
+def test_commits_of_nothing_do_not_show(tmp_path: Path) -> None:
+    store = MemoryStore()
+    leg = made(tmp_path / "leg", store, [documents()])
+    before, entries = answers(leg), count_entries(tmp_path / "leg")
+    for seq in range(store.seq() + 1, store.seq() + 30):
+        leg.commit(seq)
+    leg.close()
+    again = TantivyLeg.open(tmp_path / "leg", store_id="s")
+    assert again.seq() == store.seq() + 29
+    assert answers(again) == before
+    assert count_entries(tmp_path / "leg") == entries == (120, 0)
+
+
+def test_what_was_forgotten_does_not_show_in_a_leg_made_anew(tmp_path: Path) -> None:
+    given, store = documents(), MemoryStore()
+    leg = made(tmp_path / "leg", store, [given])
+    store.write([], [one.resource.rid for one in given[:50]])
+    catch_up(store, leg)
+    assert count_entries(tmp_path / "leg").deleted_share > 0.1
+    leg.close()
+    fresh = TantivyLeg.open(tmp_path / "fresh", store_id="s")
+    catch_up(store, fresh)
+    fresh.close()
+    adopt_index(tmp_path / "fresh", tmp_path / "leg")
+    only = made(tmp_path / "only", MemoryStore(), [given[50:]])
+    rewritten = TantivyLeg.open(tmp_path / "leg", store_id="s")
+    assert rewritten.seq() == store.seq()
+    assert [[score for _, score in hits] for hits in answers(rewritten)] == [
+        [score for _, score in hits] for hits in answers(only)
+    ]
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[1]", '{"made_for": 1}', "null", "\xff"])
+def test_a_leg_without_its_note_is_nobodys(tmp_path: Path, damage: str) -> None:
+    made(tmp_path / "leg", MemoryStore(), [documents()]).close()
+    (tmp_path / "leg" / NOTE_FILE).write_bytes(damage.encode("latin-1"))
+    assert TantivyLeg.open(tmp_path / "leg", store_id="s").seq() == 0
+    (tmp_path / "leg" / NOTE_FILE).unlink()
+    leg = TantivyLeg.open(tmp_path / "leg", store_id="s")
+    assert (leg.seq(), leg.size()) == (0, 0)
+
+
+def test_a_note_that_is_ahead_of_its_index_says_nothing(tmp_path: Path) -> None:
+    made(tmp_path / "leg", MemoryStore(), [documents()]).close()
+    write_note(tmp_path / "leg", LegNote(read_state(tmp_path / "leg").note.made_for, 10**6, 7, 9))  # type: ignore[union-attr]
+    assert TantivyLeg.open(tmp_path / "leg", store_id="s").seq() == 0
+
+
+def test_a_note_is_right_before_and_after_the_commit_it_was_written_for(tmp_path: Path) -> None:
+    store = MemoryStore()
+    leg = made(tmp_path / "leg", store, [documents()])
+    leg.close()
+    before = store.seq()
+    made_for = read_state(tmp_path / "leg").note.made_for  # type: ignore[union-attr]
+    write_note(tmp_path / "leg", LegNote(made_for, read_opstamp(tmp_path / "leg"), before, before + 5))
+    assert TantivyLeg.open(tmp_path / "leg", store_id="s").seq() == before
+    store.write([line_document("later", ["bal bal"])])
+    again = TantivyLeg.open(tmp_path / "leg", store_id="s")
+    catch_up(store, again)
+    again.close()
+    assert TantivyLeg.open(tmp_path / "leg", store_id="s").seq() == store.seq()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from findling.pipelines.catching_up import catch_up
+from findling.stores.conformance_samples import line_document
+from findling.stores.keyword import TantivyLeg
+from findling.stores.sqlite import SqliteStore
+folder = Path(sys.argv[1])
+store = SqliteStore.open(folder / "store")
+for number in range(10**6):
+    store.write([line_document(f"r{number % 40}", [f"word w{number} bal"])])
+    leg = TantivyLeg.open(folder / "leg", store_id="s")
+    catch_up(store, leg)
+    leg.close()
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("commits", [1, 7, 20])
+def test_a_killed_writer_leaves_a_leg_that_is_behind_at_most(tmp_path: Path, commits: int) -> None:
+    from findling.stores.sqlite import SqliteStore
+
+    with BoundedProcess([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        for _ in range(commits):
+            assert writer.stdout.readline()
+        writer.kill()
+        writer.wait()
+    store = SqliteStore.open(tmp_path / "store")
+    leg = TantivyLeg.open(tmp_path / "leg", store_id="s")
+    assert commits <= leg.seq() <= store.seq()
+    catch_up(store, leg)
+    leg.close()
+    present = {chunk.cid for rid in store.rids() for chunk in store.document(rid).chunks}  # type: ignore[union-attr]
+    assert leg.cids() == present
+    assert leg.size() == len(present)
+    store.close()
+
+
+def test_a_leg_opens_beside_a_writer_at_one_of_its_commits(tmp_path: Path) -> None:
+    with BoundedProcess([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline()
+        try:
+            reached = [0]
+            for _ in range(60):
+                leg = TantivyLeg.open(tmp_path / "leg", store_id="s")
+                reached.append(leg.seq())
+                # Every commit of the writer adds one chunk, until it comes round to the first.
+                assert leg.size() == min(leg.seq(), 40)
+        finally:
+            writer.kill()
+            writer.wait()
+    assert reached == sorted(reached)

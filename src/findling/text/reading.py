@@ -67,8 +67,12 @@ def relaxed(node: Node) -> Node | None:
         return None
     parts = _parts(node)
     limits = tuple(part for part in parts if not asks_for_text(part) or _is_limited(part))
-    loose = tuple(one for part in parts if part not in limits for one in _loosened(part))
-    ranked = loose[0] if len(loose) == 1 else Any(loose)
+    loose: list[Node] = []
+    for part in parts:
+        # What is demanded ranks already; a word that was said twice still counts twice.
+        known = set(loose)
+        loose += [] if part in limits else [one for one in _loosened(part) if one not in known]
+    ranked = loose[0] if len(loose) == 1 else Any(tuple(loose))
     return All((ranked, *limits)) if limits else ranked
 
 

@@ -88,6 +88,7 @@ def test_explain_shows_the_receipt_and_the_plan() -> None:
     receipt = Receipt(
         keyword_rank=2,
         keyword_score=7.3125,
+        words=0.58,
         fused_score=0.58,
         final_score=0.58,
         matches=(
@@ -113,21 +114,16 @@ def test_explain_shows_the_receipt_and_the_plan() -> None:
         "docs/guide.md:9                                                           0.58\n"
         "  9 │ logins\n"
         "  why: keyword rank 2, BM25 7.312; score 0.58\n"
-        "       1.00 × 0.580 keyword = 0.58\n"
+        "       0.580 by words = 0.58\n"
         "       login ×3 in body as login, logins\n"
         "       login ×1 in title\n"
         "       missing: token\n"
         "\n"
         "plan\n"
-        "  understood as: login\n"
-        "  read as: ranked: plain words rank\n"
-        "  strategy: keyword\n"
-        "  quality: good\n"
-        "  matches: 127\n"
+        "  understood as login, ranked: plain words rank\n"
+        "  searched by its words\n"
+        "  127 matches; quality good; 4 ms\n"
         "  degraded: another process is indexing; findling index\n"
-        "  timings: parse 0.1 ms, keyword 4.0 ms\n"
-        "  legs: keyword\n"
-        "  forms: login = login, logins\n"
     )
 
 
@@ -248,7 +244,7 @@ def test_what_is_no_file_goes_by_its_id() -> None:
 def test_json_documents() -> None:
     document = json.loads(dump(answer_document(ANSWER, ROOT)))
     assert list(document)[:3] == ["schema", "root", "query"]
-    assert (document["schema"], document["root"]) == (3, str(ROOT))
+    assert (document["schema"], document["root"]) == (4, str(ROOT))
     assert document["hits"][0]["path"] == "src/app/auth.py"
     assert document["hits"][0]["lines"][0] == {
         "number": 41,
@@ -263,7 +259,7 @@ def test_json_streams() -> None:
     pieces = [json.loads(dump(piece)) for piece in answer_stream(ANSWER, ROOT)]
     assert [piece["kind"] for piece in pieces] == ["hit", "hit", "hit", "summary"]
     assert all(list(piece)[:4] == ["schema", "kind", "query", "root"] for piece in pieces)
-    assert {piece["schema"] for piece in pieces} == {3}
+    assert {piece["schema"] for piece in pieces} == {4}
     assert pieces[1]["score"] == 0.58
     assert (pieces[3]["total"], pieces[3]["shown"], "hits" in pieces[3]) == (3, 3, False)
     assert [piece["kind"] for piece in answer_stream(make_answer(), ROOT)] == ["summary"]

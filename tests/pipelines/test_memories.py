@@ -42,6 +42,7 @@ def hit(*, words: int = 0, cosine: float | None = None, score: float = 0.5) -> H
         vector_score=cosine or 0.0,
         fused_score=score,
         final_score=score,
+        words=score,
         parts=(ScorePart(leg="keyword", rank=1, raw=3.0, normalised=score, weight=1.0, value=score),),
         matches=(TermMatch(term="door", field="body", forms=("door",), count=1),) if words else (),
     )

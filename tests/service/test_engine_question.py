@@ -119,7 +119,7 @@ def test_the_glossary_widens_a_query_and_every_alias_stands_in_the_receipt(engin
     }
     assert not hit.receipt.missing
     assert {fired["group"] for fired in answer.plan["glossary"]} == {"auth", "rate limit"}
-    ranked = _ask(engine, "auth rate limit")
+    ranked = _ask(engine, "auth rate limit", plan=Plan(mode="keyword", weak=True))
     assert _rids(ranked) >= {"throttle", "limit", "auth", "jwt"}
     off = _ask(engine, "auth rate limit", plan=Plan(mode="keyword", glossary=False))
     assert "throttle" not in _rids(off)

@@ -29,14 +29,14 @@ class Plan:
     keyword leg.
 
     `alpha` is the weight of meaning against words, 0 to 1; `None` has it decided for each query. `overfetch` says how
-    many times the wanted hits each leg is asked for. `diversity` is the share of relevance when near-equal hits are
-    spread, 1 leaves the ranking alone. `budget_ms` is the time for reading passages that the model has not read yet.
-    `group` makes one hit of all passages of a resource, or of a thread of messages, with the others in it; `around` is
-    how many messages are shown before and after one that was found. `affinities` say how close authors are to the one
-    who asks, 0 to 1, by their names in lower case; `half_lives` say after how many days the recency of types that are
-    not always there counts half, 0 never; `boosts` make use of both.
-    `exact_boost`, `prefix_boost` and `phrase_boost` are the factors for a title or name that is the query, that begins
-    with it, and for a text that has it word for word; 1 leaves the ranking alone.
+    many times the wanted hits each leg is asked for. `weak` shows weaker matches, which are only counted otherwise.
+    `diversity` is the share of relevance when near-equal hits are spread, 1 leaves the ranking alone. `budget_ms` is
+    the time for reading passages that the model has not read yet. `group` makes one hit of all passages of a resource,
+    or of a thread of messages, with the others in it; `around` is how many messages are shown before and after one that
+    was found. `affinities` say how close authors are to the one who asks, 0 to 1, by their names in lower case;
+    `half_lives` say after how many days the recency of types that are not always there counts half, 0 never; `boosts`
+    make use of both. `exact_boost`, `prefix_boost` and `phrase_boost` are the factors for a title or name that is the
+    query, that begins with it, and for a text that has it word for word; 1 leaves the ranking alone.
     """
 
     profile: str = "auto"
@@ -56,6 +56,7 @@ class Plan:
     rrf_k: float = 60.0
     overfetch: float = 3.0
     min_score: float = 0.0
+    weak: bool = False
     feedback: bool = False
     boosts: bool = False
     exact_boost: float = 1.0

@@ -296,6 +296,9 @@ class KeywordLeg(Leg, Protocol):
     ) -> Mapping[int, float]:
         """What a search would score some chunks with, however far down they are; those that match at all."""
 
+    def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
+        """How many chunks a search would score with at least so much."""
+
 
 class VectorSearch(Protocol):
     """Finds chunks by their meaning, among those it has a vector of.

@@ -96,9 +96,10 @@ class Receipt:
     """Why a hit is where it is. Ranks count from 1 and are 0 in a leg that has not found it.
 
     `keyword_score` is the raw BM25 score, `vector_score` the cosine and `speed` which vectors gave it. The sums of
-    `parts` rank the hits; `fused_score` is that sum times `scale`, on which the best hit is as good as its best
-    evidence; `final_score` is what became of it after the factors of all `steps`. `supersedes` and `superseded_by` are
-    the ids of what this resource replaces, and of what replaces it, nearest first.
+    `parts` rank the hits. `words` and `meaning` are what each kind of evidence is worth, on one scale for all queries
+    and states of an index; what is no nearer than foreign texts has no meaning. `fused_score` is the better one, or
+    the score of the hit above where that is less; `final_score` is what became of it after the factors of all `steps`.
+    `supersedes` and `superseded_by` are the ids of what this resource replaces, and of what replaces it, nearest first.
     """
 
     keyword_rank: int = 0
@@ -106,7 +107,8 @@ class Receipt:
     vector_rank: int = 0
     vector_score: float = 0.0
     speed: str = ""
-    scale: float = 1.0
+    words: float = 0.0
+    meaning: float = 0.0
     fused_score: float
     final_score: float
     parts: tuple[ScorePart, ...] = ()
@@ -118,8 +120,8 @@ class Receipt:
     superseded_by: tuple[str, ...] = ()
 
     def recomputed(self) -> float:
-        """The final score again, from its parts: their sum times the scale times the factors of all steps."""
-        return sum(part.value for part in self.parts) * self.scale * prod(step.factor for step in self.steps)
+        """The final score again: the better evidence times the factors of all steps."""
+        return max(self.words, self.meaning) * prod(step.factor for step in self.steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,13 +197,14 @@ class Suggestion:
 class SearchAnswer:
     """Hits, and what really happened: what was understood, what ran, what was missing, how long each stage took.
 
-    `total` counts the chunks that match the query and its filters, by its words or by its meaning. `reading` says how
+    `total` counts the chunks that match the query and its filters, by its words or by its meaning; `weaker` those that
+    match, too, but far worse than the best: they are no hits unless the plan has `weak`. `reading` says how
     the query was read: `ranked` (any of its words), `boolean` (all that it asks for), or `browse` (no words at all,
-    latest first). `strategy` names what ran, `quality` how complete that was: `excellent` when words and a model's
-    meaning served in full, `good` when one of them or instant vectors did, `reduced` when something is in `degraded`.
-    `relaxed` are hits without what the query demands, where nothing fulfils it; exclusions and filters hold for them,
-    and `total` does not count them. `related` are neighbours by meaning that do not match. `scope` is what the project
-    file limits searches to.
+    latest first). `strategy` names what ran, `quality` how good the answer can be: `none` when it is empty, `excellent`
+    when words and a model's meaning served in full, `good` when one of them or instant vectors did, `reduced` when
+    something is in `degraded`. `relaxed` are hits without what the query demands, where nothing fulfils it; exclusions
+    and filters hold for them, and `total` does not count them. `related` are neighbours by meaning that do not match.
+    `scope` is what the project file limits searches to.
 
     `notes` say what was made of the query, and `plan` everything that was planned. `meaning` says
     which vectors served the answer (`speed`), the model, the share of chunks it has read (`coverage`), and the host
@@ -215,6 +218,7 @@ class SearchAnswer:
     hits: tuple[Hit, ...]
     total: int
     strategy: str
+    weaker: int = 0
     reading: str = "ranked"
     quality: str = "good"
     degraded: tuple[Degradation, ...] = ()

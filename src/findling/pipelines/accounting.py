@@ -7,7 +7,7 @@ from typing import Any
 
 from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, Node
-from findling.domain.results import Degradation
+from findling.domain.results import Degradation, Hit
 from findling.pipelines.assembling import Ranked
 from findling.pipelines.candidates import Found
 from findling.pipelines.meaning import Meaning
@@ -72,8 +72,10 @@ def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
     }
 
 
-def quality_of(found: Found, meaning: Meaning, degraded: Sequence[Degradation]) -> str:
-    """How complete the search was, whatever it has found."""
+def quality_of(found: Found, hits: Sequence[Hit], meaning: Meaning, degraded: Sequence[Degradation]) -> str:
+    """How good the answer can be: `none` without hits, else by how complete the search was."""
+    if not hits:
+        return "none"
     if degraded:
         return "reduced"
     return "excellent" if found.strategy == "hybrid" and meaning.coverage >= 1 else "good"

@@ -19,7 +19,7 @@ from math import prod
 from typing import NamedTuple
 
 from findling.domain.results import Hit, SearchAnswer
-from findling.pipelines.candidates import relative
+from findling.ranking.evidence import falling, words_evidence
 
 __all__ = ["RankedAcross", "fuse_across"]
 
@@ -40,24 +40,22 @@ def fuse_across(answers: Sequence[SearchAnswer], limit: int, offset: int = 0) ->
     """The hits of all answers, best first, `limit` of them after the first `offset`.
 
     The answers were asked for with `explain`, which tells what a query could be worth. Hits of one answer keep their
-    order. Of equal ones the better place in its own answer comes first, then the answer that was given first. The best
-    hit has the best score of all answers. Without words to rank by, the latest come first.
+    order. Of equal ones the better place in its own answer comes first, then the answer that was given first. A hit
+    keeps its score, or has that of a hit above where that is less. Without words to rank by, the latest come first.
     """
     if answers and all(answer.reading == "browse" for answer in answers):
         return _latest(answers)[offset : offset + limit]
     worth = _worth(answers)
-    best = max((values[0] for values in worth if values), default=0.0)
-    top = max((answer.hits[0].score for answer in answers if answer.hits), default=0.0)
-    scale = top / best if best else 0.0
     ranked = []
     for number, (answer, values) in enumerate(zip(answers, worth, strict=True)):
         # A hit never counts more than the one above it: what moved it there (a newer version, a reranker) stays.
-        least = best
-        for rank, (hit, value) in enumerate(zip(answer.hits, values, strict=True), start=1):
-            least = min(least, value)
-            ranked.append(RankedAcross(number, rank, least * scale, hit))
+        counting = falling(values)
+        for rank, (hit, value) in enumerate(zip(answer.hits, counting, strict=True), start=1):
+            ranked.append(RankedAcross(number, rank, value, hit))
     ranked.sort(key=lambda one: (-one.score, one.rank, one.answer))
-    return ranked[offset : offset + limit]
+    scores = falling(one.hit.score for one in ranked)
+    scored = [one._replace(score=score) for one, score in zip(ranked, scores, strict=True)]
+    return scored[offset : offset + limit]
 
 
 def _latest(answers: Sequence[SearchAnswer]) -> list[RankedAcross]:
@@ -92,7 +90,7 @@ def _worth(answers: Sequence[SearchAnswer]) -> list[list[float]]:
 
 def _words(hit: Hit, answer: SearchAnswer) -> float:
     ceiling = answer.plan.get("ceiling", 0.0)
-    return relative(hit.receipt.keyword_score, ceiling) if ceiling else 0.0
+    return words_evidence(hit.receipt.keyword_score, ceiling) if ceiling else 0.0
 
 
 def _meaning(answers: Sequence[SearchAnswer]) -> list[list[float]]:

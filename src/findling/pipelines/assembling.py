@@ -188,7 +188,8 @@ def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Asked, store
         vector_rank=candidate.vector_rank,
         vector_score=round(near.cosine, 4) if near else 0.0,
         speed=near.speed if near else "",
-        scale=candidate.scale,
+        words=candidate.words,
+        meaning=candidate.meaning,
         fused_score=round(candidate.score, 4),
         final_score=round(ranked.score, 4),
         parts=_parts(candidate),
@@ -215,10 +216,9 @@ def _parts(candidate: Candidate) -> tuple[ScorePart, ...]:
     """What each leg contributes; of a leg that was asked alone, the score itself."""
     if candidate.parts:
         return tuple([ScorePart(**part._asdict()) for part in candidate.parts])
-    _, score, rank, raw, vector_rank, near, _, _ = candidate
-    leg = "keyword"
-    if near is not None:
-        leg, rank, raw = "semantic", vector_rank, near.cosine
+    leg, rank, raw, score = "keyword", candidate.keyword_rank, candidate.keyword_score, candidate.words
+    if (near := candidate.vector) is not None:
+        leg, rank, raw, score = "semantic", candidate.vector_rank, near.cosine, near.evidence
     return (ScorePart(leg=leg, rank=rank, raw=raw, normalised=score, weight=1.0, value=score),)
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.queries import Filters
 from findling.pipelines.meaning import Meaning, MeaningHit, find_by_meaning
 from findling.pipelines.understanding import Question, loose_words
+from findling.ranking.evidence import falling, least_evidence, least_words, words_evidence
+from findling.text.query_tree import typed_terms
 
 if TYPE_CHECKING:
     from findling.ranking.fusion import Part
     from findling.ranking.weighting import Weighing
 
-__all__ = ["Candidate", "Found", "allowed_resources", "find_candidates", "relative"]
+__all__ = ["Candidate", "Found", "allowed_resources", "find_candidates"]
 
 _LEAST_DEPTH = 100
 """Candidates a leg is asked for at least: what is far down in one leg may be first in the other."""
@@ -30,7 +32,8 @@ _READ_AHEAD = 20
 class Candidate(NamedTuple):
     """A chunk that a leg has found. Ranks count from 1, and are 0 in a leg without it.
 
-    `score` runs from 0 to 1: the sum of the parts, which a leg that was asked alone has none of, times `scale`.
+    Candidates stand in the order of the sums of their parts, which a leg that was asked alone has none of. `words` is
+    the evidence of their words; `score` the better one of both kinds of evidence, or that of a candidate above.
     """
 
     cid: int
@@ -40,15 +43,30 @@ class Candidate(NamedTuple):
     vector_rank: int = 0
     vector: MeaningHit | None = None
     parts: tuple[Part, ...] = ()
-    scale: float = 1.0
+    words: float = 0.0
+
+    @property
+    def evidence(self) -> float:
+        """How well the candidate is supported, 0 to 1, by whatever supports it best."""
+        return max(self.words, self.meaning)
+
+    @property
+    def meaning(self) -> float:
+        """The evidence of its meaning; what is no nearer than foreign texts are has none."""
+        return self.vector.evidence if self.vector is not None and self.vector.is_near else 0.0
 
 
 class Found(NamedTuple):
-    """The candidates, best first, what the keyword leg said, and how the two kinds of evidence were weighed."""
+    """The candidates, best first, what the keyword leg said, and how the two kinds of evidence were weighed.
+
+    `total` counts what has at least the evidence `least`, `weaker` what else matches.
+    """
 
     candidates: list[Candidate]
     keyword: KeywordHits
     total: int
+    weaker: int
+    least: float
     is_all: bool
     strategy: str
     weighing: Weighing | None = None
@@ -80,6 +98,7 @@ def find_candidates(
         depth if finds else 0,
         allowed=allowed_resources(store, filters),
         also=list(words),
+        held={term for term, forms in found.forms.items() if forms},
     )
     judged, near = near, _standing_out(near, words)
     only_near = [cid for cid in near if cid not in words]
@@ -101,12 +120,21 @@ def find_candidates(
             read = {cid: hit for cid, hit in read.items() if cid in words or cid in fitting}
         near = _standing_out(near | read, words)
         fused, weighing = fuse(question.text, words, near, found.ceiling, plan, ages)
-    unworded = len(near.keys() - words.keys())
+    matching = len(near.keys() - words.keys()) + (found.total if with_words else 0)
+    least = _least(question, fused)
+    kept = _scored(fused, least)
+    total = matching
+    if least:
+        by_words = _count(keyword, question, found, least) if with_words else 0
+        total = by_words + sum(one.words < least for one in kept)
+    is_all_words = len(found.hits) < depth or words_evidence(found.hits[-1][1], found.ceiling) < least
     return Found(
-        fused,
+        kept,
         found,
-        total=unworded + (found.total if with_words else 0),
-        is_all=len(found.hits) < depth and len(only_near) < depth,
+        total=total,
+        weaker=matching - total,
+        least=least,
+        is_all=is_all_words and len(only_near) < depth,
         strategy=plan.mode,
         weighing=weighing,
         feedback=feedback,
@@ -118,13 +146,26 @@ def allowed_resources(store: ReadStore, filters: Filters) -> Collection[int] | N
     return None if filters == Filters() else frozenset(store.matching(filters))
 
 
-def relative(score: float, ceiling: float) -> float:
-    """A score between 0 and 1 on one scale for all queries.
+def _least(question: Question, candidates: Sequence[Candidate]) -> float:
+    """The evidence that a hit must have. What fulfils conditions, or holds the only word there is, needs none."""
+    if question.plan.weak or question.reading != "ranked" or len(typed_terms(question.node)) < 2:
+        return 0.0
+    return least_evidence(max((one.evidence for one in candidates), default=0.0))
 
-    One half says: half of all that the query's words could contribute in the body. Words that no chunk contains
-    count in the ceiling too, so an answer that ignores half of the question scores low.
-    """
-    return score / (score + ceiling / 2) if score > 0 else 0.0
+
+def _scored(candidates: Sequence[Candidate], least: float) -> list[Candidate]:
+    """The candidates with enough evidence, with scores that never rise from one to the next."""
+    kept = [one for one in candidates if one.evidence >= least]
+    return [one._replace(score=score) for one, score in zip(kept, falling(one.evidence for one in kept), strict=True)]
+
+
+def _count(keyword: KeywordLeg, question: Question, found: KeywordHits, least: float) -> int:
+    """How many chunks have so much evidence by their words."""
+    enough = sum(words_evidence(raw, found.ceiling) >= least for _, raw in found.hits)
+    if enough < len(found.hits) or enough == found.total:
+        return enough
+    raw = least_words(least, found.ceiling)
+    return keyword.count(question.node, question.filters, raw, weights=question.plan.weights)
 
 
 def _unread(judged: Mapping[int, MeaningHit], first: list[int]) -> list[int]:
@@ -155,11 +196,22 @@ def _only_words(store: ReadStore, keyword: KeywordLeg, question: Question, wante
     is_browsing = question.reading == "browse"
     # Whatever fulfils conditions alone fulfils them wholly.
     candidates = [
-        Candidate(cid, 1.0 if is_browsing else relative(raw, found.ceiling), rank, raw)
+        Candidate(cid, 0.0, rank, raw, words=1.0 if is_browsing else words_evidence(raw, found.ceiling))
         for rank, (cid, raw) in enumerate(found.hits, start=1)
     ]
-    strategy = "browse" if is_browsing else "keyword"
-    return Found(candidates, found, found.total, len(found.hits) < wanted, strategy, feedback=feedback)
+    least = _least(question, candidates)
+    kept = _scored(candidates, least)
+    total = _count(keyword, question, found, least) if least else found.total
+    return Found(
+        kept,
+        found,
+        total=total,
+        weaker=found.total - total,
+        least=least,
+        is_all=len(found.hits) < wanted or len(kept) < len(candidates),
+        strategy="browse" if is_browsing else "keyword",
+        feedback=feedback,
+    )
 
 
 def _depth(wanted: int, overfetch: float) -> int:

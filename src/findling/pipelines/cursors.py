@@ -117,10 +117,10 @@ def behind(cursor: Cursor, ranked: Sequence[Ranked], by: str, *, is_all: bool) -
     """
     marks = [_mark(entry, by) for entry in ranked]
     place_of = {mark: place for place, mark in enumerate(marks)}
+    if not is_all and cursor.marks[0] not in place_of:
+        return None  # what was shown last may have sunk below what is here
     start = next((place_of[mark] + 1 for mark in cursor.marks if mark in place_of), None)
     if start is None:
-        if not is_all:
-            return None  # what was shown may have sunk below what is here
         above = sum(_shown(entry) > cursor.score for entry in ranked)
         level = sum(_shown(entry) >= cursor.score for entry in ranked)
         start = min(max(cursor.shown - len(cursor.marks), above), level)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 from findling.pipelines.evaluation_collections import JudgedQuery
 from findling.ranking.metrics import MEASURES, mean, measure, unique
@@ -15,14 +16,38 @@ __all__ = [
     "EvaluatedCollection",
     "EvaluatedQuery",
     "EvaluatedRun",
+    "NoAnswer",
     "collection_document",
     "evaluate_query",
     "means",
     "means_by_category",
+    "no_answer",
 ]
 
 MAIN_MEASURE = "NDCG@10"
 """What runs are compared by."""
+
+
+class NoAnswer(NamedTuple):
+    """How well scores tell an answer from none.
+
+    `reaching` is the share of questions without an answer whose best hit has at least `median`, the score that half of
+    the right answers exceed; `empty` is the share of them that are answered with nothing.
+    """
+
+    questions: int
+    median: float
+    reaching: float
+    empty: float
+
+
+def no_answer(right: Sequence[float], best: Sequence[float]) -> NoAnswer:
+    """Hold best scores of questions without an answer against those of right answers, 0 for one that was not found."""
+    middle = median(right) if right else 0.0
+    count = max(len(best), 1)
+    return NoAnswer(
+        len(best), middle, sum(score >= middle for score in best) / count, sum(score <= 0 for score in best) / count
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +65,8 @@ class EvaluatedQuery:
 class EvaluatedRun:
     """All queries of a collection under one profile. `settings` are those that differ from the defaults.
 
-    `strategies` counts what the answers say they were made by, `degraded` what they say went wrong.
+    `no_answer` is there for a collection with questions that nothing answers. `strategies` counts what the answers say
+    they were made by, `degraded` what they say went wrong.
     """
 
     label: str
@@ -49,6 +75,7 @@ class EvaluatedRun:
     settings: Mapping[str, Any]
     cpu_ms_per_query: float
     queries: tuple[EvaluatedQuery, ...]
+    no_answer: NoAnswer | None = None
     strategies: Mapping[str, int] = field(default_factory=dict)
     degraded: Mapping[str, int] = field(default_factory=dict)
 
@@ -105,7 +132,8 @@ def collection_document(collection: EvaluatedCollection) -> dict[str, Any]:
         {
             "label": run.label,
             **_summary(run),
-            **{name: value for name, value in values.items() if name not in ("label", "queries")},
+            **{name: value for name, value in values.items() if name not in ("label", "queries", "no_answer")},
+            "no_answer": run.no_answer._asdict() if run.no_answer else None,
             "queries": values["queries"],
         }
         for run, values in zip(collection.runs, document["runs"], strict=True)

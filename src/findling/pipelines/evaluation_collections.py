@@ -4,6 +4,7 @@ corpus.jsonl     documents in BEIR layout: _id, title, text, one JSON object a l
 files/           or instead of it a folder of files: then judgements name their paths below it
 queries.jsonl    _id, text, and metadata.category for a table by category
 qrels/test.tsv   query-id, corpus-id, score with tabs between them, below a line of headings
+unanswerable.jsonl   if it is there: questions like those of queries.jsonl that nothing in the corpus answers
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class CollectedDocument(NamedTuple):
 class JudgedCollection:
     """What a folder holds; `files` is the folder to index, `None` when there is a corpus of documents instead.
 
-    `unanswerable` counts the judged queries that have no relevant document, which no ranking can serve.
+    `unanswerable` counts the judged queries that have no relevant document, which no ranking can serve. `without` are
+    questions that nothing answers, which should find nothing, or little.
     """
 
     name: str
@@ -57,6 +59,7 @@ class JudgedCollection:
     files: Path | None
     queries: tuple[JudgedQuery, ...]
     unanswerable: int = 0
+    without: tuple[str, ...] = ()
 
 
 def read_collection(folder: Path, *, split: str | None = None, limit: int | None = None) -> JudgedCollection:
@@ -84,6 +87,7 @@ def read_collection(folder: Path, *, split: str | None = None, limit: int | None
         files=files,
         queries=tuple(answerable[:limit]),
         unanswerable=len(judged) - len(answerable),
+        without=_read_unanswerable(folder / "unanswerable.jsonl")[:limit],
     )
 
 
@@ -116,6 +120,11 @@ def _read_queries(path: Path) -> dict[str, tuple[str, str]]:
         category = metadata.get("category") if isinstance(metadata, dict) else None
         queries[_text_of(row, "_id", path, line)] = _text_of(row, "text", path, line), str(category or "")
     return queries
+
+
+def _read_unanswerable(path: Path) -> tuple[str, ...]:
+    """The questions without an answer, if the collection has any."""
+    return tuple(text for text, _ in _read_queries(path).values()) if path.exists() else ()
 
 
 def _judged_queries(path: Path, texts: dict[str, tuple[str, str]]) -> Iterator[JudgedQuery]:

@@ -99,7 +99,7 @@ def explain(
 def _deeper(question: Question) -> Question:
     """The question without what ends an answer: everything that matches, as far down as ranks are counted."""
     request = replace(question.request, limit=_DEEPEST, offset=0, min_score=0.0)
-    return question._replace(request=request, plan=replace(question.plan, min_score=0.0, adaptive_k=False))
+    return question._replace(request=request, plan=replace(question.plan, min_score=0.0, weak=True, adaptive_k=False))
 
 
 def _place(ranked: Sequence[Ranked], cids: set[int]) -> int:
@@ -116,15 +116,19 @@ def _held_back(case: _Case, entry: Ranked, place: int) -> Iterator[str]:
     request, plan = case.question.request, case.question.plan
     least = max(request.min_score, plan.min_score)
     is_low = entry.score < least
+    is_weak = entry.candidate.evidence < case.ranking.found.least
     is_before, is_behind = place <= request.offset, place > request.offset + request.limit
     if is_low:
         yield f"its score {entry.score:.4g} is below the {least:g} that is asked for"
+    if is_weak:
+        told = f"{entry.candidate.evidence:.2f} where the best hit makes {case.ranking.found.least:.2f} the least"
+        yield f"it is a weaker match: it has {told}; findling search --weak"
     if is_before:
         yield f"it is hit {place:,}, and the answer leaves out the first {request.offset:,}"
     if is_behind:
         enough = place - request.offset
         yield f"it is hit {place:,}, and at most {request.limit:,} are shown; findling search -k {enough}"
-    if is_low or is_before or is_behind:
+    if is_low or is_weak or is_before or is_behind:
         return
     if plan.adaptive_k:
         yield f"scores fall most above it, and search.adaptive_k ends the answer there; it is hit {place:,}"
@@ -243,7 +247,8 @@ def _verdicts(case: _Case) -> Iterator[LegVerdict]:
     if not spaces:
         return
     allowed = allowed_resources(legs.store, question.filters)
-    near, judges = find_by_meaning(spaces, question.text, _DEEPEST, allowed=allowed, also=cids)
+    held = {term for term, forms in case.ranking.found.keyword.forms.items() if forms}
+    near, judges = find_by_meaning(spaces, question.text, _DEEPEST, allowed=allowed, also=cids, held=held)
     order = sorted(near, key=lambda cid: (-near[cid].strength, cid))
     best = next((cid for cid in order if cid in cids), None)
     if best is None:

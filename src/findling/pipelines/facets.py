@@ -11,6 +11,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Resource
 from findling.pipelines.chat_authors import split_authors
 from findling.pipelines.understanding import loose_words
+from findling.ranking.evidence import words_evidence
 
 if TYPE_CHECKING:
     from findling.pipelines.searching import Legs, Ranking
@@ -42,7 +43,10 @@ def check_facets(names: Iterable[str]) -> None:
 
 
 def facets_of(legs: Legs, ranking: Ranking) -> Facets:
-    """Count what a ranking was made from: all that the words match, and what is near in meaning as far as it ranks."""
+    """Count what a ranking was made from: what the words match, and what is near in meaning as far as it ranks.
+
+    Weaker matches do not count.
+    """
     question, found = ranking.question, ranking.found
     request = question.request
     matching: list[int] = []
@@ -50,9 +54,9 @@ def facets_of(legs: Legs, ranking: Ranking) -> Facets:
     by_meaning_alone = found.strategy == "semantic" and question.plan.meaning_finds and loose_words(question)[0]
     if not by_meaning_alone:
         words = legs.keyword.search(question.node, question.filters, MOST_MATCHES, weights=question.plan.weights)
-        matching = [cid for cid, _ in words.hits]
-        is_cut = words.total > len(matching)
-    matching += [one.cid for one in found.candidates if one.vector is not None and one.vector.is_near]
+        matching = [cid for cid, raw in words.hits if words_evidence(raw, words.ceiling) >= found.least]
+        is_cut = min(words.total, found.total) > len(words.hits)
+    matching += [one.cid for one in found.candidates]
     found_in = legs.store.resources_of(list(dict.fromkeys(matching)))
     resources = {resource.rid: resource for resource in found_in.values()}
     counted = count_facets(resources.values(), request.facets, request.within or "")

@@ -9,8 +9,9 @@ from operator import attrgetter, itemgetter
 
 from findling.domain.plans import Plan
 from findling.domain.ports import ReadStore
-from findling.pipelines.candidates import Candidate, relative
+from findling.pipelines.candidates import Candidate
 from findling.pipelines.meaning import MeaningHit
+from findling.ranking.evidence import words_evidence
 from findling.ranking.fusion import Fused, rrf, rrf_weighted, weighted, with_recency
 from findling.ranking.weighting import Weighing, meaning_weight
 
@@ -40,7 +41,6 @@ def fuse(
     else:
         weighing = meaning_weight(query, words.values(), ceiling, is_refined=_is_refined(near))
     weights = {"keyword": 1 - weighing.alpha, "semantic": weighing.alpha}
-    best_words = max(words.values(), default=0.0)
     keyword_hits, nearest = _best_first(words), _best_first(strengths)
     legs = {"keyword": keyword_hits, "semantic": nearest} if plan.mode == "hybrid" else {"semantic": nearest}
     if plan.fusion == "rrf":
@@ -54,8 +54,7 @@ def fuse(
             fused = with_recency(nearest, scaled["keyword"], ages, raw=raw)
         else:
             fused = weighted({leg: scaled[leg] for leg in legs}, weights, raw=raw)
-    confidence = max(relative(best_words, ceiling), max(strengths.values(), default=0.0))
-    return _candidates(fused, words, near, confidence), weighing
+    return _candidates(fused, words, near, ceiling), weighing
 
 
 def ages_of(store: ReadStore, cids: Iterable[int]) -> dict[int, float]:
@@ -86,12 +85,11 @@ def _shares(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def _candidates(
-    fused: list[Fused], words: Mapping[int, float], near: Mapping[int, MeaningHit], confidence: float
+    fused: list[Fused], words: Mapping[int, float], near: Mapping[int, MeaningHit], ceiling: float
 ) -> list[Candidate]:
-    """The fused ranking with scores that compare between queries: the best hit is as good as its best evidence."""
-    scale = confidence / fused[0].score if fused and fused[0].score > 0 else 0.0
+    """The fused ranking with the evidence of each; scores are made of that, not of the sums that rank."""
     candidates = []
-    for cid, score, parts in fused:
+    for cid, _, parts in fused:
         keyword_rank = vector_rank = 0
         for part in parts:
             if part.leg == "keyword":
@@ -99,7 +97,8 @@ def _candidates(
             elif part.leg == "semantic":
                 vector_rank = part.rank
         raw = words.get(cid, 0.0)
-        candidates.append(Candidate(cid, score * scale, keyword_rank, raw, vector_rank, near.get(cid), parts, scale))
+        evidence = words_evidence(raw, ceiling)
+        candidates.append(Candidate(cid, 0.0, keyword_rank, raw, vector_rank, near.get(cid), parts, evidence))
     return candidates
 
 

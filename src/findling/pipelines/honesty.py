@@ -90,7 +90,8 @@ def neighbours(
     spaces = tuple(space for space in at_hand.spaces if can_read(space.embedder, question.text))
     try:
         allowed = allowed_resources(legs.store, question.filters)
-        near, _ = find_by_meaning(spaces, question.text, count * _DEEPER, allowed=allowed)
+        held = {term for term, forms in ranking.found.keyword.forms.items() if forms}
+        near, _ = find_by_meaning(spaces, question.text, count * _DEEPER, allowed=allowed, held=held)
     except (MissingExtraError, ModelError) as error:
         return (), at_hand._replace(spaces=(), degraded=(*at_hand.degraded, Degradation.of(error)))
     close = sorted((cid for cid, hit in near.items() if hit.is_near), key=lambda cid: (-near[cid].strength, cid))
@@ -101,7 +102,7 @@ def neighbours(
     stored = legs.store.chunks(close)
     seen = [(cid, chunk) for cid, chunk in stored.items() if exclude is None or not exclude.search(chunk.text)]
     entries = [
-        Ranked(chunk, Candidate(cid, near[cid].strength, vector_rank=rank, vector=near[cid]), near[cid].strength)
+        Ranked(chunk, Candidate(cid, near[cid].evidence, vector_rank=rank, vector=near[cid]), near[cid].evidence)
         for rank, (cid, chunk) in enumerate(seen[:count], start=1)
     ]
     nearest = _line_finder(at_hand, question, wanted)

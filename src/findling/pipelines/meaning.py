@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.model_ports import Embedder, Reranker
@@ -12,6 +12,7 @@ from findling.domain.ports import TruthStore, VectorHits, VectorSearch
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.pipelines.query_vectors import query_vector
+from findling.ranking.evidence import FOREIGN, cosine_of, meaning_evidence
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
@@ -21,13 +22,9 @@ __all__ = ["Judge", "Meaning", "MeaningHit", "Space", "can_read", "find_by_meani
 _FULL = 8.0
 """Deviations above what is usual that count as a perfect match."""
 
-_FOREIGN = 5.0
-"""Deviations above what is usual between texts that have nothing to do with each other, for a chunk to be found by its
-meaning alone. MiniLM: 0.30. The nearest of thousands of foreign passages reaches .22, in one of twenty cases .32; the
-nearest passage of a collection on the subject .53 to .70, in one of twenty cases less than .38 to .58."""
-
-_STANDING_OUT = 2.0
-"""The same above what this query has with all chunks, for models whose usual cosines are not known."""
+_IN_A_COLLECTION, _WIDER = 2.0, 1.7
+"""Passages of one collection have something to do with each other: their cosines lie two deviations above those of
+unrelated texts, and deviate 1.7 times as much. Measured on five collections."""
 
 _PRIOR_ROWS = 60
 """How many rows a model's usual cosines weigh: a handful of chunks cannot tell what is unusual."""
@@ -70,24 +67,30 @@ class Meaning(NamedTuple):
 
 
 class MeaningHit(NamedTuple):
-    """How near a chunk is: the cosine, how far that stands out, on a scale of 0 to 1, and which vectors told it.
+    """How near a chunk is: the cosine, how far that stands out for this query, 0 to 1, and which vectors told it.
 
-    `is_near` tells whether it is near enough to be found by its meaning alone.
+    Hits are ranked by `strength`; `evidence` is the same in every state of an index, and is what a score is made of.
     """
 
     cosine: float
     strength: float
     speed: str
-    is_near: bool
+    evidence: float
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is near enough to be found by its meaning alone."""
+        return self.evidence >= FOREIGN
 
 
 class Judge(NamedTuple):
-    """A query in one space, and the cosines that are usual for it there."""
+    """A query in one space, the cosines that are usual for it there, and the share of it that the model knows."""
 
     space: Space
     query: Vectors
     mean: float
     deviation: float
+    known: float = 1.0
 
     def hit(self, cosine: float) -> MeaningHit:
         """What a cosine is worth."""
@@ -95,17 +98,26 @@ class Judge(NamedTuple):
 
     def hits(self, cosines: Iterable[tuple[int, float]]) -> Iterator[tuple[int, MeaningHit]]:
         """What the cosines of some chunks are worth."""
-        _, _, mean, deviation = self
-        speed, least = self.space.leg.speed, self.least
+        _, _, mean, deviation, known = self
+        speed, usual = self.space.leg.speed, self.usual
         for cid, cosine in cosines:
             strength = (cosine - mean) / deviation / _FULL if deviation > 0 else 0.0
-            yield cid, MeaningHit(cosine, min(max(strength, 0.0), 1.0), speed, cosine >= least)
+            evidence = meaning_evidence(cosine, usual, known)
+            yield cid, MeaningHit(cosine, min(max(strength, 0.0), 1.0), speed, evidence)
+
+    @property
+    def usual(self) -> tuple[float, float]:
+        """Mean and deviation of the cosines of unrelated texts; guessed from this query where nobody knows them."""
+        known = self.space.embedder.usual_cosines
+        if known is not None:
+            return known
+        deviation = self.deviation / _WIDER
+        return self.mean - _IN_A_COLLECTION * deviation, deviation
 
     @property
     def least(self) -> float:
-        """The cosine from which a chunk is found by its meaning alone."""
-        usual = self.space.embedder.usual_cosines
-        return usual[0] + _FOREIGN * usual[1] if usual else self.mean + _STANDING_OUT * self.deviation
+        """The cosine from which a chunk is found by its meaning alone; above 1 for a query that the model knows not."""
+        return cosine_of(FOREIGN, self.usual, self.known)
 
 
 def nearness_to(embedder: Embedder, query: str) -> Callable[[Sequence[str]], Sequence[float]]:
@@ -134,17 +146,22 @@ def find_by_meaning(
     *,
     allowed: Collection[int] | None = None,
     also: Sequence[int] = (),
+    held: Container[str] = (),
 ) -> tuple[dict[int, MeaningHit], list[Judge]]:
     """The chunks nearest to the query, and those in `also`, each judged by the best vectors there are of it.
 
-    Raises ModelError when the query cannot be turned into a vector.
+    `held` are the words of the query that the index holds, whatever a model knows. Raises ModelError when the query
+    cannot be turned into a vector.
     """
+    from findling.text.known_words import known_share
+
     found: dict[int, MeaningHit] = {}
     judges = []
     for space in spaces:
         vector = query_vector(space.embedder, query)
         hits = space.leg.search(vector, limit, allowed=allowed, also=also)
-        judge = Judge(space, vector, *_usual(hits, space))
+        known = known_share(query, held) if space.embedder.languages == "English" else 1.0
+        judge = Judge(space, vector, *_usual(hits, space), known)
         judges.append(judge)
         # What is both near and asked for by name has one cosine.
         fresh = {cid: cosine for cid, cosine in (*hits.hits, *hits.scores.items()) if cid not in found}
@@ -193,8 +210,7 @@ def _usual(hits: VectorHits, space: Space) -> tuple[float, float]:
     if space.embedder.usual_cosines is None:
         return hits.mean, hits.deviation
     foreign_mean, foreign_deviation = space.embedder.usual_cosines
-    # Passages of one collection have something to do with each other: measured on five of them.
-    usual_mean, usual_deviation = foreign_mean + 2 * foreign_deviation, 1.7 * foreign_deviation
+    usual_mean, usual_deviation = foreign_mean + _IN_A_COLLECTION * foreign_deviation, _WIDER * foreign_deviation
     rows = hits.rows if space.is_whole else 0
     total = rows + _PRIOR_ROWS
     mean = (rows * hits.mean + _PRIOR_ROWS * usual_mean) / total

@@ -237,11 +237,10 @@ def make_recalled(hit: Hit, memory: Memory, found_by: Sequence[str], now: float)
     """The memory at the place that relevance and importance give it, with both in its receipt."""
     factor = importance_factor(memory.importance)
     told = _importance_told(memory, now)
-    steps = [Step(name="importance", factor=factor, reason=told)]
     score = hit.score * factor
-    if score > 1:
-        steps.append(Step(name="limit", factor=1 / score, reason="no score is above 1"))
-    receipt = replace(hit.receipt, steps=(*hit.receipt.steps, *steps), final_score=round(min(score, 1.0), 4))
+    # No score is above 1: the factor that is told is the one that counts.
+    lifted = Step(name="importance", factor=min(factor, 1 / hit.score) if hit.score else factor, reason=told)
+    receipt = replace(hit.receipt, steps=(*hit.receipt.steps, lifted), final_score=round(min(score, 1.0), 4))
     return Recalled(
         rid=memory.rid,
         text=memory.text,

@@ -43,6 +43,7 @@ PLAN_RULES: Mapping[str, Rule] = {
     "rrf_k": Rule("number"),
     "overfetch": Rule("number", least=1),
     "min_score": Rule("number", most=1),
+    "weak": Rule("switch"),
     "feedback": Rule("switch"),
     "boosts": Rule("switch"),
     "exact_boost": Rule("number", least=1, most=10),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from math import prod
 
 from findling.domain.errors import ModelError
 from findling.domain.plans import Plan
@@ -84,10 +83,14 @@ def _boost(entries: Sequence[Ranked], asked: Sequence[str], plan: Plan, now: flo
 
 def _lifted(entry: Ranked, one: Boosted) -> Ranked:
     score = min(one.score, 1.0)
-    steps = [Step(name=boost.name, factor=boost.factor, reason=boost.reason) for boost in one.boosts]
-    product = entry.score * prod(boost.factor for boost in one.boosts)
-    if product > score:
-        steps.append(Step(name="limit", factor=score / product, reason="all boosts together have a limit"))
+    # All boosts together have a limit: what comes when it is reached moves nothing and is not told.
+    room = score / entry.score if entry.score else 1.0
+    steps = []
+    for boost in one.boosts:
+        factor = min(boost.factor, room)
+        if factor > 1:
+            steps.append(Step(name=boost.name, factor=factor, reason=boost.reason))
+        room /= factor
     return _moved(entry, score, *steps)
 
 

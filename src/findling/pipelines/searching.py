@@ -12,7 +12,7 @@ from findling.domain.errors import FindlingError, MissingExtraError, ModelError,
 from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Not, SearchRequest
-from findling.domain.results import Degradation, Hit, SearchAnswer, Suggestion
+from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
 from findling.pipelines.accounting import plan_account, quality_of, unknown_terms, vector_account
 from findling.pipelines.assembling import Asked, Ranked, asked_for, make_hit, term_weights
 from findling.pipelines.candidates import Candidate, Found, find_candidates
@@ -120,9 +120,10 @@ def search(
         understood_as=question.understood_as,
         hits=hits,
         total=found.total,
+        weaker=found.weaker,
         strategy=found.strategy,
         reading=question.reading,
-        quality=quality_of(found, ranking.meaning, notes_on_legs),
+        quality=quality_of(found, hits, ranking.meaning, notes_on_legs),
         degraded=notes_on_legs,
         notes=notes,
         unknown_terms=tuple(unknown_terms(question, found)),
@@ -334,8 +335,16 @@ def _true(
             if chunk.resource.rid in seen:
                 continue
             seen.add(chunk.resource.rid)
-        ranked.append(Ranked(chunk, candidate, candidate.score))
+        ranked.append(Ranked(chunk, candidate, candidate.score, _lowered(candidate)))
     return ranked
+
+
+def _lowered(candidate: Candidate) -> tuple[Step, ...]:
+    """The step by which a candidate scores no more than those above it."""
+    if candidate.score >= candidate.evidence:
+        return ()
+    factor = candidate.score / candidate.evidence
+    return (Step(name="order", factor=factor, reason="words and meaning together rank a hit with less above it"),)
 
 
 def _shuffles(plan: Plan) -> bool:

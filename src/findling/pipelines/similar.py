@@ -14,11 +14,12 @@ from findling.domain.resources import Chunk, Document
 from findling.domain.results import Degradation, SearchAnswer
 from findling.pipelines.accounting import vector_account
 from findling.pipelines.assembling import Asked, Ranked, make_hit
-from findling.pipelines.candidates import Candidate, relative
+from findling.pipelines.candidates import Candidate
 from findling.pipelines.document_names import find_document
 from findling.pipelines.grouping import group_of, grouped
 from findling.pipelines.meaning import Judge, Meaning, Space, can_read
 from findling.pipelines.superseding import demote, replaced_by
+from findling.ranking.evidence import words_evidence
 from findling.text.analysis import STOP_WORDS, terms
 from findling.text.passage import passage
 
@@ -41,8 +42,8 @@ _DEEPER = 10
 def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3) -> SearchAnswer:
     """The resources most like the one, or the passage, that a name stands for; never that one or its own thread.
 
-    By meaning, a hit's score is the cosine; what was superseded has half of it. Raises as `find_document` does, and
-    InvalidValueError for a limit below 0.
+    A hit's score is the evidence of its meaning, or of its words; what was superseded has half of it. Raises as
+    `find_document` does, and InvalidValueError for a limit below 0.
     """
     if limit < 0:
         raise InvalidValueError(f"limit {limit} must not be negative")
@@ -121,8 +122,7 @@ def _near(legs: Legs, space: Space, vector: Vectors, document: Document, limit: 
         judge = Judge(space, vector, found.mean, found.deviation)
         near = [(cid, hit) for cid, cosine in found.hits if (hit := judge.hit(cosine)).is_near]
         candidates = [
-            Candidate(cid, min(hit.cosine, 1.0), vector_rank=rank, vector=hit)
-            for rank, (cid, hit) in enumerate(near, start=1)
+            Candidate(cid, hit.evidence, vector_rank=rank, vector=hit) for rank, (cid, hit) in enumerate(near, start=1)
         ]
         ranked, holding = _others(legs, document, candidates)
         if holding >= limit or len(near) < depth:
@@ -137,8 +137,9 @@ def _by_words(legs: Legs, document: Document, words: Sequence[str], limit: int) 
     while words:
         found = legs.keyword.search(node, filters, depth)
         candidates = [
-            Candidate(cid, relative(raw, found.ceiling), rank, raw)
+            Candidate(cid, evidence, rank, raw, words=evidence)
             for rank, (cid, raw) in enumerate(found.hits, start=1)
+            if (evidence := words_evidence(raw, found.ceiling))
         ]
         ranked, holding = _others(legs, document, candidates)
         if holding >= limit or len(found.hits) < depth:

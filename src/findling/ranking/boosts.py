@@ -57,7 +57,7 @@ class Boosted(NamedTuple):
 def boosted(
     scores: Sequence[tuple[int, float]], boosts: Mapping[int, Sequence[Boost]], *, most: float = MOST
 ) -> list[Boosted]:
-    """Every score times its boosts, though never more than `most` times, ordered by the outcome, then by id.
+    """Every score times its boosts, though never more than `most` times, ordered by the outcome, equals as they were.
 
     Raises ValueError for a score that is negative or not finite, and for a factor or limit below 1.
     """
@@ -67,7 +67,7 @@ def boosted(
         own = tuple(boosts.get(item, ()))
         factor = min(prod([_factor(boost.factor, f"boost {boost.name}") for boost in own], start=1.0), most)
         lifted.append(Boosted(item, positive(score, "score", or_zero=True) * factor, factor, own))
-    return sorted(lifted, key=lambda one: (-one.score, one.id))
+    return sorted(lifted, key=lambda one: -one.score)
 
 
 def field_match(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from findling.domain.errors import InvalidValueError
 from findling.domain.progress import Progress
 from findling.domain.resources import Resource
-from findling.pipelines.evaluation import EvaluatedCollection, EvaluatedRun, evaluate_query
+from findling.pipelines.evaluation import EvaluatedCollection, EvaluatedRun, evaluate_query, no_answer
 from findling.pipelines.evaluation_collections import (
     JudgedCollection,
     find_judgement,
@@ -213,7 +213,7 @@ def _run(engine: Engine, variant: _Variant, collection: JudgedCollection, plan: 
     engine.search("warm up", limit=plan.depth, refresh=False)
     strategies: Counter[str] = Counter()
     degraded: Counter[str] = Counter()
-    evaluated = []
+    evaluated, right = [], []
     cpu_seconds = 0.0
     for query in collection.queries:
         started = time.process_time()
@@ -221,8 +221,11 @@ def _run(engine: Engine, variant: _Variant, collection: JudgedCollection, plan: 
         cpu_seconds += time.process_time() - started
         ranking = [hit.rid if collection.files is None else hit.path for hit in answer]
         evaluated.append(evaluate_query(query, ranking, gain=plan.gain))
+        first = next((hit.score for hit, rid in zip(answer, ranking, strict=True) if query.grades.get(rid, 0) > 0), 0.0)
+        right.append(first)
         strategies[answer.strategy] += 1
         degraded.update(map(str, answer.degraded))
+    best = [_best_score(engine, text) for text in collection.without]
     return EvaluatedRun(
         label=variant.label,
         profile=variant.profile,
@@ -230,6 +233,12 @@ def _run(engine: Engine, variant: _Variant, collection: JudgedCollection, plan: 
         settings=changed_settings(variant.settings),
         cpu_ms_per_query=1000 * cpu_seconds / len(evaluated),
         queries=tuple(evaluated),
+        no_answer=no_answer(right, best) if best else None,
         strategies=dict(strategies),
         degraded=dict(degraded),
     )
+
+
+def _best_score(engine: Engine, text: str) -> float:
+    """The score of the first hit, 0 for an empty answer."""
+    return max((hit.score for hit in engine.search(text, limit=1, refresh=False)), default=0.0)

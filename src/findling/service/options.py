@@ -102,6 +102,7 @@ def search_plan(settings: Settings) -> Plan:
         rrf_k=settings["search.rrf_k"],
         overfetch=settings["search.overfetch"],
         min_score=settings["search.min_score"],
+        weak=settings["search.weak"],
         feedback=settings["search.feedback"],
         boosts=settings["search.boosts"],
         exact_boost=settings["search.exact_boost"],

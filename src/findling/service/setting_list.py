@@ -179,6 +179,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("search.types", "patterns", (), "Types to answer with, such as memory or decision; empty: all."),
     Setting("search.heads", "switch", False, "Leave out what something newer supersedes."),
     Setting("search.min_score", "number", 0.0, "Hits that score less, from 0 to 1, are left out.", maximum=1),
+    Setting("search.weak", "switch", False, "Show weaker matches, too, which are only counted otherwise."),
     Setting(
         "search.fusion",
         "text",

@@ -38,6 +38,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--before", metavar="DATE", help="Only what changed before this date."),
     click.option("--history", is_flag=True, help="Also what something newer supersedes."),
     setting_option("min_score", metavar="S"),
+    click.option("--weak", is_flag=True, help="Show weaker matches, too. [setting: search.weak]"),
     setting_option("profile", metavar="NAME"),
     setting_option("words", name="words_"),
     click.option("--no-relax", is_flag=True, help="Stay empty where nothing has what is demanded."),
@@ -68,6 +69,8 @@ def settled(options: SearchOptions, named: str | None) -> tuple[Settings, str | 
     settings = apply_changes(settings, options.changes)
     if options.history:
         settings = settings.override({"search.heads": False}, "flag --history")
+    if options.weak:
+        settings = settings.override({"search.weak": True}, "flag --weak")
     if options.no_context:
         settings = settings.override(NO_CONTEXT, "flag --no-context")
     if options.no_relax:

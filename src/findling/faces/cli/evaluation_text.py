@@ -16,7 +16,7 @@ from findling.pipelines.evaluation import (
 from findling.pipelines.evaluation_comparisons import PairedRuns
 from findling.ranking.metrics import MEASURES, mean
 
-__all__ = ["render_comparisons", "render_measures", "render_queries", "render_sizes"]
+__all__ = ["render_comparisons", "render_measures", "render_no_answer", "render_queries", "render_sizes"]
 
 _QUERY_WIDTH = 70
 
@@ -49,6 +49,17 @@ def render_measures(collections: Sequence[EvaluatedCollection]) -> str:
     if len(collections) > 1:
         rows += _mean_rows(collections)
     return _table(rows, left=2)
+
+
+def render_no_answer(collections: Sequence[EvaluatedCollection]) -> str:
+    """A row for each run on a collection with questions that nothing answers."""
+    rows = [("collection", "run", "no answer", "median of right", "reach it", "empty")]
+    for collection in collections:
+        for run in collection.runs:
+            if told := run.no_answer:
+                shares = (f"{told.median:.4f}", f"{told.reaching:.1%}", f"{told.empty:.1%}")
+                rows.append((collection.name, run.label, f"{told.questions:,}", *shares))
+    return _table(rows, left=2) if len(rows) > 1 else ""
 
 
 def render_comparisons(pairs: Sequence[PairedRuns]) -> str:

@@ -54,6 +54,7 @@ class SearchOptions(NamedTuple):
     cursor: str = ""
     history: bool = False
     no_relax: bool = False
+    weak: bool = False
     no_context: bool = False
     no_index: bool = False
     yes: bool = False
@@ -110,7 +111,7 @@ def build_request(query: str, options: SearchOptions, settings: Settings) -> Sea
 
 
 _PLANNED = (
-    "limit mode alpha fusion profile words_ min_score ext exclude_ext exclude_pattern path_prefix type_ lang tag "
+    "limit mode alpha fusion profile words_ min_score weak ext exclude_ext exclude_pattern path_prefix type_ lang tag "
     "author after before"
 ).split()
 """Options whose say a plan has."""

@@ -9,7 +9,7 @@ hit that stands for several, are shown dimly.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -242,10 +242,15 @@ def receipt_lines(hit: Hit) -> Iterator[str]:
     near = f"meaning rank {receipt.vector_rank}, cosine {receipt.vector_score:.3f}" if receipt.vector_rank else ""
     near += f" ({receipt.speed})" if near else ""
     yield f"why: {'; '.join(filter(None, (words, near))) or 'it fulfils the conditions'}; score {hit.score:.4g}"
-    sums = " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in receipt.parts)
+    held = [
+        f"{receipt.words:.3f} by words" if receipt.words else "",
+        f"{receipt.meaning:.3f} by meaning" if receipt.meaning else "",
+    ]
     factors = "".join(f" × {step.factor:.3f} {step.name}" for step in receipt.steps if step.factor != 1)
-    scale = f" × {receipt.scale:.3f}" if receipt.scale != 1 else ""
-    yield f"     {f'({sums})' if scale or factors else sums}{scale}{factors} = {receipt.recomputed():.4g}"
+    yield f"     {' or '.join(filter(None, held)) or '0'}{factors} = {receipt.recomputed():.4g}"
+    if len(receipt.parts) > 1:
+        sums = " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in receipt.parts)
+        yield f"     ranked by {sums} = {sum(part.value for part in receipt.parts):.3f}"
     for step in receipt.steps:
         yield f"     {step.name} ×{step.factor:.2f}: {step.reason}"
     for match in receipt.matches:
@@ -263,33 +268,27 @@ def receipt_lines(hit: Hit) -> Iterator[str]:
 
 
 def _render_plan(answer: SearchAnswer, view: View) -> str:
-    timings = ", ".join(f"{stage} {ms:.1f} ms" for stage, ms in answer.timings_ms.items())
-    planned = {name: value for name, value in answer.plan.items() if name not in ("query", "plan", "because")}
-    knobs = {name: value for name, value in answer.plan.get("plan", {}).items() if value not in ({}, [], None)}
-    facts = {
-        "understood as": answer.understood_as,
-        "read as": f"{answer.reading}: {answer.plan.get('because', '')}".rstrip(": "),
-        "strategy": answer.strategy,
-        "quality": answer.quality,
-        "matches": answer.total,
-        "degraded": tuple(map(str, answer.degraded)),
-        "unknown terms": answer.unknown_terms,
-        "meaning": answer.meaning,
-        "scope": answer.scope,
-        "timings": timings,
-        **{name: value for name, value in planned.items() if name != "reading"},
-        "plan": knobs,
-    }
-    rows = [f"  {name}: {_plain(value)}" for name, value in facts.items() if value not in ((), [], {}, "", None)]
-    return "".join(f"{row}\n" for row in [_paint("plan", _BOLD, view), *rows])
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name} = {_plain(inner)}" for name, inner in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_plain, value))
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    """How the answer came about, in a handful of sentences; `--json` has the whole plan."""
+    plan, meaning = answer.plan, answer.meaning
+    because = f": {plan['because']}" if plan.get("because") else ""
+    ways = {"keyword": "its words", "semantic": "its meaning"}
+    asked = " and ".join(ways.get(leg, leg) for leg in plan.get("legs", ())) or "its conditions"
+    rows = [f"understood as {answer.understood_as}, {answer.reading}{because}", f"searched by {asked}"]
+    if weighing := plan.get("weighing"):
+        rows[-1] += f"; meaning weighs {weighing['alpha']:.0%}, since {weighing['because']}"
+    if meaning:
+        model = f", {meaning['model']} has read {int(meaning['coverage'] * 100)}%" if meaning["model"] else ""
+        rows.append(f"vectors: {meaning['speed']}{model}")
+    weaker = f", {answer.weaker:,} weaker ones left out" if answer.weaker else ""
+    took = sum(answer.timings_ms.values())
+    rows.append(f"{answer.total:,} matches{weaker}; quality {answer.quality}; {took:.0f} ms")
+    if answer.unknown_terms:
+        rows.append(f"unknown terms: {', '.join(answer.unknown_terms)}")
+    rows += [f"degraded: {missing}" for missing in answer.degraded]
+    if glossary := plan.get("glossary"):
+        rows.append(f"glossary: {', '.join(str(fired['typed']) for fired in glossary)}")
+    title = _paint("plan", _BOLD, view)
+    return "".join(f"{row}\n" for row in [title, *[f"  {row}" for row in rows]])
 
 
 def _paint(text: str, code: str, view: View) -> str:

@@ -103,5 +103,5 @@ async def _stages(
 
 
 def _summary(answer: SearchAnswer) -> bytes:
-    told = ("total", "strategy", "quality", "timings_ms", "next_cursor", "served_by")
+    told = ("total", "weaker", "strategy", "quality", "timings_ms", "next_cursor", "served_by")
     return with_schema({"shown": len(answer.hits), **{name: getattr(answer, name) for name in told}})

@@ -136,6 +136,7 @@ def describe_search(
     return {
         "results": [_result(hit, root, items.get(hit.rid), is_full=is_full) for hit in answer.hits],
         "total": answer.total,
+        "weaker": answer.weaker,
         "search_type": answer.strategy,
         "quality": answer.quality,
         "understood_as": _cut(answer.understood_as, _LONGEST_TEXT),
@@ -264,8 +265,8 @@ def _reasons(receipt: Receipt) -> list[str]:
         fields.setdefault(match.term, []).append(match.field)
     reasons = [f"{term} in {', '.join(dict.fromkeys(places))}" for term, places in fields.items()]
     reasons += [f"{one.alias} for {one.typed} (glossary)" for one in receipt.aliases]
-    if receipt.vector_rank:
-        reasons.insert(0 if not reasons else 1, f"near in meaning (cosine {receipt.vector_score:.2f})")
+    if receipt.meaning:
+        reasons.insert(0 if not reasons else 1, f"near in meaning ({receipt.meaning:.2f})")
     if receipt.superseded_by:
         reasons.insert(0, f"superseded by {receipt.superseded_by[-1]}")
     if receipt.missing:
@@ -277,8 +278,17 @@ def _reasons(receipt: Receipt) -> list[str]:
 def _receipt(receipt: Receipt) -> dict[str, Any]:
     """The numbers behind a score."""
     return {
-        "keyword": {"rank": receipt.keyword_rank, "bm25": round(receipt.keyword_score, 4)},
-        "meaning": {"rank": receipt.vector_rank, "cosine": round(receipt.vector_score, 4), "speed": receipt.speed},
+        "keyword": {
+            "rank": receipt.keyword_rank,
+            "bm25": round(receipt.keyword_score, 4),
+            "evidence": round(receipt.words, 4),
+        },
+        "meaning": {
+            "rank": receipt.vector_rank,
+            "cosine": round(receipt.vector_score, 4),
+            "speed": receipt.speed,
+            "evidence": round(receipt.meaning, 4),
+        },
         "parts": {part.leg: round(part.value, 4) for part in receipt.parts},
         "factors": {step.name: round(step.factor, 4) for step in receipt.steps if step.factor != 1},
         "final": round(receipt.final_score, 4),

@@ -9,25 +9,23 @@ const legOf = (name) => LEGS[name] ?? [name, "by-other"];
 
 export const legName = (name) => legOf(name)[0];
 
-/** The parts of a score side by side, as much of the whole as the score is of 1. */
+/** The score as a bar, divided as the legs have ranked the hit. */
 export function miniBar(receipt) {
-  const { parts, final_score: score, fused_score: fused, scale } = receipt;
-  const factor = fused ? score / fused : 1;
+  const { parts, final_score: score } = receipt;
   const found = parts.filter((part) => part.value > 0);
-  const segments = found.map((part) => segment(part.value * scale * factor, legOf(part.leg)[1]));
+  const sum = found.reduce((total, part) => total + part.value, 0);
+  const segments = found.map((part) => segment((score * part.value) / sum, legOf(part.leg)[1]));
   if (!segments.length) segments.push(segment(score, "by-other"));
   return h("span", { class: "bar mini", "aria-hidden": "true" }, segments);
 }
 
-/** One bar, of a value from 0 to 1; with a `start`, it begins there. */
-export function bar(value, kind, start = 0) {
-  const made = segment(value, kind);
-  if (start) made.style.marginInlineStart = width(start);
-  return h("span", { class: "bar", "aria-hidden": "true" }, made);
+/** One bar, of a value from 0 to 1. */
+export function bar(value, kind) {
+  return h("span", { class: "bar", "aria-hidden": "true" }, segment(value, kind));
 }
 
 /** The bar of a leg. */
-export const legBar = (leg, value, start) => bar(value, legOf(leg)[1], start);
+export const legBar = (leg, value) => bar(value, legOf(leg)[1]);
 
 /** How far something has come, from 0 to 1. */
 export function progressBar(share, label) {

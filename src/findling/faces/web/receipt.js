@@ -24,19 +24,19 @@ function section(title, ...children) {
   return h("section", {}, h("h4", {}, title), ...children);
 }
 
-// Parts add up from left to right: each bar begins where the one above it ends.
+// A bar for each kind of evidence: the score is the better one, times whatever moved the hit.
 function scoreSection(receipt) {
   if (!receipt.parts.length) return null;
+  const evidence = { keyword: receipt.words, semantic: receipt.meaning };
   const rows = [];
-  let sum = 0;
   for (const part of receipt.parts) {
-    const value = part.value * receipt.scale;
-    rows.push(scoreRow(legName(part.leg), partDetail(part, receipt), legBar(part.leg, value, sum), value.toFixed(4)));
-    sum += value;
+    const value = evidence[part.leg];
+    const told = value === undefined ? "ranks" : value.toFixed(4);
+    rows.push(scoreRow(legName(part.leg), partDetail(part, receipt), legBar(part.leg, value ?? part.value), told));
   }
-  let score = receipt.fused_score;
+  let score = Math.max(receipt.words, receipt.meaning);
   if (rows.length > 1 || receipt.steps.length) {
-    rows.push(scoreRow("Together", "before anything moved it", bar(score, "by-sum"), score.toFixed(4)));
+    rows.push(scoreRow("Evidence", "the better one, before anything moved it", bar(score, "by-sum"), score.toFixed(4)));
   }
   for (const { name, factor, reason } of receipt.steps) {
     score *= factor;
@@ -54,12 +54,11 @@ function scoreRow(name, detail, shown, value) {
 
 const valueCell = (value) => h("td", { class: "value" }, value);
 
-function partDetail({ leg, rank, raw, normalised, weight }, { speed, scale }) {
+function partDetail({ leg, rank, raw, normalised, weight }, { speed }) {
   if (!rank) return "not found by this";
   const vectors = speed ? `, ${speed} vectors` : "";
   const measured = leg === "keyword" ? `BM25 ${raw.toFixed(2)}` : `cosine ${raw.toFixed(3)}${vectors}`;
-  const scaled = scale === 1 ? "" : ` × scale ${scale.toFixed(3)}`;
-  return `rank ${number(rank)}, ${measured} → ${normalised.toFixed(3)} × weight ${weight.toFixed(3)}${scaled}`;
+  return `rank ${number(rank)}, ${measured}; ranks the hit by ${normalised.toFixed(3)} × ${weight.toFixed(3)}`;
 }
 
 function wordsSection({ matches, missing, aliases }) {

@@ -60,7 +60,8 @@ function countOf(state, answer) {
   if (!isAsked(state)) return "";
   if (!answer.hits.length) return "";
   const shown = counted(answer.hits.length, "hit");
-  return answer.total > answer.hits.length ? `${shown} of ${counted(answer.total, "passage")}` : shown;
+  const weaker = answer.weaker ? `, ${counted(answer.weaker, "weaker passage")} left out` : "";
+  return (answer.total > answer.hits.length ? `${shown} of ${counted(answer.total, "passage")}` : shown) + weaker;
 }
 
 function told(answer) {

@@ -15,7 +15,13 @@ import click
 from findling import __version__
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.faces.cli.documents import dump, report_document
-from findling.faces.cli.evaluation_text import render_comparisons, render_measures, render_queries, render_sizes
+from findling.faces.cli.evaluation_text import (
+    render_comparisons,
+    render_measures,
+    render_no_answer,
+    render_queries,
+    render_sizes,
+)
 from findling.faces.cli.options import json_option, resolve
 from findling.faces.cli.plot import Bar, BarGroup, draw_bars
 from findling.faces.cli.progress import progress_bar
@@ -151,6 +157,7 @@ def _render(
         "each collection is indexed once: the index does not depend on the profile; every run asks every query anew\n"
         + render_sizes(collections),
         render_measures(collections),
+        render_no_answer(collections),
         render_comparisons(pairs),
     ]
     return "\n".join(filter(None, parts))

@@ -247,7 +247,9 @@ def _tell(answer: SearchAnswer, view: View) -> None:
     if not answer.hits:
         # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
         understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""
-        reasons = "".join(f"; {reason}" for reason in (understood, unknown, *answer.notes, _unread(answer)) if reason)
+        reasons = "".join(
+            f"; {reason}" for reason in (understood, unknown, *answer.notes, _weaker(answer), _unread(answer)) if reason
+        )
         hint = "" if answer.did_you_mean else _meant_command(answer.query)
         note(f'no match for "{_shortened(answer.query)}"{reasons}', hint)
     elif unknown:
@@ -259,12 +261,18 @@ def _tell(answer: SearchAnswer, view: View) -> None:
         click.echo(render_related(answer, view), err=True, nl=False)
     if answer.hits and sys.stdout.isatty():
         more = f" of {answer.total:,}" if answer.total > len(answer.hits) else ""
-        facts = (f"{len(answer.hits):,}{more} hits in {sum(answer.timings_ms.values()):.0f} ms", _unread(answer))
+        took = f"{len(answer.hits):,}{more} hits in {sum(answer.timings_ms.values()):.0f} ms"
+        facts = (took, _weaker(answer), _unread(answer))
         note("; ".join(filter(None, facts)))
 
 
 def _listed(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _weaker(answer: SearchAnswer) -> str:
+    matches = "1 weaker match" if answer.weaker == 1 else f"{answer.weaker:,} weaker matches"
+    return f"{matches}: --weak" if answer.weaker else ""
 
 
 def _unread(answer: SearchAnswer) -> str:

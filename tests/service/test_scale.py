@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,7 @@ def engine(request: pytest.FixtureRequest, tree: Path, tmp_path_factory: pytest.
         yield opened
 
 
-def ask(engine: Engine, query: str, **options: object) -> SearchAnswer:
+def ask(engine: Engine, query: str, **options: Any) -> SearchAnswer:
     return engine.search(query, refresh=False, **options)
 
 

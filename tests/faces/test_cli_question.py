@@ -16,11 +16,11 @@ def test_what_was_understood_is_in_every_answer(project: Path, findling: Findlin
     document = json.loads(out)
     assert code == 0
     assert document["understood_as"] == "(login OR token OR basket) AND (token OR basket)"
-    assert (document["reading"], document["strategy"], document["quality"]) == ("boolean", "keyword", "good")
+    assert (document["reading"], document["strategy"], document["quality"]) == ("ranked", "keyword", "good")
     assert document["degraded"] == []
-    assert document["plan"]["because"].startswith("OR asks")
+    assert document["plan"]["because"].startswith("token OR basket has to be there")
     assert document["plan"]["route"]["kind"] == "simple"
-    assert {hit["path"] for hit in document["hits"]} == {"src/auth.py", "docs/guide.md"}
+    assert {hit["path"] for hit in document["hits"]} == {"src/auth.py", "docs/guide.md", "src/shop.ts"}
 
 
 def test_conditions_stand_in_the_query(project: Path, findling: Findling) -> None:
@@ -53,6 +53,20 @@ def test_neighbours_of_an_empty_answer_stand_apart(project: Path, findling: Find
     document = json.loads(findling(*question, "--json")[1])
     assert document["hits"] == [] and document["related"]
     assert document["total"] == 0
+
+
+def test_what_is_demanded_and_not_there_is_relaxed_apart(project: Path, findling: Findling) -> None:
+    question = '"token session" login'
+    code, out, err = findling(question)
+    assert (code, out) == (1, "")
+    assert 'nothing has "token session"' in err
+    assert "relaxed, without what is demanded:\n" in err
+    document = json.loads(findling(question, "--json")[1])
+    assert (document["hits"], document["total"]) == ([], 0)
+    assert {"src/auth.py", "docs/guide.md"} <= {hit["path"] for hit in document["relaxed"]}
+    for strict in (("--no-relax",), ("--profile", "strict"), ("--set", "search.relax=false")):
+        code, out, err = findling(question, *strict)
+        assert (code, out, "relaxed" in err) == (1, "", False)
 
 
 def test_a_plan_is_carried_out_again(project: Path, findling: Findling, tmp_path: Path) -> None:

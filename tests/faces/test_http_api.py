@@ -71,6 +71,15 @@ def _token(host: Host, name: str, principals: tuple[str, ...] | None, scopes: tu
     return TokenBook(host.home).create(name, principals=principals, scopes=scopes)
 
 
+def test_what_is_demanded_and_not_there_is_relaxed_apart(client: Client) -> None:
+    found = client.post("/v1/search", {"query": '"token session" login'}).json()
+    assert (found["hits"], found["total"]) == ([], 0)
+    assert "docs/guide.md" in {hit["path"] for hit in found["relaxed"]}
+    assert found["plan"]["relaxed"]["reading"] == "ranked"
+    strict = client.post("/v1/search", {"query": '"token session" login', "relax": False}).json()
+    assert strict["relaxed"] == []
+
+
 def test_answers_are_those_of_the_command_line(project: Path, findling: Call) -> None:
     code, out, _ = findling("search", "login session", "--json", "--facet", "ext", "-e", "md", "-C", "1", "--explain")
     assert code == 0

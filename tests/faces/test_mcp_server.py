@@ -131,6 +131,13 @@ def test_shapes_that_connectors_expect(shop: Served) -> None:
     assert document["url"] == (shop.engine.root / "src/auth.py").as_uri()
 
 
+def test_what_is_demanded_and_not_there_is_relaxed_apart(shop: Served) -> None:
+    answer = call(shop.server, "search", query='"token session" login')
+    assert (answer["results"], answer["total"]) == ([], 0)
+    assert all(one["is_match"] is False and one["preview"] for one in answer["relaxed"])
+    assert call(shop.server, "fetch", id=answer["relaxed"][0]["passage"])["text"]
+
+
 def test_results_say_where_they_are_and_why(shop: Served) -> None:
     (first, *_) = call(shop.server, "search", query="login stale", filters={"ext": "md"})["results"]
     assert first["why"]

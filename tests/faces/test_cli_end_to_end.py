@@ -218,7 +218,7 @@ def test_index_reports(project: Path, findling: Findling) -> None:
     assert findling("index")[1].startswith("4 unchanged; ")
     assert findling("index", "--rebuild")[1].startswith("4 new; ")
     document = json.loads(findling("index", "--json")[1])
-    assert (document["schema"], document["unchanged"], document["root"]) == (3, 4, str(project.resolve()))
+    assert (document["schema"], document["unchanged"], document["root"]) == (4, 4, str(project.resolve()))
     assert sum(document["skipped"].values()) >= 1
 
 
@@ -244,7 +244,7 @@ def test_status_and_ls(project: Path, findling: Findling) -> None:
     assert re.search(r"^resources: +4$", out, re.M)
     assert re.search(r"^keyword leg: +up to date$", out, re.M)
     document = json.loads(findling("status", "--json")[1])
-    assert (document["schema"], document["resources"], document["root"]) == (3, 4, str(project.resolve()))
+    assert (document["schema"], document["resources"], document["root"]) == (4, 4, str(project.resolve()))
     assert any(row.startswith("blob.bin\t") for row in findling("status", "--skipped")[1].splitlines())
     listed = json.loads(findling("status", "--skipped", "--json")[1])["skipped_paths"]
     assert "blob.bin" in {entry["path"] for entry in listed}

@@ -411,3 +411,21 @@ def test_an_error_is_complete_as_text(shop: Served) -> None:
     result = asked(shop.server, lambda client: client.call_tool("fetch", {"id": "nope"}))
     assert result.structured_content is None
     assert "; try: " in text_of(result)
+
+
+RECIPE = "# Bread\n\n" + "Flour, water, salt and a starter that is awake.\n" * 12 + "\nBake it for 25 minutes.\n"
+
+
+def test_a_passage_is_given_whole_as_long_as_it_fits(tmp_path: Path) -> None:
+    root = tmp_path / "kitchen"
+    root.mkdir()
+    (root / "bread.md").write_text(RECIPE)
+    with served(root) as kitchen:
+        (found,) = call(kitchen.server, "search", query="how long to bake the bread")["results"]
+        (short,) = call(kitchen.server, "search", query="how long to bake the bread", max_chars=1000)["results"]
+    assert found["snippet"].startswith("1: # Bread")
+    assert found["snippet"].endswith("16: Bake it for 25 minutes.")
+    assert len(short["snippet"]) < len(found["snippet"])
+    for one in (found, short):
+        assert "Bake it for 25 minutes." in one["snippet"]
+        assert one["preview"] == "Bake it for 25 minutes."

@@ -11,7 +11,7 @@ from findling.domain.results import Line
 from findling.text.lines import LineIndex
 from findling.text.windows import Span, cluster_start
 
-__all__ = ["Match", "MatchSpan", "Telling", "plain_line", "show_lines", "snippet"]
+__all__ = ["WHOLE_PASSAGE", "Match", "MatchSpan", "Telling", "plain_line", "show_lines", "snippet"]
 
 
 class MatchSpan(NamedTuple):
@@ -66,7 +66,7 @@ _MOST_JUDGED = 6
 _MOST_TRIED = 32
 """Matches of one line that a cut may begin at: of 200 in a line without an end, each costs a look at all others."""
 
-_WHOLE = 1000
+WHOLE_PASSAGE = 1000
 """Lines of context from which lines are not cut: nobody means that many who does not mean everything."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+(?=\S)|(?<=[。！？])(?=\S)")
@@ -106,7 +106,7 @@ def show_lines(
     is_small = len(text) <= _SMALL * max_lines
     top, bottom = _trimmed(text, index, 1, len(index) + 1) if is_small else judged.window(max_lines)
     numbers = range(max(top - context, 1), min(bottom + context, len(index) + 1))
-    longest = _LONGEST_LINE if context < _WHOLE else len(text)
+    longest = _LONGEST_LINE if context < WHOLE_PASSAGE else len(text)
     shown = tuple([judged.shown(number, first_line, longest) for number in numbers])
     return shown, first_line - 1 + judged.best_of(range(top, bottom))
 

@@ -3,17 +3,26 @@
 const SNIPPET_LINES = 3;
 const LONGEST_LINE = 400;
 const LEAD = 60;
+const SMALL = 100; // characters for each line: a passage of no more than all of them is shown whole
+const SAID = 0.2; // the share that counts of words in a title or heading, which stands above the hit anyway
 
 // Up to three consecutive lines that hold most of the query: { number, place, start, end, marks }.
 function snippet(index, passage, wanted) {
   const text = textOf(index, passage);
+  const said = new Set([passage.resource.title, ...passage.heading.split("\n")].filter(Boolean).map(plainLine));
   const lines = linesOf(text);
   const spans = matchingSpans(text, wanted).map(([start, end, found]) => ({
     start,
     end,
     terms: found.map((form) => wanted.get(form)),
   }));
-  const [top, bottom] = bestWindow(text, lines, spans);
+  for (const span of spans) {
+    const line = lines[lineOf(lines, span.start)];
+    const isSaid = said.has(plainLine(text.slice(line.start, line.end)));
+    span.weigh = (term) => (index.stopWords.has(term) ? 0.01 : term.length) * (isSaid ? SAID : 1);
+  }
+  const isSmall = text.length <= SMALL * SNIPPET_LINES;
+  const [top, bottom] = isSmall ? trimmed(text, lines, 0, lines.length) : bestWindow(text, lines, spans);
   return lines.slice(top, bottom).map((line, at) => shownLine(text, line, top + at, spans, passage, LONGEST_LINE));
 }
 
@@ -62,29 +71,37 @@ function bestWindow(text, lines, spans) {
   } else {
     top = Math.max(lines.findIndex((_, at) => !isBlank(at)), 0);
   }
-  let bottom = Math.min(top + SNIPPET_LINES, lines.length);
+  return trimmed(text, lines, top, Math.min(top + SNIPPET_LINES, lines.length));
+}
+
+function trimmed(text, lines, top, bottom) {
+  const isBlank = (at) => !text.slice(lines[at].start, lines[at].end).trim();
   while (bottom - top > 1 && isBlank(bottom - 1)) bottom--;
   while (bottom - top > 1 && isBlank(top)) top++;
   return [top, bottom];
 }
 
+// A line without the signs that make a heading or an entry of a list of it.
+function plainLine(text) {
+  return text.replace(/^[#=*\-_> \t]+|[#=*\-_> \t]+$/g, "").toLowerCase().split(/\s+/).join(" ");
+}
+
 // The span that begins the best stretch of this width: the weightiest distinct terms, then most matches.
 function bestRun(spans, places, width) {
-  const held = new Map();
   let best = 0;
   let bestWeight = 0;
   let bestCount = 0;
   let after = 0;
   for (let first = 0; first < places.length; first++) {
-    while (after < spans.length && places[after] < places[first] + width) {
-      for (const term of spans[after].terms) held.set(term, (held.get(term) ?? 0) + 1);
-      after++;
+    while (after < spans.length && places[after] < places[first] + width) after++;
+    const worth = new Map();
+    for (const span of spans.slice(first, after)) {
+      for (const term of span.terms) worth.set(term, Math.max(worth.get(term) ?? 0, span.weigh(term)));
     }
-    const weight = [...held.keys()].reduce((sum, term) => sum + term.length, 0);
+    const weight = [...worth.values()].reduce((sum, each) => sum + each, 0);
     if (weight > bestWeight || (weight === bestWeight && after - first > bestCount)) {
       [best, bestWeight, bestCount] = [first, weight, after - first];
     }
-    for (const term of spans[first].terms) held.get(term) > 1 ? held.set(term, held.get(term) - 1) : held.delete(term);
   }
   return best;
 }

@@ -36,6 +36,9 @@ ITEM_TYPES = frozenset({"directive", "tool", "knowledge"})
 """Types of items whose own description is told with every result."""
 
 _LONGEST_LINE = 300
+_SHOWN_LINES, _FULL_LINES = 3, 7
+"""Lines of a snippet that cannot be shown whole."""
+
 _LONGEST_PREVIEW = 160
 _LONGEST_TEXT = 300
 _MOST_REASONS = 4
@@ -128,13 +131,18 @@ def describe_search(
     items: Mapping[str, FetchedDocument],
     *,
     is_full: bool = False,
+    whole: int = 0,
 ) -> dict[str, Any]:
     """An answer as `search` and `similar` give it; `root` is where files lie, for a caller who may know.
 
-    `items` are the documents of those hits that describe themselves.
+    `items` are the documents of those hits that describe themselves. The first `whole` results have all lines of
+    their hits for a snippet, the others a few around the best one.
     """
     return {
-        "results": [_result(hit, root, items.get(hit.rid), is_full=is_full) for hit in answer.hits],
+        "results": [
+            _result(hit, root, items.get(hit.rid), is_full=is_full, is_whole=place < whole)
+            for place, hit in enumerate(answer.hits)
+        ],
         "total": answer.total,
         "weaker": answer.weaker,
         "search_type": answer.strategy,
@@ -213,8 +221,14 @@ def iso_time(seconds: float | None) -> str:
         return ""
 
 
-def _result(hit: Hit, root: Path | None, item: FetchedDocument | None, *, is_full: bool) -> dict[str, Any]:
+def _result(
+    hit: Hit, root: Path | None, item: FetchedDocument | None, *, is_full: bool, is_whole: bool
+) -> dict[str, Any]:
     reasons = _reasons(hit.receipt)
+    best = _best_of(hit)
+    count = _FULL_LINES if is_full else _SHOWN_LINES
+    start = max(min(best, len(hit.lines) - count), 0)
+    shown = hit.lines if is_whole else hit.lines[start : start + count]
     facts: dict[str, Any] = {
         "heading": " › ".join(hit.heading) if hit.type == "file" or is_full else "",
         "author": hit.author,
@@ -236,8 +250,8 @@ def _result(hit: Hit, root: Path | None, item: FetchedDocument | None, *, is_ful
         "lines": _lines(hit.line_start, hit.line_end, hit.place),
         "type": hit.type,
         "score": round(hit.score, 4),
-        "snippet": _snippet(hit.lines),
-        "preview": _cut(facts.get("description") or _best_line(hit.lines), _LONGEST_PREVIEW),
+        "snippet": _snippet(shown, is_whole=is_whole),
+        "preview": _cut(facts.get("description") or _best_line(hit), _LONGEST_PREVIEW),
         "why": reasons[: _MOST_TOLD if is_full else _MOST_REASONS],
         "metadata": _filled(facts),
     }
@@ -249,7 +263,7 @@ def _neighbour(hit: Hit) -> dict[str, Any]:
 
 def _looser(hit: Hit) -> dict[str, Any]:
     told = {"lines": _lines(hit.line_start, hit.line_end, hit.place), "score": round(hit.score, 4)}
-    return {**_neighbour(hit), "passage": hit.id, **told, "preview": _cut(_best_line(hit.lines), _LONGEST_PREVIEW)}
+    return {**_neighbour(hit), "passage": hit.id, **told, "preview": _cut(_best_line(hit), _LONGEST_PREVIEW)}
 
 
 def _of_item(item: FetchedDocument) -> dict[str, Any]:
@@ -300,20 +314,24 @@ def _scope(answer: SearchAnswer) -> list[str]:
     return [f"searched only in the context of {answer.scope['from']}: {'; '.join(limits)}"] if limits else []
 
 
-def _snippet(lines: Iterable[Line]) -> str:
-    """The lines that matched, each with its number or place in front."""
+def _snippet(lines: Iterable[Line], *, is_whole: bool) -> str:
+    """Lines, each with its number or place in front."""
     rows = []
     for line in lines:
         mark = line.place or (str(line.number) if line.number else "")
-        text = _around(line)
+        text = line.text.rstrip("\r\n") if is_whole else _around(line)
         rows.append(f"{mark}: {text}" if mark else text)
-    return "\n".join(rows)
+    return "\n".join(rows).rstrip()
 
 
-def _best_line(lines: Iterable[Line]) -> str:
-    shown = list(lines)
-    best = next((line for line in shown if line.spans), shown[0] if shown else None)
-    return _around(best).strip() if best else ""
+def _best_of(hit: Hit) -> int:
+    """The place of the best line among those of a hit: by its number, or where there is none by its matches."""
+    marks = [(bool(hit.line) and line.number == hit.line, len(line.spans)) for line in hit.lines]
+    return max(range(len(marks)), key=lambda place: (marks[place], -place), default=0)
+
+
+def _best_line(hit: Hit) -> str:
+    return _around(hit.lines[_best_of(hit)]).strip() if hit.lines else ""
 
 
 def _around(line: Line) -> str:

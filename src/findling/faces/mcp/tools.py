@@ -18,6 +18,7 @@ from findling.faces.mcp.desk import Desk
 from findling.faces.mcp.refusals import naming
 from findling.service.documents import FetchedDocument
 from findling.service.viewer import Viewer
+from findling.text.snippets import WHOLE_PASSAGE
 
 __all__ = ["TOOLS", "Tool", "Work", "offered_tools"]
 
@@ -59,12 +60,12 @@ def _search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | No
         cursor=asked.cursor,
         filters=asked.to_filters(),
         profile="" if asked.mode == "auto" else asked.mode,
-        context=2 if is_full else 0,
+        context=WHOLE_PASSAGE,
     )
     _check_types(desk, request.filters.type)
     answer = desk.search(request)
-    document = _described(desk, answer, is_full=is_full)
     budget = _budget(desk, asked.max_chars)
+    document = _with_passages(lambda whole: _described(desk, answer, is_full=is_full, whole=whole), answer, budget)
     if budget.allows(document):
         return document
     fitted, kept = fit_answer({**document, "next_cursor": "x" * _LONGEST_CURSOR}, budget)
@@ -193,10 +194,25 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
-def _described(desk: Desk, answer: SearchAnswer, *, is_full: bool) -> dict[str, Any]:
+def _with_passages(describe: Callable[[int], dict[str, Any]], answer: SearchAnswer, budget: Budget) -> dict[str, Any]:
+    """The answer with the passages of as many of its first results as the budget allows."""
+    document = describe(len(answer.hits))
+    if budget.allows(document):
+        return document
+    short = describe(0)
+    kept, results = 0, list(short["results"])
+    for place, result in enumerate(document["results"]):
+        tried = [*results[:place], result, *results[place + 1 :]]
+        if not budget.allows({**short, "results": tried}):
+            break
+        kept, results = place + 1, tried
+    return {**short, "results": results} if kept else short
+
+
+def _described(desk: Desk, answer: SearchAnswer, *, is_full: bool, whole: int = 0) -> dict[str, Any]:
     with desk.opened() as engine:
         items = dict(_described_items(desk.viewer(engine), answer))
-        return shapes.describe_search(answer, desk.root(engine), items, is_full=is_full)
+        return shapes.describe_search(answer, desk.root(engine), items, is_full=is_full, whole=whole)
 
 
 def _described_items(viewer: Viewer, answer: SearchAnswer) -> list[tuple[str, FetchedDocument]]:

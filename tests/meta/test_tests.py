@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,11 @@ def test_every_process_is_started_by_the_one_helper() -> None:
 @pytest.mark.parametrize("code", ["subprocess.run([])", "from subprocess import Popen", "x = os.system"])
 def test_an_unbounded_process_is_noticed(code: str) -> None:
     assert unbounded_calls(ast.parse(code))
+
+
+@pytest.mark.parametrize("data", [gzip.compress(b"holds the time"), b""])
+def test_every_worker_calls_a_case_by_the_same_name(data: bytes, request: pytest.FixtureRequest) -> None:
+    assert request.node.name.partition("[")[2] in ("data0]", "data1]")
 
 
 def test_no_test_runs_for_ever(pytestconfig: pytest.Config) -> None:

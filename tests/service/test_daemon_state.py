@@ -101,7 +101,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         json.dumps({**state_at("/x")._asdict(), "socket": "/\ud800"}).encode(),
         json.dumps({**state_at("/x")._asdict(), "started_at": "now"}).encode(),
     ],
-    ids=lambda content: ascii(content[:8]),  # the number of the process follows, which differs from worker to worker
 )
 def test_a_state_that_cannot_be_read_is_none(tmp_path: Path, content: bytes) -> None:
     (make_folder(tmp_path) / "state.json").write_bytes(content)

@@ -42,9 +42,8 @@ def test_explain_tells_both_legs_and_the_weights(notes: Path, findling: Findling
     assert "meaning rank 1, cosine 0." in out
     assert "(refined)" in out
     assert "0.50 × 1.000 keyword + 0.50 × " in out
-    assert "strategy: hybrid" in out
-    assert "weighing: alpha = 0.5" in out
-    assert "model = minilm; coverage = 1" in out
+    assert "searched by its words and its meaning; meaning weighs 50%, since as the plan says" in out
+    assert "vectors: refined, minilm has read 100%" in out
 
 
 def test_the_line_shown_is_the_one_that_comes_nearest(notes: Path, findling: Findling) -> None:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import findling
+from findling.domain.strangers import TRUSTS
 from findling.service.bundles import export_bundle, import_bundle
 from findling.service.engine import open_engine
 from findling.stores.jsonl import JsonlStore
@@ -54,7 +55,7 @@ def run(folder: Path, work: Path, read: int, most: int, archive: bool) -> None:
         timed("read", lambda: refine(original, read))
         report = timed("export", lambda: export_bundle(original, target))
         print(f"{report.counts} in {report.size_bytes:,} bytes")
-        timed("import", lambda: import_bundle(target, workspace="copy", settings=settings))
+        timed("import", lambda: import_bundle(target, workspace="copy", settings=settings, trust=TRUSTS))
         timed("open the bundle itself", lambda: JsonlStore.open(target).close())
         queries = list(rows(folder / "queries.jsonl"))[: most or None]
         with open_engine(".", workspace="copy", settings=settings) as copy:

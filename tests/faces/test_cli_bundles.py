@@ -14,7 +14,9 @@ def test_a_project_goes_out_and_comes_back(project: Path, home: Path, findling: 
     code, out, err = findling("export", str(home / "project.zip"))
     assert (code, err) == (0, "")
     assert out.startswith(f"{home / 'project.zip'}: 4 resources, 4 chunks, ")
-    code, out, err = findling("import", str(home / "project.zip"), "--workspace", "copy")
+    code, out, err = findling(
+        "import", str(home / "project.zip"), "--trust", "rights,root,survey", "--workspace", "copy"
+    )
     assert (code, err) == (0, "")
     assert out.endswith(f"4 resources, 4 chunks; 4 new or changed; it follows {project}\n")
     expected = json.loads(findling("search", "--json", "login token")[1])
@@ -28,7 +30,9 @@ def test_reports_can_be_read_by_programs(project: Path, home: Path, findling: Ru
     report = json.loads(findling("export", str(home / "b"), ".", "--json")[1])
     assert (report["target"], report["counts"]["resources"], report["counts"]["files"]) == (str(home / "b"), 4, 4)
     assert report["size_bytes"] == sum(path.stat().st_size for path in (home / "b").iterdir())
-    report = json.loads(findling("import", str(home / "b"), "--workspace", "copy", "--json")[1])
+    report = json.loads(
+        findling("import", str(home / "b"), "--trust", "rights,root,survey", "--workspace", "copy", "--json")[1]
+    )
     assert (report["changed"], report["root"], report["differing"]) == (4, str(project), {})
 
 
@@ -43,10 +47,10 @@ def test_what_is_there_stays_unless_it_may_go(project: Path, home: Path, findlin
     assert (code, out) == (2, "")
     assert "no bundle" in err
     assert (project / "docs" / "guide.md").exists()
-    code, out, err = findling("import", str(home / "b"))
+    code, out, err = findling("import", str(home / "b"), "--trust", "rights,root,survey")
     assert (code, out) == (2, "")
     assert "holds 4 resources" in err and "--merge" in err
-    code, out, err = findling("import", str(home / "b"), "--merge")
+    code, out, err = findling("import", str(home / "b"), "--trust", "rights,root,survey", "--merge")
     assert (code, err) == (0, "")
     assert "; nothing was new; " in out
 
@@ -73,7 +77,7 @@ def test_settings_that_differ_are_noted(
     findling("index")
     findling("export", str(home / "b"))
     monkeypatch.setenv("FINDLING_KEYWORD_K1", "2")
-    code, _, err = findling("import", str(home / "b"), "--workspace", "copy")
+    code, _, err = findling("import", str(home / "b"), "--trust", "rights,root,survey", "--workspace", "copy")
     assert code == 0
     assert err == ("findling: answers may differ: keyword.k1 was 1.2 where the bundle was written, and is 2.0 here\n")
 
@@ -83,7 +87,7 @@ def test_a_damaged_bundle_is_refused(project: Path, home: Path, findling: Run) -
     findling("export", str(home / "b"))
     resources = home / "b" / "resources.jsonl"
     resources.write_bytes(resources.read_bytes().replace(b"login", b"logon"))
-    code, out, err = findling("import", str(home / "b"), "--workspace", "copy")
+    code, out, err = findling("import", str(home / "b"), "--trust", "rights,root,survey", "--workspace", "copy")
     assert (code, out) == (2, "")
     assert "resources.jsonl in the bundle" in err and "checksum" in err
     for args in (["import", str(home / "none")], ["import", str(project / "docs")], ["export", str(home / "no" / "b")]):

@@ -58,11 +58,11 @@ def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playg
     assert playground.run("export", target).code == 0
     kills = 0
     for turn in range(KILLS):
-        run = playground.start("import", target, "--workspace", "copy")
+        run = playground.start("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
         watch(playground.home / "copy" / "index.sqlite", run, round(FILES * (turn + chance.random()) / KILLS))
         kills += kill(run)
     assert kills >= KILLS // 2
-    code, out, err = playground.run("import", target, "--workspace", "copy")
+    code, out, err = playground.run("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
     assert (code, err) == (0, ""), out
     # Two workspaces of one tree must tell the same.
     for word in (*map(playground.mark, (3, 77, 150)), "bako", "meta nosi"):
@@ -73,7 +73,7 @@ def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playg
         ]
         assert copy["hits"] and not copy["degraded"]
     assert playground.run("doctor", "--workspace", "copy").code == 0
-    again = playground.run("import", target, "--workspace", "copy")
+    again = playground.run("import", target, "--workspace", "copy", "--trust", "rights,root,survey")
     assert again.code == 2 and f"holds {FILES} resources" in again.err
 
 

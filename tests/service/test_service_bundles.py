@@ -30,6 +30,7 @@ from findling.domain.memories import Access
 from findling.domain.permissions import Relation
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
+from findling.domain.strangers import TRUSTS
 from findling.pipelines.catching_up import catch_up
 from findling.pipelines.searching import Legs, search
 from findling.service.bundles import IMPORTING, export_bundle, import_bundle
@@ -154,7 +155,7 @@ def test_what_was_imported_answers_the_same(
     original: findling.Engine, settings: findling.Settings, tmp_path: Path
 ) -> None:
     export_bundle(original, tmp_path / "all.zip")
-    report = import_bundle(tmp_path / "all.zip", workspace="same", settings=settings)
+    report = import_bundle(tmp_path / "all.zip", workspace="same", settings=settings, trust=TRUSTS)
     assert (report.root, report.differing) == (original.root, {})
     assert report.changed == report.counts["resources"] == 199
     with open_engine(".", workspace="same", settings=settings) as copy:
@@ -216,7 +217,7 @@ def test_the_time_can_come_from_the_environment(
 def test_vectors_can_be_left_out(original: findling.Engine, settings: findling.Settings, tmp_path: Path) -> None:
     report = export_bundle(original, tmp_path / "words.zip", vectors=False)
     assert (report.counts["vectors"], report.counts["resources"]) == (0, 199)
-    import_bundle(tmp_path / "words.zip", workspace="words", settings=settings)
+    import_bundle(tmp_path / "words.zip", workspace="words", settings=settings, trust=TRUSTS)
     with open_engine(".", workspace="words", settings=settings) as copy:
         assert copy.status().meaning["read"] == 0
         assert copy.search("session token").meaning["speed"] == "instant"
@@ -230,7 +231,7 @@ def test_a_bundle_for_somebody_holds_nothing_else(
     seen |= {one.rid for one in original.ls() if one.visibility and "group:team" in one.visibility}
     hidden = {one.rid for one in original.ls()} - seen
     assert len(seen) > 20 < len(hidden)
-    import_bundle(tmp_path / "ana", workspace="ana", settings=settings)
+    import_bundle(tmp_path / "ana", workspace="ana", settings=settings, trust=TRUSTS)
     with open_engine(".", workspace="ana", settings=settings) as copy:
         assert set(copy.writer.store.rids()) == seen
         assert copy.writer.store.relations() == []
@@ -318,7 +319,7 @@ def test_a_damaged_file_is_named_and_nothing_is_imported(
     else:
         path.write_bytes(content[:9] + b"~" + content[10:])
     with pytest.raises(CorruptError, match=name):
-        import_bundle(tmp_path / "b", workspace="damaged", settings=settings)
+        import_bundle(tmp_path / "b", workspace="damaged", settings=settings, trust=TRUSTS)
     with pytest.raises(CorruptError, match=name):
         JsonlStore.open(tmp_path / "b")
     with open_engine(".", workspace="damaged", settings=settings) as engine:
@@ -340,14 +341,14 @@ def test_a_manifest_must_be_one_that_is_known(bundle: Path, settings: findling.S
     for document, error in cases:
         path.write_text(json.dumps(document))
         with pytest.raises(error):
-            import_bundle(tmp_path / "b", workspace="unknown", settings=settings)
+            import_bundle(tmp_path / "b", workspace="unknown", settings=settings, trust=TRUSTS)
     path.write_text("{")
     with pytest.raises(CorruptError, match="manifest"):
-        import_bundle(tmp_path / "b", workspace="unknown", settings=settings)
+        import_bundle(tmp_path / "b", workspace="unknown", settings=settings, trust=TRUSTS)
     path.write_text(json.dumps({**manifest, "schemaVersion": "1.7", "news": True}))
-    assert import_bundle(tmp_path / "b", workspace="known", settings=settings).changed == 199
+    assert import_bundle(tmp_path / "b", workspace="known", settings=settings, trust=TRUSTS).changed == 199
     with pytest.raises(PathNotFoundError):
-        import_bundle(tmp_path / "none", workspace="unknown", settings=settings)
+        import_bundle(tmp_path / "none", workspace="unknown", settings=settings, trust=TRUSTS)
 
 
 # Where it goes
@@ -356,16 +357,16 @@ def test_a_manifest_must_be_one_that_is_known(bundle: Path, settings: findling.S
 def test_a_workspace_that_is_not_empty_is_left_alone_unless_merged(
     bundle: Path, settings: findling.Settings, tmp_path: Path, tree: Path
 ) -> None:
-    import_bundle(bundle, workspace="full", settings=settings)
+    import_bundle(bundle, workspace="full", settings=settings, trust=TRUSTS)
     with pytest.raises(InvalidValueError, match="holds 199 resources"):
-        import_bundle(bundle, workspace="full", settings=settings)
+        import_bundle(bundle, workspace="full", settings=settings, trust=TRUSTS)
     with open_engine(".", workspace="full", settings=settings) as engine:
         engine.writer.put((), ["decision:4"])
         engine.add([(Resource(rid="memory:mine", type="memory"), "mine alone"), (Resource(rid="memory:1"), "changed")])
         engine.glossary.add("basket", ["trolley"])
         before = engine.writer.store.document("memory:5")
     for expected in (2, 0):
-        report = import_bundle(bundle, workspace="full", merge=True, settings=settings)
+        report = import_bundle(bundle, workspace="full", merge=True, settings=settings, trust=TRUSTS)
         assert report.changed == expected
     with open_engine(".", workspace="full", settings=settings) as engine:
         store = engine.writer.store
@@ -380,13 +381,13 @@ def test_a_workspace_that_is_not_empty_is_left_alone_unless_merged(
     with open_engine(tmp_path / "other", workspace="other", settings=settings) as engine:
         engine.index()
     with pytest.raises(InvalidValueError, match="not those that the workspace indexes"):
-        import_bundle(bundle, workspace="other", merge=True, settings=settings)
+        import_bundle(bundle, workspace="other", merge=True, settings=settings, trust=TRUSTS)
 
 
 def test_files_that_are_elsewhere_now(bundle: Path, settings: findling.Settings, tmp_path: Path, tree: Path) -> None:
     moved = tmp_path / "moved"
     shutil.copytree(tree, moved)
-    report = import_bundle(bundle, root=moved, settings=settings)
+    report = import_bundle(bundle, root=moved, settings=settings, trust=TRUSTS)
     assert report.root == moved
     with open_engine(moved, settings=settings) as engine:
         assert engine.home == report.home
@@ -394,9 +395,9 @@ def test_files_that_are_elsewhere_now(bundle: Path, settings: findling.Settings,
         assert {hit.type for hit in hits} > {"file"}
     with pytest.raises(InvalidValueError, match="none of the files"):
         (tmp_path / "strange").mkdir()
-        import_bundle(bundle, root=tmp_path / "strange", settings=settings)
+        import_bundle(bundle, root=tmp_path / "strange", settings=settings, trust=TRUSTS)
     with pytest.raises(PathNotFoundError):
-        import_bundle(bundle, root=tmp_path / "missing", settings=settings)
+        import_bundle(bundle, root=tmp_path / "missing", settings=settings, trust=TRUSTS)
 
 
 def test_a_folder_with_other_files_does_not_take_the_place_of_those_in_the_bundle(
@@ -412,16 +413,16 @@ def test_a_folder_with_other_files_does_not_take_the_place_of_those_in_the_bundl
     (root / "note.txt").unlink()
     (root / "other.txt").write_text("somebody else's")
     with pytest.raises(UsageError, match="does not hold the files"):
-        import_bundle(tmp_path / "b.zip", settings=settings)
-    report = import_bundle(tmp_path / "b.zip", workspace="apart", settings=settings)
+        import_bundle(tmp_path / "b.zip", settings=settings, trust=TRUSTS)
+    report = import_bundle(tmp_path / "b.zip", workspace="apart", settings=settings, trust=TRUSTS)
     assert report.root is None
     with open_engine(".", workspace="apart", settings=settings) as engine:
         answer = engine.search("indexed")
         assert ([hit.path for hit in answer], answer.degraded) == (["note.txt"], ())
     shutil.rmtree(root)
     with pytest.raises(UsageError, match="are not here"):
-        import_bundle(tmp_path / "b.zip", settings=settings)
-    report = import_bundle(tmp_path / "b.zip", workspace="away", settings=settings)
+        import_bundle(tmp_path / "b.zip", settings=settings, trust=TRUSTS)
+    report = import_bundle(tmp_path / "b.zip", workspace="away", settings=settings, trust=TRUSTS)
     with open_engine(".", workspace="away", settings=settings) as engine:
         assert engine.root == root
         answer = engine.search("indexed")
@@ -449,7 +450,7 @@ def test_an_import_that_was_stopped_is_completed_by_the_same_import(
             engine.writer.store.set_meta("root", str(original.root))
             engine.writer.store.write(islice(opened.read("resources.jsonl", to_document), 30))
         assert not engine.is_indexed()
-    report = import_bundle(bundle, workspace="stopped", settings=settings)
+    report = import_bundle(bundle, workspace="stopped", settings=settings, trust=TRUSTS)
     assert report.changed > 150
     with open_engine(".", workspace="stopped", settings=settings) as engine:
         assert engine.is_indexed()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import TruthStore
 from findling.domain.resources import Chunk, Document, Resource
+from findling.domain.strangers import BUNDLE_KEPT, BUNDLE_KEPT_OF_MODEL
 from findling.stores.bundle_writing import Part, write_bundle
 from findling.stores.jsonl_files import Record
 from findling.stores.jsonl_records import document_record
@@ -24,12 +25,6 @@ _ROWS = 1024
 
 _IN_USE = ("canonical", "alias", "protected")
 """What of the glossary a search makes use of. The rest was found in texts, seen or not."""
-
-_SURVEY = ("rules", "made_by", "formats", "limits")
-"""Small values that say under which circumstances files were read."""
-
-_CHOSEN_BY = "chosen by "
-"""Small values that start so say what stands for a model in the settings."""
 
 MaySee = Callable[[Resource], bool]
 
@@ -176,7 +171,7 @@ class _Export:
 
     def _meta(self, facts: Facts) -> Record:
         is_whole = self._may_see is None
-        keys = [*_SURVEY, *(_CHOSEN_BY + model for model in self._store.models())] if is_whole else []
+        keys = [*BUNDLE_KEPT, *(BUNDLE_KEPT_OF_MODEL + model for model in self._store.models())] if is_whole else []
         kept = {key: self._store.get_meta(key) for key in keys}
         return {
             "root": facts.root if is_whole else "",

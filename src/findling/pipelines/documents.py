@@ -17,7 +17,7 @@ from findling.text.lines import line_numbers
 from findling.text.outlines import Outline
 from findling.text.passage import HEADED, passage
 
-__all__ = ["make_document", "text_documents"]
+__all__ = ["make_document", "text_documents", "with_own_ids"]
 
 _BATCH = 500
 _ID_BITS = (1 << 63) - 1
@@ -54,6 +54,14 @@ def text_documents(items: Iterable[tuple[Resource, str]], plan: ChunkPlan) -> It
     )
     while batch := list(islice(documents, _BATCH)):
         yield batch
+
+
+def with_own_ids(document: Document) -> Document:
+    """The document with the ids, digests and lines of its chunks made from its text again; their places stay."""
+    resource, text, chunks = document.resource, document.text, document.chunks
+    made = _chunks(resource, text, [Piece(chunk.start, chunk.end, chunk.heading) for chunk in chunks])
+    placed = [own._replace(places=chunk.places) for own, chunk in zip(made, chunks, strict=True)]
+    return document._replace(chunks=tuple(placed))
 
 
 def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chunk]:

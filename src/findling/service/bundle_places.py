@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.domain.strangers import is_safe_path
 from findling.service.engine import Engine, open_engine
 from findling.service.manifest import write_manifest
 from findling.service.settings import Settings, load_settings
@@ -16,20 +17,30 @@ from findling.stores.jsonl_files import Record
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
 
-__all__ = ["check_same_files", "existing", "open_target", "settle_root"]
+__all__ = ["check_same_files", "existing", "open_target", "recorded_root", "settle_root"]
 
 _SAMPLE = 20
 """Files that are looked for to tell whether a folder is the one that was indexed."""
 
 
-def open_target(bundle: Bundle, workspace: str, tree: Path | None, settings: Settings | None) -> Engine:
-    """The workspace with the name, or that of the folder that was indexed, which must be here then."""
+def open_target(
+    bundle: Bundle, workspace: str, tree: Path | None, settings: Settings | None, trust: frozenset[str]
+) -> Engine:
+    """The workspace with the name, or that of the folder that was indexed, which must be here then.
+
+    Where that folder is says the caller, or a bundle that is trusted to.
+    """
     settings = settings or load_settings(".")
     name = workspace or settings["workspace.name"]
     if name:
         return open_engine(".", workspace=name, settings=settings)
-    place = tree or _recorded_root(bundle)
+    place = tree or recorded_root(bundle, trust)
     hint = "--workspace NAME for one without files, or --root PATH to where they are"
+    if place is None and (told := recorded_root(bundle, frozenset({"root"}))):
+        raise UsageError(
+            f"{bundle.path} says that its files are in {told}, which nobody has said here",
+            hint=f"--root {told} or --trust root if that is right, or --workspace NAME for one without files",
+        )
     if place is None or not place.exists():
         raise UsageError(f"the files of {bundle.path} are not here" + (f": no {place}" if place else ""), hint=hint)
     if tree is None and not _holds_files(bundle, place):
@@ -41,14 +52,15 @@ def open_target(bundle: Bundle, workspace: str, tree: Path | None, settings: Set
     return engine
 
 
-def settle_root(bundle: Bundle, engine: Engine, store: TruthStore, tree: Path | None) -> None:
+def settle_root(bundle: Bundle, engine: Engine, store: TruthStore, tree: Path | None, trust: frozenset[str]) -> None:
     """Say what the workspace follows from now on.
 
-    That is the folder that was named, or the one that was indexed unless other files are there: they would take the
-    place of those in the bundle. Raises InvalidValueError when none of the files is in the folder that was named.
+    That is the folder that was named, or the one that a trusted bundle names unless other files are there: they would
+    take the place of those in the bundle. Raises InvalidValueError when none of the files is in the folder that was
+    named.
     """
     known = store.get_meta("root")
-    place = tree or (Path(known) if known else _recorded_root(bundle))
+    place = tree or (Path(known) if known else recorded_root(bundle, trust))
     if tree is not None and not _holds_files(bundle, tree, by_name=True):
         raise InvalidValueError(
             f"{tree} holds none of the files of {bundle.path}", hint="--root PATH to where they are"
@@ -59,9 +71,9 @@ def settle_root(bundle: Bundle, engine: Engine, store: TruthStore, tree: Path | 
     write_manifest(engine.home, root=None if place is None else str(place))
 
 
-def check_same_files(bundle: Bundle, known: str, tree: Path | None) -> None:
+def check_same_files(bundle: Bundle, known: str, tree: Path | None, trust: frozenset[str]) -> None:
     """Raise InvalidValueError for files of another folder, which would be gone with the next look at this one."""
-    theirs = tree or _recorded_root(bundle)
+    theirs = tree or recorded_root(bundle, trust)
     if bundle.counts["files"] and (theirs is None or str(theirs) != known):
         raise InvalidValueError(
             f"the files of {bundle.path} are not those that the workspace indexes: {known or 'none'}",
@@ -77,10 +89,13 @@ def existing(root: Path | str) -> Path:
         raise PathNotFoundError(f"there is no {root}", hint="name a folder or file that exists") from error
 
 
-def _recorded_root(bundle: Bundle) -> Path | None:
-    """The folder that the bundle's files were in when they were indexed; None when there is none or it is a secret."""
+def recorded_root(bundle: Bundle, trust: frozenset[str]) -> Path | None:
+    """The folder that the bundle's files were in; None when there is none, it is a secret, or it is not trusted."""
+    if "root" not in trust:
+        return None
     recorded = bundle.meta().get("root")
-    is_place = isinstance(recorded, str) and Path(recorded).is_absolute() and bundle.counts["files"]
+    is_path = isinstance(recorded, str) and "\0" not in recorded and Path(recorded).is_absolute()
+    is_place = is_path and bundle.counts["files"]
     return Path(str(recorded)) if is_place else None
 
 
@@ -93,12 +108,14 @@ def _holds_files(bundle: Bundle, root: Path, *, by_name: bool = False) -> bool:
     sizes = list(islice((row for row in rows if row is not None), _SAMPLE))
     if by_name:
         return not sizes or any(_size_of(base / path) >= 0 for path, _ in sizes)
-    return 2 * sum(_size_of(base / path) == size for path, size in sizes) >= len(sizes)
+    return bool(sizes) and 2 * sum(_size_of(base / path) == size for path, size in sizes) >= len(sizes)
 
 
 def _file_size(record: Record) -> tuple[str, int] | None:
     if not record["rid"].startswith("file:") or record["fingerprint"] is None:
         return None
+    if not is_safe_path(record["path"]):
+        raise ValueError(f"{record['path']!r:.200} does not lie below the folder that was indexed")
     return record["path"], int(record["fingerprint"]["size"])
 
 

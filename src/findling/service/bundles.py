@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import (
+    CorruptError,
     FindlingError,
     InvalidValueError,
     MissingExtraError,
@@ -19,6 +21,9 @@ from findling.domain.errors import (
     NotIndexedError,
     ReadOnlyError,
 )
+from findling.domain.permissions import VIEWER
+from findling.domain.strangers import check_trust
+from findling.pipelines.bundle_vetting import VettedBundle
 from findling.pipelines.bundles import Facts, MaySee, export_store
 from findling.service.bundle_places import check_same_files, existing, open_target, settle_root
 from findling.service.engine import Engine
@@ -39,7 +44,9 @@ from findling.stores.jsonl_records import to_term
 from findling.text.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
+    from findling.domain.model_ports import Embedder
     from findling.domain.ports import TruthStore
+    from findling.domain.resources import Document
 
 __all__ = ["IMPORTING", "ExportReport", "ImportReport", "export_bundle", "import_bundle", "sight_of"]
 
@@ -73,7 +80,8 @@ class ImportReport:
     """What an import made: the workspace's folder, what it indexes (nothing when it has no files here).
 
     `changed` resources differ from what was there before. `differing` settings have another value here than they had
-    where the bundle was written, which is the first of the two.
+    where the bundle was written, which is the first of the two. `left_out` lists what was not taken, under the name of
+    the trust that would take it, or under an empty name.
     """
 
     home: Path
@@ -81,6 +89,7 @@ class ImportReport:
     changed: int
     counts: Mapping[str, int]
     differing: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def export_bundle(
@@ -139,20 +148,25 @@ def import_bundle(
     workspace: str = "",
     root: Path | str | None = None,
     merge: bool = False,
+    trust: Iterable[str] = (),
     settings: Settings | None = None,
 ) -> ImportReport:
     """Make a workspace of a bundle: the one with this name, or that of the folder that was indexed.
 
+    A bundle brings content, which its owner alone may see. `trust` takes more of it: `rights`, `root`, `survey`.
     `root` is where that folder is now. `merge` upserts into a workspace that holds something already. The bundle is
-    checked first; whoever is killed later leaves a workspace that says it is not complete, and the same import
-    completes it. Raises as `Bundle.open` and `Bundle.verify` do, InvalidValueError for a workspace that is not empty
-    or a folder that holds other files, PathNotFoundError for a root that is not there, LockedError as every writer.
+    checked as a whole first; whoever is killed later leaves a workspace that says it is not complete, and the same
+    import completes it. Raises as `Bundle.open` and `Bundle.verify` do, CorruptError for what makes no sense,
+    InvalidValueError for a workspace that is not empty or a folder that holds other files, PathNotFoundError for a
+    root that is not there, UsageError for another trust, LockedError as every writer.
     """
+    trusted = check_trust(trust)
     with Bundle.open(source) as bundle:
         bundle.verify()
+        content = VettedBundle(bundle, trusted, merges=merge)
         tree = None if root is None else existing(root)
-        with open_target(bundle, workspace, tree, settings) as engine:
-            return _take_in(bundle, engine, tree, merge)
+        with open_target(bundle, workspace, tree, settings, trusted) as engine:
+            return _Import(content, engine, tree, trusted).take_in(merge)
 
 
 def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
@@ -161,52 +175,122 @@ def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
     return lambda resource: rights.may_see(resource.rid, resource.path, resource.visibility)
 
 
-def _take_in(bundle: Bundle, engine: Engine, tree: Path | None, merge: bool) -> ImportReport:
-    writer, files = engine.writer, engine.writer.files
-    with files.writing():
-        store = files.store
-        mark = f"new {bundle.identity}"
-        is_new = not store.counts()["resources"] or store.get_meta(IMPORTING) == mark
-        if not is_new and not merge:
-            raise InvalidValueError(
-                f"the workspace in {engine.home} holds {store.counts()['resources']:,} resources",
-                hint="--merge to add to them, or another --workspace",
+class _Import:
+    """One import of a bundle into an opened workspace."""
+
+    def __init__(self, content: VettedBundle, engine: Engine, tree: Path | None, trust: frozenset[str]) -> None:
+        self._content, self._bundle = content, content.bundle
+        self._engine, self._files = engine, engine.writer.files
+        self._tree = tree
+        self._trust = trust
+
+    def take_in(self, merge: bool) -> ImportReport:
+        """Write all of it; nothing is written when it is refused."""
+        engine, writer, bundle = self._engine, self._engine.writer, self._bundle
+        with self._files.writing():
+            store = self._files.store
+            is_new = not store.counts()["resources"] or store.get_meta(IMPORTING) == f"new {bundle.identity}"
+            if not is_new and not merge:
+                raise InvalidValueError(
+                    f"the workspace in {engine.home} holds {store.counts()['resources']:,} resources",
+                    hint="--merge to add to them, or another --workspace",
+                )
+            _check_widths(self._content, store, writer.settings)
+            changed = self._as_new(store) if is_new else self._merged(store)
+            restore_vectors(bundle, store, self._content.takes_vector)
+            restore_records(bundle, store, self._content.takes_relation, self._content.takes_access)
+            if not merge:
+                _note_what_was_read(store)
+            if is_new:
+                self._files.rebuild_leg()
+        with writer.writing():
+            pass  # every leg catches up
+        if not is_new:
+            engine.glossary.import_rows(list(bundle.read("glossary.jsonl", dict)))
+        with self._files.writing():
+            self._files.store.set_meta(IMPORTING, "")
+            now_at = self._files.store.get_meta("root")
+        return ImportReport(
+            home=engine.home,
+            root=Path(now_at) if now_at else None,
+            changed=changed,
+            counts=self._content.counts,
+            differing=_differing(bundle, writer.settings),
+            left_out=self._left_out(),
+        )
+
+    def _as_new(self, store: TruthStore) -> int:
+        engine, counts = self._engine, self._content.counts
+        store.set_meta(IMPORTING, f"new {self._bundle.identity}")
+        settle_root(self._bundle, engine, store, self._tree, self._trust)
+        if not store.counts()["resources"]:
+            quota = quota_of(engine.home, engine.writer.settings)
+            resources, text = counts.get("resources", 0), counts.get("characters", 0)
+            check_quota(store, engine.home, quota, resources=resources, text=text)
+        changed = self._documents(store, self._content.order(), self._closed)
+        store.write_glossary(self._bundle.read("glossary.jsonl", to_term))
+        if (seen := self._content.survey()) is not None:
+            restore_survey(store, seen)
+        return changed
+
+    def _merged(self, store: TruthStore) -> int:
+        engine = self._engine
+        check_same_files(self._bundle, store.get_meta("root") or "", self._tree, self._trust)
+        store.set_meta(IMPORTING, f"merge {self._bundle.identity}")
+        allowance = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings))
+
+        def admit(documents: list[Document]) -> list[Document]:
+            allowance.check(documents)
+            return self._closed([self._with_list_here(store, document) for document in documents])
+
+        return self._documents(store, (), admit)
+
+    def _documents(
+        self, store: TruthStore, order: Sequence[str], admit: Callable[[list[Document]], list[Document]]
+    ) -> int:
+        return restore_documents(self._bundle, store, order, parse=self._content.document, admit=admit)
+
+    def _with_list_here(self, store: TruthStore, document: Document) -> Document:
+        """A document that is here as well, and the same, keeps the list that it has here."""
+        known = None if "rights" in self._trust else store.document(document.resource.rid)
+        if known is None:
+            return document
+        listed = replace(document.resource, visibility=known.resource.visibility)
+        return document._replace(resource=listed) if (listed, document.text) == known[:2] else document
+
+    def _closed(self, documents: list[Document]) -> list[Document]:
+        """Take back what was shared under the ids of documents that nobody but the owner may see."""
+        closed = {one.resource.rid for one in documents if one.resource.visibility == ()}
+        if "rights" not in self._trust and closed:
+            store = self._files.store
+            shared = [one for one in store.relations() if one.relation == VIEWER and one.object in closed]
+            if shared:
+                store.write_relations((), shared)
+        return documents
+
+    def _left_out(self) -> dict[str, tuple[str, ...]]:
+        """What was not taken, by the trust that would take it."""
+        told: dict[str, tuple[str, ...]] = {}
+        for (trust, what), number in sorted(self._content.left_out.items()):
+            # Whoever names the root has no need of what the bundle says.
+            if trust != "root" or self._tree is None:
+                told[trust] = (*told.get(trust, ()), what if number == 1 else f"{number:,} {what}")
+        return told
+
+
+def _check_widths(content: VettedBundle, store: TruthStore, settings: Settings) -> None:
+    """Raise CorruptError for vectors that are not as long as those of their model here."""
+    widths = content.widths()
+    here = {model: len(row.vector) for model in store.models() for row in islice(store.vector_rows(model, 0), 1)}
+    if widths and (chosen := _chosen(settings)) is not None and chosen.dimensions:
+        here[chosen.fingerprint] = 2 * chosen.dimensions
+    for model in sorted(widths.keys() & here.keys()):
+        if widths[model] != here[model]:
+            found, wanted = widths[model] // 2, here[model] // 2
+            raise CorruptError(
+                f"vectors of {model} in {content.bundle.path} have {found:,} numbers, not {wanted:,}",
+                hint="findling export --no-vectors writes a bundle without them",
             )
-        quota = quota_of(engine.home, writer.settings)
-        if is_new:
-            store.set_meta(IMPORTING, mark)
-            settle_root(bundle, engine, store, tree)
-            counts = bundle.counts
-            if not store.counts()["resources"]:
-                check_quota(store, engine.home, quota, resources=counts["resources"], text=counts["characters"])
-            changed = restore_documents(bundle, store)
-            store.write_glossary(bundle.read("glossary.jsonl", to_term))
-            restore_survey(bundle, store)
-        else:
-            store.set_meta(IMPORTING, f"merge {bundle.identity}")
-            check_same_files(bundle, store.get_meta("root") or "", tree)
-            allowance = Allowance(store, engine.home, quota)
-            changed = restore_documents(bundle, store, in_order=False, admit=allowance.check)
-        restore_vectors(bundle, store)
-        restore_records(bundle, store)
-        if not merge:
-            _note_what_was_read(store)
-        if is_new:
-            files.rebuild_leg()
-    with writer.writing():
-        pass  # every leg catches up
-    if not is_new:
-        engine.glossary.import_rows(list(bundle.read("glossary.jsonl", dict)))
-    with files.writing():
-        files.store.set_meta(IMPORTING, "")
-        now_at = files.store.get_meta("root")
-    return ImportReport(
-        home=engine.home,
-        root=Path(now_at) if now_at else None,
-        changed=changed,
-        counts=bundle.counts,
-        differing=_differing(bundle, writer.settings),
-    )
 
 
 def _model(store: TruthStore, settings: Settings) -> Record | None:
@@ -231,13 +315,17 @@ def _model(store: TruthStore, settings: Settings) -> Record | None:
 
 def _model_name(settings: Settings, fingerprint: str) -> str:
     """What users call the model, if it is the one they have chosen."""
+    chosen = _chosen(settings)
+    return chosen.name if chosen is not None and chosen.fingerprint == fingerprint else ""
+
+
+def _chosen(settings: Settings) -> Embedder | None:
     from findling.service.model_choice import choose_embedder
 
     try:
-        chosen = choose_embedder(settings)
+        return choose_embedder(settings)
     except (InvalidValueError, MissingExtraError, ModelError):
-        return ""
-    return chosen.name if chosen is not None and chosen.fingerprint == fingerprint else ""
+        return None
 
 
 def _telling(settings: Settings) -> Record:

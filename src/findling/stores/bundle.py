@@ -5,9 +5,12 @@ This module knows files, lines and checksums; what the lines mean is said elsewh
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import re
+import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -45,10 +48,24 @@ _BLOCK = 1 << 20
 _LONGEST_LINE = 1 << 28
 """No resource makes a longer line: its text has at most 16 million characters."""
 
+_LONGEST_LINES = {"manifest.json": 1 << 20, "vectors.jsonl": 1 << 18, "meta.json": 1 << 26}
+"""Bytes of a line elsewhere: `meta.json` lists every folder and what was left out."""
+
+_LONGEST_SMALL_LINE = 1 << 16
+"""Bytes of a line of any other file: a term, a right, an access."""
+
+_MOST_PACKED = 200
+"""How much smaller an archive makes a file of more than `_SURELY_FINE` bytes: plain text becomes 3 to 20 times so."""
+
+_SURELY_FINE = 1 << 26
+
 _HINT = "export it again, or copy it again"
 
 _BAD_ARCHIVE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
 """What reading a member raises that is damaged, encrypted, or packed in a way that nobody here packs."""
+
+_SENSELESS = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, InvalidValueError)
+"""What making sense of a line raises."""
 
 _T = TypeVar("_T")
 
@@ -92,9 +109,13 @@ class Bundle:
         for name in FILES:
             digest = sha256()
             with self._opened(name) as file:
+                left = self.manifest["files"][name].get("bytes")
                 try:
                     while block := file.read(_BLOCK):
                         digest.update(block)
+                        left = left - len(block) if isinstance(left, int) else None
+                        if left is not None and left < 0:
+                            raise _corrupt(self.path, name, "it is larger than the manifest says")
                 except (*_BAD_ARCHIVE, OSError, EOFError) as error:
                     raise _corrupt(self.path, name, str(error)) from error
             if digest.hexdigest() != self.manifest["files"][name]["sha256"]:
@@ -104,16 +125,20 @@ class Bundle:
         """What `parse` makes of each line of a file, one at a time.
 
         Raises CorruptError that names the file and the line for one that is no JSON, or that `parse` cannot make
-        sense of, which it says by a KeyError, TypeError or ValueError.
+        sense of, which it says by a KeyError, TypeError, ValueError or InvalidValueError.
         """
+        longest = _LONGEST_LINE if name == FILES[0] else _LONGEST_LINES.get(name, _LONGEST_SMALL_LINE)
         with self._opened(name) as file:
             number = 0
-            while line := file.readline(_LONGEST_LINE):
+            while line := file.readline(longest + 1):
                 number += 1
                 try:
-                    value = parse(json.loads(line))
-                except (AttributeError, KeyError, TypeError, ValueError) as error:
+                    if len(line) > longest:
+                        raise ValueError(f"it has more than {longest:,} bytes")
+                    value = parse(json.loads(line, parse_constant=_no_number))
+                except _SENSELESS as error:
                     problem = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+                    problem = "it nests too deeply" if isinstance(error, RecursionError) else problem
                     raise _corrupt(self.path, f"line {number} of {name}", problem) from error
                 yield value
 
@@ -141,7 +166,7 @@ class Bundle:
             return self._members.open(name)
         except (KeyError, FileNotFoundError) as error:
             raise _corrupt(self.path, name, "it is missing") from error
-        except _BAD_ARCHIVE as error:
+        except (*_BAD_ARCHIVE, OSError) as error:
             raise _corrupt(self.path, name, str(error)) from error
 
 
@@ -168,7 +193,13 @@ class _Folder:
         self._path = path
 
     def open(self, name: str) -> BinaryIO:
-        return (self._path / name).open("rb")
+        # A link would lead out of the bundle, and nobody writes into a pipe.
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        file = os.fdopen(os.open(self._path / name, flags), "rb")
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.close()
+            raise IsADirectoryError(errno.EISDIR, "it is no file")
+        return file
 
     def close(self) -> None:
         """Nothing to release."""
@@ -182,6 +213,9 @@ class _Archive:
         self._zip = self._files.enter_context(zipfile.ZipFile(path))
 
     def open(self, name: str) -> BinaryIO:
+        info = self._zip.getinfo(name)
+        if info.file_size > max(_SURELY_FINE, _MOST_PACKED * info.compress_size):
+            raise zipfile.BadZipFile(f"it unpacks to {info.file_size:,} bytes")
         return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, self._zip.open(name)), _BLOCK))
 
     def close(self) -> None:
@@ -204,10 +238,15 @@ def _members(path: Path) -> _Members:
 def _read_manifest(path: Path, members: _Members) -> Record:
     try:
         with members.open(MANIFEST) as file:
-            manifest = json.loads(file.read(_LONGEST_LINE))
+            data = file.read(_LONGEST_LINES[MANIFEST] + 1)
+        if len(data) > _LONGEST_LINES[MANIFEST]:
+            raise ValueError(f"it has more than {_LONGEST_LINES[MANIFEST]:,} bytes")
+        manifest = json.loads(data, parse_constant=_no_number)
     except (KeyError, FileNotFoundError) as error:
         raise _no_bundle(path, f"it has no {MANIFEST}") from error
-    except (ValueError, *_BAD_ARCHIVE) as error:  # no JSON, no UTF-8, or a damaged archive
+    except RecursionError as error:
+        raise _corrupt(path, MANIFEST, "it nests too deeply") from error
+    except (ValueError, OSError, *_BAD_ARCHIVE) as error:  # no JSON, no UTF-8, no file, or a damaged archive
         raise _corrupt(path, MANIFEST, str(error)) from error
     if not isinstance(manifest, dict) or manifest.get("kind") != KIND:
         raise _no_bundle(path, f"its {MANIFEST} is not that of one")
@@ -234,8 +273,16 @@ def _check_manifest(path: Path, manifest: Record) -> None:
         known = files.get(name)
         if not isinstance(known, dict) or not isinstance(known.get("sha256"), str):
             raise _corrupt(path, MANIFEST, f"it has no checksum of {name}")
-    if not all(isinstance(counts.get(name), int) for name in ("resources", "chunks", "files", "characters")):
+    if not all(_is_count(counts.get(name)) for name in ("resources", "chunks", "files", "characters")):
         raise _corrupt(path, MANIFEST, "its counts are no numbers")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number")
 
 
 def _corrupt(path: Path, what: str, why: str) -> CorruptError:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from findling.domain.errors import UsageError
+from findling.domain.strangers import TRUSTS
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
 from findling.faces.cli.printing import write_json
 from findling.faces.cli.progress import format_size
@@ -71,18 +72,25 @@ def export(
 @click.argument("bundle", type=click.Path())
 @click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed files are on this machine.")
 @click.option("--merge", is_flag=True, help="Add to a workspace that is not empty; what is in the bundle wins.")
+@click.option("--trust", default="", metavar="NAMES", help=f"Take more than content: {', '.join(TRUSTS)}, by commas.")
 @json_option
 @workspace_option
-def import_(bundle: str, root: str | None, merge: bool, as_json: bool, workspace: str | None) -> int:
+def import_(bundle: str, root: str | None, merge: bool, trust: str, as_json: bool, workspace: str | None) -> int:
     """Make a workspace of BUNDLE, as export wrote it.
 
+    A bundle may come from a stranger: its content comes in, and you alone may see it. --trust rights also takes who
+    may see what, root the folder that it names, survey what was seen of the files. What is left out is told.
+
     Every file of it is checked first. Without --workspace it becomes that of the folder that was indexed, which must
-    be here then, at --root or where it was.
+    be here then, at --root or, with --trust root, where it was.
     """
     from findling.service.bundles import import_bundle
 
     settings = resolve(".", workspace=workspace)
-    report = import_bundle(bundle, root=root, merge=merge, settings=settings)
+    trusted = [name.strip() for name in trust.split(",") if name.strip()]
+    report = import_bundle(bundle, root=root, merge=merge, trust=trusted, settings=settings)
+    for name, what in report.left_out.items():
+        note(f"left out: {', '.join(what)}", f"--trust {name}, if you trust where it comes from" if name else "")
     for name, (there, here) in report.differing.items():
         note(f"answers may differ: {name} was {there!r} where the bundle was written, and is {here!r} here")
     if as_json:
@@ -107,7 +115,8 @@ def _counted(counts: Mapping[str, int]) -> str:
         "glossary": "term",
     }
     shown = [name for name in words if counts.get(name) or name in ("resources", "chunks")]
-    return ", ".join(f"{counts[name]:,} {words[name]}{'' if counts[name] == 1 else 's'}" for name in shown)
+    numbers = [(counts.get(name, 0), words[name]) for name in shown]
+    return ", ".join(f"{number:,} {word}{'' if number == 1 else 's'}" for number, word in numbers)
 
 
 def _export_page(

@@ -378,7 +378,7 @@ def test_the_command_names_what_it_leaves_out(sound: Path, settings: findling.Se
     command = [sys.executable, "-m", "findling", "import", str(sound), "--workspace", "copy"]
     done = run_process(command, env=environ)
     assert done.returncode == 0, done.stderr
-    assert "left out: 2 relations, lists of who may see a resource\n  try: --trust rights" in done.stderr
+    assert "left out: lists of who may see a resource, 2 relations\n  try: --trust rights" in done.stderr
     assert "it has no files to follow" in done.stdout
     again = run_process([*command, "--merge", "--trust", "rights,sight"], env=environ)
     assert (again.returncode, again.stdout) == (2, "")

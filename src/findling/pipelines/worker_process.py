@@ -11,7 +11,8 @@ import os
 import pickle
 import signal
 import struct
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -46,7 +47,7 @@ class Batch(NamedTuple):
 
 
 class Order(NamedTuple):
-    """What a worker is to do: the job, the seconds a batch may take, the bytes it may add to what the worker has."""
+    """What a worker is to do: the job, the seconds that a batch may compute, the bytes it may add to what it has."""
 
     job: Job
     seconds: float
@@ -102,11 +103,28 @@ def _serve(inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
         if batch.carefully:
             job = job._replace(plan=job.plan._replace(code="patterns"))
         _limit_memory(order.memory)
-        # A thread of C code, without the interpreter: it ends even a parser that never returns.
-        faulthandler.dump_traceback_later(order.seconds, exit=True, file=nowhere)
-        prepared = [prepare(job, task) for task in batch.tasks]
-        faulthandler.cancel_dump_traceback_later()
+        with _limited_time(order.seconds, nowhere):
+            prepared = [prepare(job, task) for task in batch.tasks]
         write_frame(outbox, prepared)
+
+
+@contextmanager
+def _limited_time(seconds: float, nowhere: int) -> Iterator[None]:
+    """End the process when it has computed for so long, in whatever code: a busy machine takes no time from a document.
+
+    Where the system does not count that, it is the time that passes.
+    """
+    if hasattr(signal, "ITIMER_PROF"):
+        # Without a handler: the system itself ends even a parser that never returns.
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        yield
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+    else:
+        # A thread of C code, without the interpreter.
+        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
+        yield
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _load_vectors() -> None:

@@ -44,7 +44,9 @@ _GLANCE_S = 1.0
 """How often a caller that waits looks after the workers."""
 
 _GRACE_S = 20.0
-"""Beyond the limit of time, which a worker keeps by itself as long as it runs."""
+_SHARE = 0.1
+"""A worker keeps the limit of time by itself, as long as it runs. It is ended from here when it has not come to it in
+ten times the limit and the grace: it is stopped, or waits for something. A busy machine gives it more than a tenth."""
 
 _ATTEMPTS = 3
 """A worker may be killed before it has begun, by a system that is short of memory; not again and again."""
@@ -235,7 +237,7 @@ class _Worker:
             with suppress(BrokenPipeError):
                 stream.close()
         status = self._process.wait()
-        if self._is_overdue or status == EXIT_TOO_SLOW:
+        if self._is_overdue or status in (EXIT_TOO_SLOW, -getattr(signal, "SIGPROF", 0)):
             return "too-slow", f"took longer than {self._order.seconds:g} s"
         if status == EXIT_OUT_OF_MEMORY:
             return "out-of-memory", "needs more memory than a document may take"
@@ -252,7 +254,7 @@ class _Worker:
     def kill_if_overdue(self) -> None:
         """End a process that should have ended itself long ago: stopped by a signal, or stuck before its first task."""
         asked_at = self._asked_at
-        if asked_at is not None and time.monotonic() - asked_at > self._order.seconds + _GRACE_S:
+        if asked_at is not None and time.monotonic() - asked_at > self._order.seconds / _SHARE + _GRACE_S:
             self._is_overdue = True
             self._process.kill()
 

@@ -29,6 +29,7 @@ from findling.pipelines.browser_packing import as_letters, deflated
 from findling.service.engine import Engine
 from findling.service.options import scoring
 from findling.stores.filtering import passes
+from findling.stores.jsonl_files import create_file
 
 if TYPE_CHECKING:
     from findling.pipelines.browser_related import Relations
@@ -206,10 +207,10 @@ def _checked_target(path: Path) -> Path:
 
 
 def _replace(path: Path, page: bytes) -> None:
-    """Write the page as a whole: whoever looks finds the old one or the new one."""
+    """Write the page as a whole, for its owner's eyes: whoever looks finds the old one or the new one."""
     half = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with half.open("wb") as file:
+        with os.fdopen(create_file(half), "wb") as file:
             file.write(page)
             file.flush()
             os.fsync(file.fileno())

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import DaemonError
+from findling.stores.private_folders import make_private
 
 __all__ = [
     "LOCK_FILE",
@@ -57,7 +58,7 @@ def daemon_folder(home: Path) -> Path:
 def make_folder(home: Path) -> Path:
     """The folder, made if it has to be; for its owner alone."""
     folder = daemon_folder(home)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     folder.chmod(0o700)
     return folder
 

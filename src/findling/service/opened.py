@@ -23,6 +23,7 @@ from findling.pipelines.catching_up import catch_up
 from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.keyword_query import Scoring
+from findling.stores.private_folders import make_private
 from findling.stores.sqlite import SqliteStore
 from findling.stores.sqlite_files import StoreErrors
 
@@ -289,7 +290,7 @@ class OpenedWorkspace:
             if self._was_there and patience_s >= LOCK_PATIENCE_S and not self.folder.exists():
                 raise NotFoundError(f"{self.folder} was moved or dropped meanwhile", hint="findling workspaces list")
             try:
-                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private(self.folder)
                 is_held = lock.acquire(patience_s)
             except PathNotFoundError:
                 continue  # another process has just deleted the folder

@@ -16,6 +16,7 @@ from findling.service.workspace import (
     pointer_of,
     refuse_link,
 )
+from findling.stores.private_folders import make_private
 from findling.stores.sqlite_files import StoreErrors
 
 __all__ = ["forget_place", "keep_out_of_git", "note_place", "settle", "sync_warning", "synced_by"]
@@ -66,7 +67,7 @@ def note_place(key: str, home: Path, folder: Path) -> None:
     """Note that a workspace lies, or will lie, in a folder outside the home."""
     pointer, place = pointer_of(key, home), os.fsencode(folder)
     with StoreErrors(pointer):
-        pointer.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(pointer.parent)
         is_known = pointer.exists() and pointer.read_bytes() == place
     if not is_known:
         write_whole(pointer, place)

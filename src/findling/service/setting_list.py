@@ -59,7 +59,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "index.max_text", "size", 16777216, "Characters taken of one document; what follows is left out.", minimum=1
     ),
-    Setting("index.max_seconds", "number", 60.0, "How long reading one document may take.", minimum=0.1),
+    Setting("index.max_seconds", "number", 60.0, "Seconds that reading one document may compute.", minimum=0.1),
     Setting("index.max_memory", "size", 1073741824, "Memory that reading one document may take.", minimum=1 << 26),
     Setting("index.workers", "count", 0, "Processes that read files; 0: one for each processor core.", maximum=64),
     Setting("index.hidden", "switch", False, "Index files and folders whose name starts with a dot."),

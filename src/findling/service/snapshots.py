@@ -28,6 +28,7 @@ from findling.service.snapshot_files import (
 )
 from findling.service.workspace import STORE_FILE
 from findling.stores.lock import WriteLock
+from findling.stores.private_folders import make_private
 from findling.stores.schema import FORMAT
 from findling.stores.sqlite_files import StoreErrors
 
@@ -169,7 +170,7 @@ class WorkspaceSnapshots:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with StoreErrors(self._folder):
-            self._files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self._files.folder)
             self._folder.mkdir(mode=0o700, exist_ok=True)
         with WriteLock(self._files.folder / LOCK_FILE, timeout_s=LOCK_PATIENCE_S):
             sweep(self._folder)

@@ -18,6 +18,7 @@ from findling.domain.errors import CorruptError, FormatError, InvalidValueError,
 from findling.domain.permissions import check_principal
 from findling.service.whole_files import write_whole
 from findling.stores.lock import WriteLock
+from findling.stores.private_folders import make_private
 from findling.stores.sqlite_files import StoreErrors
 
 __all__ = ["TokenAccount", "TokenBook"]
@@ -146,7 +147,7 @@ class TokenBook:
     def _changing(self) -> Iterator[MutableSequence[_Token]]:
         """The tokens, to be changed by nobody else; what was made of them is written."""
         with StoreErrors(self._home):
-            self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._home)
         with WriteLock(self._home / _LOCK):
             tokens = [*self._tokens().values()]
             yield tokens

@@ -20,6 +20,7 @@ from findling.domain.errors import CorruptError, FindlingError
 from findling.service.whole_files import write_whole
 from findling.service.workspace import folder_name
 from findling.stores.lock import WriteLock
+from findling.stores.private_folders import make_private
 from findling.stores.sqlite_files import StoreErrors
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class WatchList:
 
     def _change(self, change: Callable[[list[Path]], list[Path]]) -> bool:
         with StoreErrors(self._home):
-            self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self._home)
         with WriteLock(self._home / ".watched.lock", timeout_s=_PATIENCE_S):
             before = self._parsed() if self._file.exists() else []
             after = change(before)
@@ -128,7 +129,7 @@ def watch_lock(home: Path, root: Path) -> WriteLock:
     """The lock of whoever watches a root. Raises ReadOnlyError when the home cannot be written."""
     folder = home / _STATES
     with StoreErrors(folder):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(folder)
     return WriteLock(_lock_file(home, root))
 
 
@@ -149,7 +150,7 @@ def note_state(home: Path, root: Path, **changes: object) -> None:
     file = _state_file(home, root)
     with _state_guard:
         with StoreErrors(file.parent):
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(file.parent)
         before = _read_state(file)
         after = {**before, "root": str(root), **changes}
         if after != before:

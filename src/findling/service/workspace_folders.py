@@ -11,6 +11,7 @@ from pathlib import Path
 from findling.domain.errors import InvalidValueError, LockedError
 from findling.service.workspace import STORE_FILE, is_formerly_named, pointer_of, refuse_link
 from findling.stores.lock import WriteLock
+from findling.stores.private_folders import make_private
 from findling.stores.sqlite_files import StoreErrors
 from findling.stores.syncing import sync_folder
 
@@ -39,7 +40,7 @@ def changing(home: Path) -> Iterator[None]:
     Raises LockedError when somebody else keeps at it, ReadOnlyError when the home cannot be written.
     """
     with StoreErrors(home):
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(home)
     with WriteLock(home / ".workspaces.lock", timeout_s=_PATIENCE_S):
         _tidy(home)
         yield

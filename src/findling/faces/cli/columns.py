@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["display_width", "fit", "joins_previous", "show_controls"]
+__all__ = ["display_width", "fit", "joins_previous", "show_controls", "show_controls_in_lines"]
 
 _CONTROLS = {
     **{code: 0x2400 + code for code in range(32) if code != 9},  # the symbols ␀ … ␟
     127: 0x2421,
     **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
+    # Whatever follows them is shown in another order than it has.
+    **dict.fromkeys((0x202D, 0x202E), 0xFFFD),
 }
+_CONTROLS_OF_LINES = {code: shown for code, shown in _CONTROLS.items() if code != 10}
 
 
 def show_controls(text: str) -> str:
     """The text with control characters made visible, letter for letter: a file must not drive the terminal."""
     return text if text.isprintable() else text.translate(_CONTROLS)
+
+
+def show_controls_in_lines(text: str) -> str:
+    """The same for a text of several lines, whose ends stay."""
+    return text if text.isprintable() else text.replace("\r\n", "\n").translate(_CONTROLS_OF_LINES)
 
 
 def display_width(text: str) -> int:

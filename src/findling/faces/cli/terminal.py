@@ -12,6 +12,7 @@ from typing import TextIO
 import click
 
 from findling.domain.errors import UsageError
+from findling.faces.cli.columns import show_controls_in_lines
 
 __all__ = [
     "ask_before_indexing",
@@ -36,16 +37,21 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="surrogateescape" if speaks_unicode(stream) else "backslashreplace")
 
 
-def write(text: str) -> None:
-    """Put a part of the answer on stdout."""
+def write(text: str, *, styled: bool = False) -> None:
+    """Put a part of the answer on stdout: on a terminal with its control characters made visible.
+
+    A `styled` text has colours and links of our own, and none of a file's controls.
+    """
+    if not styled and sys.stdout.isatty():
+        text = show_controls_in_lines(text)
     click.echo(text if speaks_unicode(sys.stdout) else text.translate(_PLAIN), nl=False, color=True)
 
 
 def note(message: str, hint: str = "") -> None:
     """Tell something that is no part of the answer: on stderr, with the next step if there is one."""
-    click.echo(f"findling: {message}", err=True)
+    click.echo(f"findling: {show_controls_in_lines(message)}", err=True)
     if hint:
-        click.echo(f"  try: {hint}", err=True)
+        click.echo(f"  try: {show_controls_in_lines(hint)}", err=True)
 
 
 def tell_index_runs() -> None:

@@ -84,7 +84,7 @@ def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
         from findling.faces.cli.rendering import make_view, render_text
 
         color = use_color(settings["output.color"], sys.stdout)
-        write(render_text(answer, make_view(root, color=color, terminal=sys.stdout.isatty())))
+        write(render_text(answer, make_view(root, color=color, terminal=sys.stdout.isatty())), styled=True)
     for missing in answer.degraded:
         note(missing.what, missing.fix)
     for remark in answer.notes:

@@ -221,7 +221,7 @@ class _Printer:
         text = render_text(answer, view)
         if self._with_queries and text:
             text = f"# {answer.query}\n{text}"
-        write("\n" + text if self._printed and text else text)
+        write("\n" + text if self._printed and text else text, styled=True)
         self._printed = self._printed or bool(text)
 
 

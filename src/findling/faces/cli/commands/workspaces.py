@@ -213,7 +213,7 @@ def _search(words: tuple[str, ...], names: tuple[str, ...], shared: bool, as_jso
     if as_json:
         write_json(**answer.to_dict())
     else:
-        write(_shown(answer.hits, answer.query))
+        write(_shown(answer.hits, answer.query), styled=True)
     for missing in answer.degraded:
         note(missing.what, missing.fix)
     if not answer.hits:

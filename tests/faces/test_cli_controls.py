@@ -1,0 +1,87 @@
+"""Names and texts of strangers on a terminal: no command passes their control characters on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processes import BoundedProcess
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a terminal of POSIX")
+
+EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\x08\u202e"
+
+COMMANDS = [
+    ["ls"],
+    ["pilot"],
+    ["pilot", "--format", "files"],
+    ["pilot", "--format", "vimgrep"],
+    ["pilot", "--explain"],
+    ["pilot", "--json"],
+    ["fetch", "decision:1"],
+    ["explain", "pilot", "decision:1"],
+    ["similar", "decision:1"],
+    ["suggest", "pil"],
+    ["index", "--dry-run"],
+    ["status", "--skipped"],
+    ["permissions", "list"],
+    ["recall"],
+    ["recall", "tea"],
+    ["doctor"],
+    ["fetch", f"no{EVIL}thing"],
+    ["permissions", "share", f"no{EVIL}where", "user:ann"],
+]
+
+
+@pytest.fixture
+def evil(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = home / "evil"
+    root.mkdir()
+    monkeypatch.chdir(root)
+    (root / f"pilot{EVIL}.md").write_text(f"# Head {EVIL}\n\nThe pilot {EVIL} waits.\n")
+    (root / f"blob{EVIL}.bin").write_bytes(b"\0\1")
+    return root
+
+
+def on_terminal(args: list[str]) -> str:
+    """All that a command writes to a terminal, which is both of its streams."""
+    parent, child = os.openpty()
+    environ = {**os.environ, "NO_COLOR": "1", "TERM": "xterm"}
+    process = BoundedProcess(
+        [sys.executable, "-m", "findling", *args], stdin=child, stdout=child, stderr=child, env=environ
+    )
+    os.close(child)
+    written = b""
+    while True:
+        try:
+            block = os.read(parent, 1 << 16)
+        except OSError:  # Linux says so when the other side is closed
+            break
+        if not block:
+            break
+        written += block
+    os.close(parent)
+    process.wait()
+    return written.decode("utf-8", "surrogateescape")
+
+
+def test_no_command_passes_controls_on(evil: Path, tmp_path: Path) -> None:
+    from findling.faces.cli.main import run
+
+    items = tmp_path / "items.jsonl"
+    text = EVIL.encode("unicode_escape").decode().replace("\\x", "\\u00")
+    items.write_text(
+        f'{{"type": "decision", "id": "1", "title": "T{text}", "body": "pilot {text}", "author": "{text}"}}\n'
+    )
+    assert run(["index"]) == 0
+    assert run(["add", str(items)]) == 0
+    assert run(["remember", f"The pilot likes tea {EVIL}.", "--tag", f"x{EVIL}"]) == 0
+    assert run(["permissions", "share", f"pilot{EVIL}.md", "user:ann"]) == 0
+    for args in COMMANDS:
+        told = on_terminal(args)
+        assert told, args
+        for control in "\x1b\x07\x08\x9b\u202e":
+            assert control not in told, (args, told)

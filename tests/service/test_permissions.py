@@ -491,3 +491,14 @@ def test_a_viewer_reads_no_files_and_tells_of_none(engine: findling.Engine) -> N
 def test_lists_of_others_are_not_handed_out(engine: findling.Engine) -> None:
     _add(engine, "note:x", (ANN, "user:bob"), "zebra")
     assert {resource.visibility for resource in engine.as_caller(ANN).ls()} == {None}
+
+
+def test_no_resource_goes_by_the_name_of_a_folder(engine: findling.Engine) -> None:
+    """Whoever added one and deleted it took back who may see that folder, and so showed it to those above."""
+    _add(engine, "note:pay", None, "A quokka earns much.", "docs/pay/list.md")
+    engine.permissions.share("path:docs", ANN)
+    engine.permissions.share("path:docs/pay", "user:boss")
+    for rid in ("path:docs/pay", "path:", "log:accesses"):
+        with pytest.raises(InvalidValueError, match="is no id of a resource"):
+            _add(engine, rid, (ANN,), "A guess.")
+    assert "note:pay" not in {hit.rid for hit in engine.as_caller(ANN).search("quokka earns")}

@@ -97,8 +97,6 @@ def check_object(relation: str, text: str) -> str:
         raise InvalidValueError(f"nobody can be a member of {text}", hint="group:NAME or role:NAME")
     if not text:
         raise InvalidValueError("a right must be to something", hint="the id of a resource, or path:FOLDER")
-    if text == UNSET and relation != MEMBER:
-        return text
     path = text.removeprefix(PATH)
     # A right that is written in another way would be kept, and never hold.
     if text.startswith(PATH) and (path != posixpath.normpath(path) or path.startswith(("/", ".."))):

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Chunk", "ChunkTerms", "Document", "Fingerprint", "Piece", "Place", "Resource", "StoredChunk"]
+__all__ = ["RESERVED", "Chunk", "ChunkTerms", "Document", "Fingerprint", "Piece", "Place", "Resource", "StoredChunk"]
+
+
+RESERVED = ("path:", "log:")
+"""Starts that no id of a resource has: stores keep rights to folders and marks of logs under such names."""
 
 
 class Fingerprint(NamedTuple):

@@ -29,9 +29,6 @@ from findling.stores.jsonl_records import to_document, to_term
 __all__ = ["VettedBundle"]
 
 _FILE = "file:"
-_OWN_PREFIXES = (PATH, "log:")
-"""Starts of what stores keep beside resources under the same kind of name."""
-
 _LONGEST_NAME = 4096
 """Characters of an id, as of the longest path of a file."""
 
@@ -247,7 +244,7 @@ _AGAIN = "export it again"
 
 def _check_name(rid: str, path: str) -> None:
     """Raise ValueError for an id or a path that leads elsewhere, or that means something else to a store."""
-    if "\0" in rid or len(rid) > _LONGEST_NAME or rid.startswith(_OWN_PREFIXES):
+    if "\0" in rid or len(rid) > _LONGEST_NAME:
         raise ValueError(f"{rid!r:.200} is no id")
     if rid.startswith(_FILE) and rid != f"{_FILE}{path}":
         raise ValueError(f"{rid!r:.200} is not the id of the path {path!r:.200}")

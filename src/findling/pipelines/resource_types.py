@@ -120,7 +120,7 @@ def half_life_of(name: str) -> float:
 _HALF_LIFE_DAYS = ResourceType(name="any").half_life_days
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-_TAKEN = frozenset({"group", "path", "role", "user"})
+_TAKEN = frozenset({"group", "log", "path", "role", "user"})
 """What stands before the colon of other ids."""
 
 _OWN_PLACE = {"title": "title", "name": "name", "description": "description", "author": "author"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.glossary import GlossaryTerm
-from findling.domain.resources import Document, Resource
+from findling.domain.resources import RESERVED, Document, Resource
 
 if TYPE_CHECKING:
     from findling.domain.memories import Access
@@ -42,6 +42,9 @@ def check_document(document: Document) -> None:
     resource, text = document.resource, document.text
     if not resource.rid:
         raise InvalidValueError("a resource without an id cannot be stored", hint="give every resource its own rid")
+    if str(resource.rid).startswith(RESERVED):
+        # Whoever deletes it would take back the right to a folder of that name.
+        raise InvalidValueError(f"{resource.rid!r} is no id of a resource", hint=f"none begins with {RESERVED[0]}")
     # A leg would stumble over it when the store holds it already, and then nothing could be searched any more.
     described: list[object] = [resource.rid, resource.type, resource.title, resource.path, resource.author]
     described += [resource.lang, *resource.tags, *(resource.visibility or ())]
@@ -101,9 +104,11 @@ def check_glossary(terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, s
 
 def check_relations(relations: Iterable[Relation]) -> None:
     """Raise InvalidValueError for a relation that cannot be, or that no store could hand back."""
-    from findling.domain.permissions import check_object, check_principal
+    from findling.domain.permissions import EVERYONE, MEMBER, UNSET, check_object, check_principal
 
     for subject, relation, target in relations:
+        if (subject, target) == (EVERYONE, UNSET) and relation != MEMBER:
+            continue  # the policy
         check_principal(subject)
         check_object(relation, target)
         if not _is_unicode(subject + target):

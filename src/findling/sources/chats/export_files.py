@@ -40,6 +40,8 @@ class FolderFiles:
     def names(self) -> list[str]:
         """The paths of its JSON files in order, with slashes."""
         found = (path for path in self._folder.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file())
+        # A link in what a stranger has packed may lead to any file of this machine.
+        found = (path for path in found if not path.is_symlink())
         return sorted(path.relative_to(self._folder).as_posix() for path in found)
 
     def opened(self, name: str) -> AbstractContextManager[IO[bytes]]:

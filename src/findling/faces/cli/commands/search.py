@@ -220,7 +220,7 @@ class _Printer:
     def _show_text(self, answer: SearchAnswer, view: View) -> None:
         text = render_text(answer, view)
         if self._with_queries and text:
-            text = f"# {answer.query}\n{text}"
+            text = f"# {show_controls(answer.query)}\n{text}"
         write("\n" + text if self._printed and text else text, styled=True)
         self._printed = self._printed or bool(text)
 

@@ -12,6 +12,7 @@ from findling.domain.errors import DaemonError
 from findling.domain.results import SearchAnswer
 from findling.faces.cli.asking import question_options, settled
 from findling.faces.cli.background import compact_in_background, refine_in_background, tell_reading
+from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import opened, setting_option, yes_option
 from findling.faces.cli.questions import (
     SearchOptions,

@@ -259,6 +259,24 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
     assert not (Path(settings["store.home"]) / "copy").exists()
 
 
+def test_vectors_of_another_length_end_no_search(sound: Path, settings: findling.Settings) -> None:
+    """A model that is chosen later finds them; a million numbers once ended every search in a traceback."""
+    from findling.models.instant import InstantEmbedder
+    from findling.pipelines.vector_legs import RefinedLeg
+    from findling.stores.vector_matrix import VectorMatrix
+
+    model = InstantEmbedder()
+    import_bundle(crafted(sound, with_vectors(vector(7, model="later"))), workspace="copy", settings=settings)
+    with open_engine(".", workspace="copy", settings=settings) as engine:
+        store = engine.writer.store
+        assert store.models() == {"later": 1}
+        matrix = VectorMatrix.open(engine.home / "vectors-x", made_for="x", dimensions=model.dimensions, graph_from=99)
+        leg = RefinedLeg(matrix, store, "later")
+        with pytest.raises(CorruptError, match="not as its model makes them"):
+            leg.commit(store.seq())
+        leg.close()
+
+
 def test_deep_and_long_lines_are_told(sound: Path, settings: findling.Settings) -> None:
     for file, line in (
         ("resources.jsonl", b"[" * 100_000),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from findling.domain.errors import CorruptError
 from findling.domain.model_ports import Embedder
 from findling.domain.ports import Change, TruthStore, VectorHits
 from findling.pipelines.refining import to_rows
@@ -143,5 +144,13 @@ class RefinedLeg(_MatrixLeg):
         self._matrix.commit(seq=seq, mark=mark)
 
     def _add(self, cids: list[int], numbers: list[int], vectors: list[bytes]) -> None:
-        if cids:
-            self._matrix.add(cids, numbers, to_rows(vectors))
+        if not cids:
+            return
+        try:
+            rows = to_rows(vectors)
+            self._matrix.add(cids, numbers, rows)
+        except ValueError as error:  # a store may have them from elsewhere
+            raise CorruptError(
+                f"the vectors of {self._model} in the index are not as its model makes them: {error}",
+                hint="findling index --rebuild, then findling refine",
+            ) from error

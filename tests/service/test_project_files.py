@@ -73,6 +73,17 @@ def test_a_project_lowers_a_limit(project: Path, name: str) -> None:
     assert load(project)[name] == lower
 
 
+@pytest.mark.parametrize("cut", ["size = 2", "size = 1000\noverlap = 999", "overlap = 400", "size = 49"])
+def test_a_project_does_not_cut_texts_into_a_flood(project: Path, cut: str) -> None:
+    (project / ".findling.toml").write_text(f'[chunk]\nstrategy = "overlapping"\n{cut}\n')
+    with pytest.raises(UntrustedSettingError, match="a flood of chunks"):
+        load(project)
+    (project / ".findling.toml").rename(project / "user.toml")
+    load(project)
+    (project / ".findling.toml").write_text("[chunk]\nsize = 300\noverlap = 60\n")
+    assert load(project)["chunk.size"] == 300
+
+
 def test_no_quota_of_the_user_is_lifted(project: Path) -> None:
     (project / "user.toml").write_text("[quota]\nresources = 100\n")
     for value in (0, 101):

@@ -18,6 +18,7 @@ __all__ = [
     "PROJECT_SETTINGS",
     "TRUSTS",
     "check_trust",
+    "cuts_too_fine",
     "is_safe_path",
     "raises_limit",
 ]
@@ -123,6 +124,9 @@ BUNDLE_KEPT_OF_MODEL = "chosen by "
 
 _NO_LIMIT_IS_ZERO = frozenset({"quota.disk", "quota.resources", "quota.text"})
 
+_SMALLEST_CHUNK = 50
+"""Characters, words or tokens of a chunk as a project may cut; those of the presets have 200 and more."""
+
 _DRIVE = re.compile(r"[A-Za-z]:")
 
 
@@ -133,6 +137,14 @@ def raises_limit(name: str, value: float, own: float) -> bool:
     if name in _NO_LIMIT_IS_ZERO:
         return bool(own) and (not value or value > own)
     return value > own
+
+
+def cuts_too_fine(size: int, overlap: int) -> bool:
+    """Whether chunks as a project wants them are a flood: 57 KB in chunks of two characters were 48,000 of them.
+
+    A size of 0 is that of the preset, a negative overlap, too.
+    """
+    return 0 < size < _SMALLEST_CHUNK or 2 * overlap > (size or 2 * _SMALLEST_CHUNK)
 
 
 def check_trust(names: Iterable[str]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError
-from findling.domain.strangers import raises_limit
+from findling.domain.strangers import cuts_too_fine, raises_limit
 from findling.service.setting_files import find_project_file, read_file, user_file
 from findling.service.setting_list import ENVIRONMENT, SETTINGS, EnvironmentVariable, Setting, Value
 
@@ -35,6 +35,8 @@ __all__ = [
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _SECTIONS = {setting.name.partition(".")[0] for setting in SETTINGS}
 _PROJECT_FILE = "project file "
+
+_CUT = ("chunk.size", "chunk.overlap")
 
 _LONGEST_SHOWN = 200
 """Characters that an error shows of a value: a file may hold one of 64 KB."""
@@ -265,13 +267,18 @@ def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
 
 
 def refuse_raised(changed: Mapping[str, Any], own: Mapping[str, Any], names: Iterable[str], where: str) -> None:
-    """Raise UntrustedSettingError, naming `where`, when a project raises a limit above the user's own."""
+    """Raise UntrustedSettingError, naming `where`, for limits above the user's own, and for a flood of chunks."""
     for name in names:
         if raises_limit(name, changed[name], own[name]):
             raise UntrustedSettingError(
                 f"{where}: {name} is {changed[name]}, above your own {own[name]}; a project may only lower it",
                 hint=f"lower it there; for yourself: findling config set {name} {changed[name]}",
             )
+    if not set(_CUT).isdisjoint(names) and cuts_too_fine(*(changed.get(name, own[name]) for name in _CUT)):
+        raise UntrustedSettingError(
+            f"{where}: chunk.size and chunk.overlap would cut texts into a flood of chunks",
+            hint="a size of at least 50, an overlap of at most half of it; your own settings may cut finer",
+        )
 
 
 def _refuse_untrusted(values: Mapping[str, object], path: Path) -> None:

@@ -70,7 +70,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         f"glossary {name}" for name in "add list pending approve reject protect remove merge export import".split()
     } | {f"watch {name}" for name in ("add", "remove", "list", "run")} | {
         f"token {name}" for name in ("create", "revoke", "list")
-    } | {f"permissions {name}" for name in "list join leave share unshare deny undeny check".split()} | {
+    } | {f"permissions {name}" for name in "list join leave share unshare deny undeny check policy".split()} | {
         f"workspaces {name}" for name in "list create set move rename drop search".split()
     } | {f"snapshot {name}" for name in "create list verify restore drop".split()} | {
         f"chats {name}" for name in "import list delete".split()

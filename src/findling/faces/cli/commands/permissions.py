@@ -73,7 +73,7 @@ def _list(as_json: bool, **place: Any) -> int:
 @json_option
 @_place_options
 def _policy(policy: str | None, as_json: bool, **place: Any) -> int:
-    """Say who may see what has no list of its own: the owner alone, or every caller.
+    """Show or set who sees what has no list: its owner, or every caller.
 
     Without POLICY it is shown. It holds at once, also in a running daemon, and for this workspace alone;
     `findling config set permissions.unset` changes all of them.

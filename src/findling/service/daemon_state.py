@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import DaemonError
-from findling.stores.private_folders import make_private
 
 __all__ = [
     "LOCK_FILE",
@@ -57,6 +56,8 @@ def daemon_folder(home: Path) -> Path:
 
 def make_folder(home: Path) -> Path:
     """The folder, made if it has to be; for its owner alone."""
+    from findling.stores.private_folders import make_private
+
     folder = daemon_folder(home)
     make_private(folder)
     folder.chmod(0o700)

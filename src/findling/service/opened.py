@@ -23,7 +23,6 @@ from findling.pipelines.catching_up import catch_up
 from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.keyword_query import Scoring
-from findling.stores.private_folders import make_private
 from findling.stores.sqlite import SqliteStore
 from findling.stores.sqlite_files import StoreErrors
 
@@ -284,6 +283,8 @@ class OpenedWorkspace:
             self._guard.release()
 
     def _acquire(self, lock: WriteLock, patience_s: float) -> bool:
+        from findling.stores.private_folders import make_private
+
         while True:
             # What is written under the old name would be lost to whoever goes by the new one. A search that finds its
             # index deleted makes another one.

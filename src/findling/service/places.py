@@ -16,7 +16,6 @@ from findling.service.workspace import (
     pointer_of,
     refuse_link,
 )
-from findling.stores.private_folders import make_private
 from findling.stores.sqlite_files import StoreErrors
 
 __all__ = ["forget_place", "keep_out_of_git", "note_place", "settle", "sync_warning", "synced_by"]
@@ -65,6 +64,8 @@ def settle(workspace: Workspace, home: Path) -> list[Degradation]:
 
 def note_place(key: str, home: Path, folder: Path) -> None:
     """Note that a workspace lies, or will lie, in a folder outside the home."""
+    from findling.stores.private_folders import make_private
+
     pointer, place = pointer_of(key, home), os.fsencode(folder)
     with StoreErrors(pointer):
         make_private(pointer.parent)

@@ -11,7 +11,6 @@ from pathlib import Path
 from findling.domain.errors import InvalidValueError, LockedError
 from findling.service.workspace import STORE_FILE, is_formerly_named, pointer_of, refuse_link
 from findling.stores.lock import WriteLock
-from findling.stores.private_folders import make_private
 from findling.stores.sqlite_files import StoreErrors
 from findling.stores.syncing import sync_folder
 
@@ -39,6 +38,8 @@ def changing(home: Path) -> Iterator[None]:
 
     Raises LockedError when somebody else keeps at it, ReadOnlyError when the home cannot be written.
     """
+    from findling.stores.private_folders import make_private
+
     with StoreErrors(home):
         make_private(home)
     with WriteLock(home / ".workspaces.lock", timeout_s=_PATIENCE_S):

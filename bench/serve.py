@@ -84,12 +84,12 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=5, help="calls of the command line, each way")
     parser.add_argument("--wrk", action="store_true", help="load with wrk")
     arguments = parser.parse_args()
-    folder, tree = _lay_out(arguments.work, arguments.files)
+    folder, tree = lay_out(arguments.work, arguments.files)
     print(f"{platform.python_version()} on {os.cpu_count()} cores of {platform.machine()}; {arguments.files:,} files")
     for part in arguments.parts:
-        environment = _environment(folder, part)
-        _index(tree, environment, refined=part == "refined")
-        with _serving(tree, environment) as daemon:
+        environment = environment_of(folder, part)
+        index_tree(tree, environment, refined=part == "refined")
+        with serving(tree, environment) as daemon:
             if part == "soak":
                 _soak(daemon, arguments.soak)
             elif part == "cli":
@@ -98,7 +98,7 @@ def main() -> None:
                 _load(daemon, part, arguments)
 
 
-def _lay_out(work: Path, count: int) -> tuple[Path, Path]:
+def lay_out(work: Path, count: int) -> tuple[Path, Path]:
     """The folder of this benchmark, and the first files of the corpus in it."""
     whole = make_tree(work)
     folder = work / f"serve-{count}"
@@ -114,7 +114,7 @@ def _lay_out(work: Path, count: int) -> tuple[Path, Path]:
     return folder, tree
 
 
-def _environment(folder: Path, part: str) -> dict[str, str]:
+def environment_of(folder: Path, part: str) -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
     settings = {
         # An index of its own: what a model has read stays read.
@@ -127,20 +127,20 @@ def _environment(folder: Path, part: str) -> dict[str, str]:
     return {**own, **settings, "PYTHONPATH": str(REPOSITORY / "src")}
 
 
-def _findling(*words: str) -> list[str]:
+def findling(*words: str) -> list[str]:
     return [sys.executable, "-m", "findling", *words]
 
 
-def _index(tree: Path, environment: dict[str, str], *, refined: bool) -> None:
-    subprocess.run(_findling("index", str(tree)), env=environment, check=True, stdout=subprocess.DEVNULL)
+def index_tree(tree: Path, environment: dict[str, str], *, refined: bool) -> None:
+    subprocess.run(findling("index", str(tree)), env=environment, check=True, stdout=subprocess.DEVNULL)
     if refined:
-        subprocess.run(_findling("refine", str(tree)), env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(findling("refine", str(tree)), env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
 @contextmanager
-def _serving(tree: Path, environment: dict[str, str]) -> Iterator[Daemon]:
+def serving(tree: Path, environment: dict[str, str]) -> Iterator[Daemon]:
     """A daemon that is ready, and is ended in the end."""
-    command = _findling("serve", str(tree), "--port", "0", "--no-watch", "--yes")
+    command = findling("serve", str(tree), "--port", "0", "--no-watch", "--yes")
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
         try:
@@ -243,7 +243,7 @@ def _soak(daemon: Daemon, requests: int) -> None:
 
 def _command_line(daemon: Daemon, tree: Path, calls: int) -> None:
     print(f"\ncommand line: CPU s of `findling search`, best of {calls}")
-    search = _findling("search", "database connection pool", str(tree), "--format", "files")
+    search = findling("search", "database connection pool", str(tree), "--format", "files")
     before = daemon.cpu_s()
     through = min(_cpu_of(search, daemon.environment) for _ in range(calls))
     served = (daemon.cpu_s() - before) / calls

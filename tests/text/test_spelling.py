@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.text.spelling import close_terms, edits, suggest
+from findling.text.spelling import Spellings, close_terms, edits, suggest
 
 WORDS = st.text(st.sampled_from("abcé数"), max_size=8)
 
@@ -56,12 +56,12 @@ def test_close_terms_are_complete_and_in_order(term: str, vocabulary: dict[str, 
 
 
 def test_letters_that_were_swapped_come_before_another_letter() -> None:
-    assert suggest("josn", [("join", 900), ("json", 30)])[0] == "json"
+    assert suggest("josn", Spellings([("join", 900), ("json", 30)]))[0] == "json"
 
 
 def test_a_generator_will_do_as_a_vocabulary() -> None:
     assert close_terms("serch", iter([("search", 3), ("serch", 1)])) == [("serch", 1, 0), ("search", 3, 1)]
-    assert suggest("ratelimit", iter([("rate", 3), ("limit", 4)])) == ["rate limit"]
+    assert suggest("ratelimit", Spellings(iter([("rate", 3), ("limit", 4)]))) == ["rate limit"]
 
 
 VOCABULARY = {
@@ -110,15 +110,15 @@ VOCABULARY = {
     ],
 )
 def test_suggestions(term: str, expected: list[str]) -> None:
-    assert suggest(term, VOCABULARY.items()) == expected
+    assert suggest(term, Spellings(VOCABULARY.items())) == expected
 
 
 def test_suggestions_are_cut_off_at_the_limit() -> None:
-    assert suggest("form", VOCABULARY.items(), limit=1) == ["from"]
+    assert suggest("form", Spellings(VOCABULARY.items()), limit=1) == ["from"]
 
 
 @given(WORDS, st.dictionaries(WORDS, st.integers(1, 5), max_size=20), st.integers(0, 4))
 def test_the_term_itself_is_never_suggested(term: str, vocabulary: dict[str, int], limit: int) -> None:
-    found = suggest(term, vocabulary.items(), limit=limit)
+    found = suggest(term, Spellings(vocabulary.items()), limit=limit)
     assert term not in found
     assert len(found) <= limit

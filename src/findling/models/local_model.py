@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
@@ -10,6 +11,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from findling.domain.budgets import current_budget
 from findling.models.locating import ModelFiles, verified_sha256
 from findling.models.onnx_session import OnnxSession, Row, open_session
 from findling.models.tokenizing import TextEncoder, load_encoder
@@ -48,10 +50,18 @@ class LocalModel:
 
         Each row takes one core: several rows at once lose less than one row on several cores.
         """
-        run = self._opened().run
+        session, budget = self._opened(), current_budget()
+
+        def run(row: Row) -> NDArray[np.float32]:
+            started = time.thread_time()
+            try:
+                return session.run(row)
+            finally:
+                budget.charge(time.thread_time() - started)
+
         threads = min(self._threads, len(rows))
         if threads <= 1:
-            yield from map(run, rows)
+            yield from map(session.run, rows)
             return
         from concurrent.futures import ThreadPoolExecutor
 

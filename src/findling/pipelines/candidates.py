@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from findling.domain.budgets import current_budget
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.queries import Filters
 from findling.pipelines.meaning import Meaning, MeaningHit, find_by_meaning
@@ -217,6 +218,7 @@ def _only_words(store: ReadStore, keyword: KeywordLeg, question: Question, wante
 def _depth(wanted: int, overfetch: float) -> int:
     """How deep the legs are asked: in steps, so that a page and the next one see the same ranking."""
     depth = _LEAST_DEPTH
-    while depth < wanted * overfetch:
+    most = current_budget().candidates
+    while depth < min(wanted * overfetch, most):
         depth *= 4
-    return depth
+    return min(depth, most)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from findling.domain.budgets import spending
 from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
 from findling.domain.resources import Document
@@ -51,6 +52,7 @@ class _Case(NamedTuple):
         return [self.document.chunks[0].cid] if is_page else sorted(self.cids)
 
 
+@spending()
 def explain(
     legs: Legs, request: SearchRequest, name: str, below: str = "", *, degraded: Sequence[Degradation] = ()
 ) -> Explanation:

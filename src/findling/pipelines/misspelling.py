@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import product
 
 from findling.domain.ports import KeywordLeg
@@ -11,7 +11,7 @@ from findling.domain.queries import Filters, Term
 from findling.pipelines.understanding import typed_words
 from findling.text.analysis import terms
 from findling.text.function_words import FUNCTION_WORDS, is_function_word, languages_of
-from findling.text.spelling import suggest
+from findling.text.spelling import Spellings, suggest
 
 __all__ = ["meant_by"]
 
@@ -40,7 +40,7 @@ def meant_by(keyword: KeywordLeg, text: str, unknown: Collection[str]) -> dict[s
     compounds = _compounds(text, unknown)
     if not (words or compounds) or keyword.size() == 0 or _is_foreign(keyword, text):
         return {}
-    vocabulary = list(keyword.vocabulary())
+    vocabulary = Spellings(keyword.vocabulary())
     meant = {typed[word]: found[0] for word in words if (found := _nearest(word, vocabulary))}
     for compound in compounds[:_MOST_COMPOUNDS]:
         if whole := _whole(keyword, compound, unknown, vocabulary):
@@ -48,7 +48,7 @@ def meant_by(keyword: KeywordLeg, text: str, unknown: Collection[str]) -> dict[s
     return meant
 
 
-def _nearest(word: str, vocabulary: Sequence[tuple[str, int]]) -> list[str]:
+def _nearest(word: str, vocabulary: Spellings) -> list[str]:
     found = suggest(word, vocabulary, limit=_WAYS)
     if len(word) > _SHORT:
         return found
@@ -72,7 +72,7 @@ def _compounds(text: str, unknown: Collection[str]) -> list[str]:
     ]
 
 
-def _whole(keyword: KeywordLeg, compound: str, unknown: Collection[str], vocabulary: Sequence[tuple[str, int]]) -> str:
+def _whole(keyword: KeywordLeg, compound: str, unknown: Collection[str], vocabulary: Spellings) -> str:
     """The identifier with its unknown parts put right, if the index has it as a whole; empty if it has not."""
     parts = [(match.span(), match.group()) for match in _PART.finditer(compound)]
     wrong = [(span, part) for span, part in parts if part.lower() in unknown]

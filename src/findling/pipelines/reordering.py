@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from findling.domain.budgets import current_budget
 from findling.domain.errors import ModelError
 from findling.domain.plans import Plan
 from findling.domain.results import Degradation, Step
@@ -53,7 +54,11 @@ def reorder(
     A reranker that fails leaves the ranking as it was, and a note. Ages are counted back from `now`, by default the
     present, in seconds since the epoch.
     """
-    entries, plan = list(ranked), question.plan
+    entries, plan, budget = list(ranked), question.plan, current_budget()
+    rest: list[Ranked] = []
+    if _reads(plan):
+        some = budget.take("read", len(entries), "boosts, collapse and diversity were for the best passages alone")
+        entries, rest = entries[:some], entries[some:]
     if plan.boosts or max(plan.exact_boost, plan.prefix_boost, plan.phrase_boost) > 1:
         entries = _boost(entries, typed_terms(question.node), plan, time.time() if now is None else now)
     if meaning.reranker is not None and plan.rerank_depth:
@@ -61,15 +66,21 @@ def reorder(
             entries = _rerank(entries, question.text, plan.rerank_depth, meaning)
         except ModelError as error:
             notes.append(Degradation(what=f"not reranked: {error.message}", fix=error.hint))
-    if plan.collapse:
+    if plan.collapse and not budget.is_over("what is nearly equal was not made one"):
         entries = _collapse(entries)
-    if plan.diversity < 1:
+    if plan.diversity < 1 and not budget.is_over("what is nearly equal was not spread"):
         entries = _diversify(entries, plan.diversity)
-    entries = _falling(entries)
+    entries = _falling([*entries, *rest])
     if plan.adaptive_k:
         scores = [entry.score for entry in entries]
         entries = entries[: adaptive_k(scores, k_max=max(_FEWEST, len(scores)), k_min=_FEWEST).k_used]
     return entries
+
+
+def _reads(plan: Plan) -> bool:
+    """Whether a plan takes passages apart into their words again."""
+    factors = (plan.exact_boost, plan.prefix_boost, plan.phrase_boost)
+    return plan.boosts or plan.collapse or plan.diversity < 1 or max(factors) > 1
 
 
 def _boost(entries: Sequence[Ranked], asked: Sequence[str], plan: Plan, now: float) -> list[Ranked]:

@@ -8,16 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg, ReadStore
-from findling.domain.queries import All, Not, SearchRequest
+from findling.domain.queries import All, Not, SearchRequest, Word
+from findling.domain.queries import Any as AnyOf
 from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
 from findling.pipelines.accounting import plan_account, quality_of, unknown_terms, vector_account
 from findling.pipelines.assembling import Asked, Ranked, asked_for, make_hit, term_weights
 from findling.pipelines.candidates import Candidate, Found, find_candidates
 from findling.pipelines.checking import check_request
-from findling.pipelines.cursors import Pages
+from findling.pipelines.cursors import Pages, next_cursor, read_cursor
 from findling.pipelines.grouping import grouped, reach
 from findling.pipelines.meaning import Meaning, can_read, nearness_to
 from findling.pipelines.understanding import Question, corrected, understand
@@ -31,6 +33,10 @@ _LEAST_WINDOW = 100
 
 _MOST_RESPELLED = 8
 """Unknown words that are put right: each takes 10 to 90 ms. Whoever has more of them has pasted something."""
+
+
+_LOOK = 256
+"""Candidates that are looked up between two looks at the budget."""
 
 
 class Legs(NamedTuple):
@@ -61,6 +67,7 @@ class Ranking(NamedTuple):
     suggestions: tuple[Suggestion, ...] = ()
 
 
+@spending()
 def search(
     legs: Legs, request: SearchRequest, *, snippet_lines: int = 3, degraded: Sequence[Degradation] = ()
 ) -> SearchAnswer:
@@ -74,13 +81,14 @@ def search(
         from findling.pipelines.facets import check_facets
 
         check_facets(request.facets)
-    clock = _Clock(request.timeout_s)
+    clock, budget = _Clock(), current_budget()
+    budget.end_within(request.timeout_s)
     question = understand(request, plan, legs.store)
     clock.lap("understand")
     ranking = rank(legs, question, exclude, clock)
     question, found = ranking.question, ranking.found
     wanted = _wanted(legs, ranking, snippet_lines)
-    hits = tuple(make_hit(entry, wanted, legs.store) for entry in ranking.page)
+    hits, cursor = _assembled(ranking, wanted, legs.store)
     clock.lap("assemble")
     notes, related, meaning = question.notes, tuple[Hit, ...](), ranking.meaning
     relaxed, planned = tuple[Hit, ...](), dict[str, Any]()
@@ -93,28 +101,26 @@ def search(
         from findling.pipelines.honesty import neighbours, why_nothing
 
         notes += why_nothing(legs.keyword, question, found)
-        if not clock.is_over:
+        if not budget.is_over():
             looser = _relaxed(legs, ranking, exclude, snippet_lines)
             if looser is not None:
                 relaxed, note, planned, meaning = looser
                 notes += (note,)
             clock.lap("relax")
-        if not relaxed and not clock.is_over:
+        if not relaxed and not budget.is_over():
             related, meaning = neighbours(legs, ranking, wanted, exclude)
             clock.lap("related")
     elif not hits and request.limit and is_first:
         notes += (f"{found.total:,} match, but none scores enough or escapes the pattern that excludes",)
     facets: Mapping[str, Mapping[str, int]] = {}
-    late: tuple[Degradation, ...] = ()
-    if request.facets and clock.is_over:
-        late = (_late(request, "nothing was counted"),)
-    elif request.facets:
+    if request.facets and not budget.is_over("nothing was counted"):
         from findling.pipelines.facets import facets_of
 
         facets, cut = facets_of(legs, ranking)
         notes += cut
         clock.lap("facets")
-    notes_on_legs = tuple(dict.fromkeys((*degraded, *ranking.degraded, *meaning.degraded, *late)))
+    refused = [Degradation(what=sentence, fix="ask for less") for sentence in budget.refused]
+    notes_on_legs = tuple(dict.fromkeys((*degraded, *ranking.degraded, *meaning.degraded, *refused)))
     return SearchAnswer(
         query=request.query,
         understood_as=question.understood_as,
@@ -134,7 +140,7 @@ def search(
         meaning=vector_account(meaning, ranking.page) if meaning.spaces or meaning.reranker else {},
         plan={**plan_account(question, found, legs.keyword.unit), **planned},
         facets=facets,
-        next_cursor=ranking.next_cursor,
+        next_cursor=cursor,
     )
 
 
@@ -151,7 +157,7 @@ def _relaxed(
     wanted = _wanted(legs, looser, snippet_lines)
     account = plan_account(looser.question, looser.found, legs.keyword.unit)
     told = {name: account[name] for name in ("reading", "because", "weighing", "ceiling", "forms") if name in account}
-    hits = tuple(make_hit(entry, wanted, legs.store) for entry in looser.page)
+    hits, _ = _assembled(looser, wanted, legs.store)
     return hits, given.note, {"relaxed": {"understood_as": looser.question.understood_as, **told}}, looser.meaning
 
 
@@ -177,32 +183,41 @@ def _in_time(legs: Legs, question: Question, exclude: re.Pattern[str] | None, cl
         clock.lap("open")
         return _ranked(legs, at_hand, question, exclude)
 
-    if clock.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
+    budget = current_budget()
+    if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
         return ask()
     from findling.pipelines.time_limits import finished_by
 
     try:
-        return finished_by(clock.deadline, ask)
+        return finished_by(budget.deadline, ask)
     except OverdueError:
-        ranking = _ranked(legs, Meaning(), question, exclude)
-        note = _late(question.request, "words alone were searched")
-        return ranking._replace(degraded=[note, *ranking.degraded])
+        budget.is_over("words alone were searched")
+        return _ranked(legs, Meaning(), question, exclude)
 
 
-def _late(request: SearchRequest, what: str) -> Degradation:
-    return Degradation(what=f"the {request.timeout_s:g} s for an answer were over: {what}", fix="ask again")
+def _assembled(ranking: Ranking, wanted: Asked, store: ReadStore) -> tuple[tuple[Hit, ...], str]:
+    """The hits of a page, as many as there is time for, and what asks for those behind them."""
+    request, budget = ranking.question.request, current_budget()
+    hits: list[Hit] = []
+    for entry in ranking.page:
+        if hits and budget.is_over("the page is shorter than was asked for"):
+            return tuple(hits), next_cursor(request, ranking.page[: len(hits)], read_cursor(request))
+        hits.append(make_hit(entry, wanted, store))
+    return tuple(hits), ranking.next_cursor
 
 
 def misspelled(legs: Legs, question: Question) -> list[Suggestion]:
     """Words that nobody wrote, with what was probably meant."""
-    if question.plan.typos == "ignore":
+    if question.plan.typos == "ignore" or current_budget().is_over():
         return []
     frequencies = legs.keyword.frequencies(question.asked)
-    if all(frequencies.get(term) or not term.isalpha() for term in question.asked):
+    rare = [term for term in question.asked if not frequencies.get(term)]
+    if not any(map(str.isalpha, rare)):
         return []
-    # Perhaps it has other forms, or stands in titles only: the leg knows.
-    forms = legs.keyword.search(question.node, question.filters, 1).forms
-    unknown = [term for term in typed_terms(question.node) if not forms.get(term)]
+    # Perhaps it has other forms, or stands in titles only: the leg knows. The frequent words need not be searched.
+    forms = legs.keyword.search(AnyOf(tuple(map(Word, rare))), question.filters, 1).forms
+    typed = [term for term in typed_terms(question.node) if not frequencies.get(term)]
+    unknown = [term for term in typed if not forms.get(term)]
     if not unknown or len(unknown) > _MOST_RESPELLED:
         return []
     from findling.pipelines.honesty import suggestions
@@ -252,15 +267,16 @@ def _without_models(meaning: Meaning, error: FindlingError, notes: list[Degradat
 def _standing(legs: Legs, meaning: Meaning, asked: Question, exclude: re.Pattern[str] | None) -> Ranking:
     """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
     request, plan, question = asked.request, asked.plan, asked
-    pages = Pages.of(request)
+    pages, budget = Pages.of(request), current_budget()
     least = max(request.min_score, plan.min_score)
     shuffles = (meaning.reranker is not None and bool(plan.rerank_depth)) or _shuffles(plan)
     limit = pages.wanted
     if shuffles or plan.group != "none":
         # In steps, so that a page and the next one are cut from the same ranking.
         limit = max(_LEAST_WINDOW, plan.rerank_depth)
-        while limit < pages.wanted * plan.overfetch:
+        while limit < min(pages.wanted * plan.overfetch, budget.candidates):
             limit *= 4
+    limit = min(limit, budget.candidates)
     if pages.start:
         # Reading on would change the ranking between one page and the next.
         question = question._replace(plan=replace(plan, budget_ms=0.0))
@@ -283,11 +299,22 @@ def _standing(legs: Legs, meaning: Meaning, asked: Question, exclude: re.Pattern
         is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < least
         is_last = is_all or (is_settled and is_low)
         rest = pages.rest(ranked, is_last)
+        if not is_last and (rest is None or len(rest) < pages.enough) and _is_spent(limit):
+            is_last, rest = True, pages.rest(ranked, is_all=True)
         if rest is not None and (is_last or (is_settled and len(rest) >= pages.enough)):
             page = rest[: request.limit]
             return Ranking(asked, ranked[: pages.wanted], found, meaning, trouble, page, pages.cursor_behind(rest))
         # A few that have sunk make room for a few others; what is missing may be far down.
-        limit = max(limit * 4, _LEAST_WINDOW) if is_settled else limit * 2
+        limit = min(max(limit * 4, _LEAST_WINDOW) if is_settled else limit * 2, budget.candidates)
+
+
+def _is_spent(looked_at: int) -> bool:
+    """Whether no more candidates may be looked at for this answer; then it says so."""
+    budget = current_budget()
+    if looked_at >= budget.candidates:
+        budget.refuse(f"only the best {looked_at:,} passages were looked at")
+        return True
+    return budget.is_over("what stands further down was not looked at")
 
 
 def _without_the_old_on_top(
@@ -320,7 +347,9 @@ def _true(
     stored = legs.store.chunks([candidate.cid for candidate in candidates])
     ranked: list[Ranked] = []
     seen: set[str] = set()
-    for candidate in candidates:
+    for place, candidate in enumerate(candidates):
+        if place % _LOOK == _LOOK - 1 and current_budget().is_over("what stands further down was not looked at"):
+            break
         chunk = stored.get(candidate.cid)
         if chunk is None:
             continue
@@ -363,16 +392,11 @@ def _wanted(legs: Legs, ranking: Ranking, snippet_lines: int) -> Asked:
 
 
 class _Clock:
-    """Milliseconds of wall time per stage, and when the time for all of them is over."""
+    """Milliseconds of wall time per stage."""
 
-    def __init__(self, timeout_s: float = 0.0) -> None:
+    def __init__(self) -> None:
         self.laps: dict[str, float] = {}
         self._last = time.perf_counter()
-        self.deadline = self._last + timeout_s if timeout_s else None
-
-    @property
-    def is_over(self) -> bool:
-        return self.deadline is not None and time.perf_counter() >= self.deadline
 
     def lap(self, stage: str) -> None:
         now = time.perf_counter()

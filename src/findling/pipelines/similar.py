@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import log
 from typing import TYPE_CHECKING
 
+from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import InvalidValueError, MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
 from findling.domain.queries import Any, Field, Filters, Not, Word
@@ -39,6 +40,7 @@ _DEEPER = 10
 """Times as many passages as resources are looked at first: some have several."""
 
 
+@spending()
 def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3) -> SearchAnswer:
     """The resources most like the one, or the passage, that a name stands for; never that one or its own thread.
 
@@ -65,7 +67,7 @@ def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_
         total=len(ranked),
         strategy="semantic" if meaning.spaces else "keyword",
         quality="reduced" if meaning.degraded else "good",
-        degraded=meaning.degraded,
+        degraded=meaning.degraded + tuple(Degradation(what=one) for one in current_budget().refused),
         notes=notes,
         meaning=vector_account(meaning, page) if meaning.spaces else {},
     )
@@ -125,7 +127,7 @@ def _near(legs: Legs, space: Space, vector: Vectors, document: Document, limit: 
             Candidate(cid, hit.evidence, vector_rank=rank, vector=hit) for rank, (cid, hit) in enumerate(near, start=1)
         ]
         ranked, holding = _others(legs, document, candidates)
-        if holding >= limit or len(near) < depth:
+        if holding >= limit or len(near) < depth or _is_deep(depth):
             return ranked
         depth *= 4
 
@@ -142,10 +144,16 @@ def _by_words(legs: Legs, document: Document, words: Sequence[str], limit: int) 
             if (evidence := words_evidence(raw, found.ceiling))
         ]
         ranked, holding = _others(legs, document, candidates)
-        if holding >= limit or len(found.hits) < depth:
+        if holding >= limit or len(found.hits) < depth or _is_deep(depth):
             return ranked
         depth *= 4
     return []
+
+
+def _is_deep(depth: int) -> bool:
+    """Whether no more passages may be looked at for this answer."""
+    budget = current_budget()
+    return depth >= budget.candidates or budget.is_over("less was compared than is there")
 
 
 def _others(legs: Legs, document: Document, candidates: Sequence[Candidate]) -> tuple[list[Ranked], int]:

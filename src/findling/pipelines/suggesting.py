@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
+from findling.domain.budgets import spending
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Filters, Prefix, SearchRequest, Term
@@ -21,6 +22,10 @@ _SHORTEST_BEGINNING = 2
 """Letters of a word to look for in titles: one letter begins too many."""
 
 
+_MOST_CHARACTERS = 20_000
+"""Characters of all completions together, about."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Completion:
     """A text to search for: with its last `word` completed, with a `spelling` put right, or the `title` of something.
@@ -34,6 +39,7 @@ class Completion:
     rid: str = ""
 
 
+@spending()
 def suggest(legs: Legs, text: str, limit: int = 10) -> tuple[Completion, ...]:
     """What a text that is being typed may become: put right, then completed, then titles that go on so.
 
@@ -43,6 +49,7 @@ def suggest(legs: Legs, text: str, limit: int = 10) -> tuple[Completion, ...]:
         raise InvalidValueError(f"limit {limit} must not be negative")
     if not phrase_terms(text):
         raise InvalidValueError(f"there is no word in {text!r:.200} to complete", hint="type a letter")
+    limit = min(limit, max(1, _MOST_CHARACTERS // len(text)))  # each completion repeats what is typed
     head, last = _split(text)
     head = _put_right(legs, head)
     words = _completions(legs, head, last, limit)

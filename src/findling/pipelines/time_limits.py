@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
 from typing import Generic, TypeVar
 
 from findling.domain.errors import OverdueError
@@ -20,13 +22,14 @@ _T = TypeVar("_T")
 def finished_by(deadline: float, work: Callable[[], _T]) -> _T:
     """What the work gives, or raises, unless the deadline (of `time.perf_counter`) passes first.
 
-    Raises OverdueError then; the work goes on in a thread of its own, and what it gives is dropped. When too much of
+    Raises OverdueError then; the work goes on in a thread of its own, until it next looks at its budget, and what it
+    gives is dropped. When too much of
     that has come together, no more work is begun that could be late.
     """
     remaining = deadline - time.perf_counter()
     if remaining <= 0 or len(_late) >= _MOST_LATE:
         raise OverdueError("there is no time left", hint="ask again")
-    task = _Task(work)
+    task = _Task(partial(copy_context().run, work))
     threading.Thread(target=task.run, name="findling-in-time", daemon=True).start()
     return task.outcome(remaining)
 

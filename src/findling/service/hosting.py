@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from findling.domain.budgets import WorkBudget, spending
 from findling.domain.callers import ALL_WORKSPACES, OWNER, Caller
 from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError, ReplacedError
 from findling.domain.progress import Progress
@@ -54,6 +55,13 @@ class _Kept:
         self.used_at = time.monotonic()
 
 
+_CANDIDATES = 5_000
+"""Passages that are looked at for one request of a token: 0.3 s, and fifty pages of a hundred hits."""
+
+_READ = 500
+"""Passages that are taken apart into words for one request of a token: 0.5 s."""
+
+
 class Host:
     """The workspaces of one home, opened when they are asked for. `path` says which one is asked by default."""
 
@@ -85,8 +93,14 @@ class Host:
         ask.
         """
         place, settings = self._find(caller, workspace)
-        with self._leased(place, settings) as engine:
+        with spending(self.budget(caller)), self._leased(place, settings) as engine:
             yield engine
+
+    def budget(self, caller: Caller) -> WorkBudget:
+        """What one request of a caller may cost: the owner's processor is the owner's, everybody else shares it."""
+        if caller.is_owner:
+            return WorkBudget()
+        return WorkBudget(cpu_s=self.settings["serve.cpu_s"], candidates=_CANDIDATES, read=_READ)
 
     @contextlib.contextmanager
     def viewing(self, caller: Caller, workspace: str = "") -> Iterator[Viewer]:

@@ -333,6 +333,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("serve.names", "patterns", (), "Names of hosts that requests may be for besides its own."),
     Setting("serve.require_token", "switch", False, "Ask for a token on loopback, too."),
     Setting("serve.timeout_s", "number", 10.0, "How long the daemon looks for an answer.", minimum=0.1),
+    Setting("serve.cpu_s", "number", 2.0, "CPU seconds that one request of a token may take; 0: any."),
     Setting("serve.threads", "count", 0, "Questions answered at once; 0: two for each core.", maximum=256),
     Setting("serve.waiting", "count", 256, "Questions that may wait; more are turned away.", minimum=1),
     Setting("serve.rate", "number", 100.0, "Requests a second that one token may send; 0: any."),

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from findling.domain.budgets import current_budget
 from findling.domain.plans import FIELDS
 from findling.stores.keyword_reading import Statistics
 from findling.stores.keyword_scoring import INFLECTED
 from findling.text.analysis import is_unspaced
 from findling.text.stemming import forms_prefix, same_stem
+
+if TYPE_CHECKING:
+    from findling.text.spelling import Spellings
 
 __all__ = ["Form", "Forms", "KeywordWords", "begins_longer_terms"]
 
@@ -49,6 +53,7 @@ class KeywordWords:
         self._statistics = statistics
         self._entries = statistics.entries
         self._all: list[tuple[str, int]] | None = None
+        self._spellings: Spellings | None = None
 
     def frequency(self, field: str, term: str) -> int:
         """In how many chunks a term stands in a field; what was dropped counts until the index tidies itself up."""
@@ -90,11 +95,18 @@ class KeywordWords:
 
     def close(self, term: str, distance: int, fields: Sequence[str]) -> tuple[Forms, list[str]]:
         """The words within so many edits, of which the nearest are scored, and all of them."""
-        from findling.text.spelling import close_terms
-
-        weights = {word: INFLECTED**edits for word, _, edits in close_terms(term, self.vocabulary(), distance)}
+        near = current_budget().once((self, term, distance), lambda: self._near(term, distance))
+        weights = {word: INFLECTED**edits for word, _, edits in near}
         found = {word: self.frequency(fields[0], word) for word in weights if self.fields(word, fields)}
         return self._forms(found, [*found][:_MOST_FORMS], fields, weights), [*found]
+
+    def spellings(self) -> Spellings:
+        """The vocabulary by the lengths of its words, made at the first call."""
+        from findling.text.spelling import Spellings
+
+        if self._spellings is None:
+            self._spellings = Spellings(self.vocabulary())
+        return self._spellings
 
     def beginnings(self, prefix: str, field: str, most: int) -> list[str]:
         """Regular expressions for the words of a field that begin so, each for at most so many of them."""
@@ -112,6 +124,14 @@ class KeywordWords:
         if self._all is None:
             self._all = [(word, min(count, self._entries)) for word, count in self._begun_anywhere("").items()]
         return self._all
+
+    def _near(self, term: str, distance: int) -> list[tuple[str, int, int]]:
+        """The words within so many edits, as long as the budget lets them be compared; then the word as it is."""
+        spellings = self.spellings()
+        compared = spellings.compared(term, distance)
+        left_out = "the query has many words in any spelling: some were looked for as they are written"
+        is_paid = current_budget().take("compared", compared, left_out) == compared
+        return spellings.close(term, distance if is_paid else 0)
 
     def _begun_anywhere(self, prefix: str) -> dict[str, int]:
         found: dict[str, int] = {}

@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Scope
 
+from findling.domain.budgets import WorkBudget, spending
 from findling.domain.callers import Caller
 from findling.domain.errors import DeniedError
 from findling.faces.http.indexing import IndexRuns
@@ -45,13 +46,14 @@ class Asked(NamedTuple):
     runs: IndexRuns
     shares: Shares
     request: Request
+    budget: WorkBudget
 
     async def run(self, work: Callable[[], _Result], *, stage: str = "") -> _Result:
         """What some work returns, which must not block others. Raises as it and as `Shares.run` do.
 
         Its time is counted as that of the stage, if it has a name.
         """
-        counted = partial(self._counted, work, stage) if stage else work
+        counted = partial(self._counted, work, stage) if stage else partial(self._within_budget, work)
         longest = self.host.settings["serve.timeout_s"] + _GRACE_S
         return await self.shares.run(self.caller, counted, receive=self.request.receive, timeout_s=longest)
 
@@ -63,9 +65,13 @@ class Asked(NamedTuple):
         """The same for work that changes something: it is waited for, however long it takes."""
         return await self.line.run(work)
 
+    def _within_budget(self, work: Callable[[], _Result]) -> _Result:
+        with spending(self.budget):
+            return work()
+
     def _counted(self, work: Callable[[], _Result], stage: str) -> _Result:
         started = time.perf_counter()
-        result = work()
+        result = self._within_budget(work)
         self.host.statistics.observe(stage, "", time.perf_counter() - started)
         return result
 
@@ -97,7 +103,7 @@ def _allowed(request: Request, scope: str) -> Asked:
         raise DeniedError(
             f"the token does not allow to {scope}", hint=f"findling token create NAME --owner --scope {scope}"
         )
-    return Asked(caller, served.host, served.line, served.runs, served.shares, request)
+    return Asked(caller, served.host, served.line, served.runs, served.shares, request, served.host.budget(caller))
 
 
 GATES = frozenset({_reading, _writing, _owning})

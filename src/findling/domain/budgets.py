@@ -1,0 +1,127 @@
+"""The budget of one answer: everything that works for it draws on it, so that it ends, and says what was left out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import inf
+from typing import Any, TypeVar
+
+__all__ = ["MOST_CANDIDATES", "WorkBudget", "current_budget", "spending"]
+
+MOST_CANDIDATES = 50_000
+"""Passages that one answer looks at: 2 s of looking them up."""
+
+_MOST_COMPARED = 500_000
+"""Words of the vocabulary that spellings are compared with: 0.15 s. Twelve words in any spelling against 100,000."""
+
+_MOST_READ = 10_000
+"""Passages whose words are taken apart again to boost, to collapse or to spread: 1 ms for each."""
+
+
+_T = TypeVar("_T")
+
+
+class WorkBudget:
+    """Counts and times that shrink as work is done for one answer; any thread may draw on it.
+
+    `cpu_s` is for the threads that ask how much is left, `timeout_s` for the clock on the wall; 0 is no limit. What
+    was refused stands in `refused`, a sentence for each kind of work, in the order in which it came.
+    """
+
+    def __init__(
+        self,
+        *,
+        cpu_s: float = 0.0,
+        timeout_s: float = 0.0,
+        candidates: int = MOST_CANDIDATES,
+        read: int = _MOST_READ,
+        compared: int = _MOST_COMPARED,
+    ) -> None:
+        self.candidates = candidates
+        self.left = {"read": read, "compared": compared}
+        self.refused: list[str] = []
+        self._cpu_s = cpu_s or inf
+        self._deadline = inf
+        self._timeout_s = 0.0
+        self._threads: dict[int, tuple[float, float]] = {}
+        self._charged_s = 0.0
+        self._made: dict[Hashable, Any] = {}
+        self._lock = threading.Lock()
+        self.end_within(timeout_s)
+
+    @property
+    def deadline(self) -> float | None:
+        """When the time is over, on the clock of `time.perf_counter`; `None` when it never is."""
+        return None if self._deadline == inf else self._deadline
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds that the threads have taken that drew on it, each from its first time on."""
+        now, me = time.thread_time(), threading.get_ident()
+        with self._lock:
+            first, _ = self._threads.get(me, (now, now))
+            self._threads[me] = first, now
+            return self._charged_s + sum(last - first for first, last in self._threads.values())
+
+    def charge(self, cpu_s: float) -> None:
+        """Count CPU seconds that a thread has taken which does not draw on the budget by itself."""
+        with self._lock:
+            self._charged_s += cpu_s
+
+    def end_within(self, timeout_s: float) -> None:
+        """Let the time be over after so many seconds, if it is not earlier; 0 changes nothing."""
+        if timeout_s and time.perf_counter() + timeout_s < self._deadline:
+            self._deadline, self._timeout_s = time.perf_counter() + timeout_s, timeout_s
+
+    def is_over(self, left_out: str = "") -> bool:
+        """Whether the time is over, on the wall or of the processor; then `left_out` says what is not done for it."""
+        is_late, is_dear = time.perf_counter() >= self._deadline, self.cpu_s >= self._cpu_s
+        if (is_late or is_dear) and left_out:
+            spent = f"{self._timeout_s:g} s" if is_late else f"{self._cpu_s:g} CPU seconds"
+            self.refuse(f"the {spent} for an answer were over: {left_out}")
+        return is_late or is_dear
+
+    def take(self, kind: str, wanted: int, left_out: str) -> int:
+        """As many of `wanted` as are left of a kind of work; `left_out` says what is not done for want of more."""
+        with self._lock:
+            granted = min(wanted, self.left[kind])
+            self.left[kind] -= granted
+        if granted < wanted:
+            self.refuse(left_out)
+        return granted
+
+    def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
+        """What `make` gives, made at the first call with a key: the same leaf is built several times for an answer."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: _T = self._made[key]
+        return made
+
+    def refuse(self, sentence: str) -> None:
+        """Note once what was not done."""
+        if sentence not in self.refused:
+            self.refused.append(sentence)
+
+
+def current_budget() -> WorkBudget:
+    """The budget of the answer that is worked for; outside of any answer one that nobody else draws on."""
+    return _current.get() or WorkBudget()
+
+
+@contextmanager
+def spending(budget: WorkBudget | None = None) -> Iterator[WorkBudget]:
+    """Have everything inside draw on one budget: on that of the answer that is worked for already, if there is one."""
+    drawn = _current.get() or budget or WorkBudget()
+    token = _current.set(drawn)
+    try:
+        drawn.is_over()  # from here on the thread's time counts
+        yield drawn
+    finally:
+        _current.reset(token)
+
+
+_current: ContextVar[WorkBudget | None] = ContextVar("findling_budget", default=None)

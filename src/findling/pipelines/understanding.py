@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from findling.domain.budgets import current_budget
 from findling.domain.plans import Plan
 from findling.domain.ports import ReadStore
 from findling.domain.queries import GROUPS, All, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
@@ -19,7 +20,20 @@ from findling.text.routing import Route, route
 if TYPE_CHECKING:
     from findling.pipelines.glossary_expansion import Fired
 
-__all__ = ["SPELLING", "WORDS", "Question", "corrected", "loose_words", "respelled", "typed_words", "understand"]
+__all__ = [
+    "LONGEST_QUERY",
+    "SPELLING",
+    "WORDS",
+    "Question",
+    "corrected",
+    "loose_words",
+    "respelled",
+    "typed_words",
+    "understand",
+]
+
+LONGEST_QUERY = 10_000
+"""Characters of a query that are read: more than a page of text has, and what the HTTP API takes."""
 
 SPELLING = "~"
 """The group of a word and what was probably meant by it."""
@@ -59,9 +73,10 @@ class Question(NamedTuple):
 
 def understand(request: SearchRequest, plan: Plan, store: ReadStore) -> Question:
     """What a request asks for. Never raises for what a person types."""
-    parsed = parse(request.query)
+    query = _beginning(request.query)
+    parsed = parse(query)
     reading = read(parsed, plan.words)
-    text = _text_for_models(parsed) if parsed.operators else request.query
+    text = _text_for_models(parsed) if parsed.operators else query
     shape = route(parsed.plain or text)
     tree, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
     node, where = split_where(tree)
@@ -89,8 +104,16 @@ def understand(request: SearchRequest, plan: Plan, store: ReadStore) -> Question
         "; ".join([reading.because, *decisions]),
         shape,
         fired,
-        parsed.notes if parsed.operators else parsed.notes + _excluded_in_words(request.query),
+        parsed.notes if parsed.operators else parsed.notes + _excluded_in_words(query),
     )
+
+
+def _beginning(query: str) -> str:
+    """As much of a query as is read: a million characters would take seconds, and find what the first ones do."""
+    if len(query) <= LONGEST_QUERY:
+        return query
+    current_budget().refuse(f"the query has {len(query):,} characters: the first {LONGEST_QUERY:,} were read")
+    return query[:LONGEST_QUERY]
 
 
 def corrected(question: Question, corrections: Mapping[str, str]) -> Question:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -22,6 +21,7 @@ from findling.pipelines.checking import check_request
 from findling.pipelines.cursors import Pages, next_cursor, read_cursor
 from findling.pipelines.grouping import grouped, reach
 from findling.pipelines.meaning import Meaning, can_read, nearness_to
+from findling.pipelines.time_limits import StageClock, finished_by
 from findling.pipelines.understanding import Question, corrected, understand
 from findling.text.query_tree import typed_terms
 
@@ -81,7 +81,7 @@ def search(
         from findling.pipelines.facets import check_facets
 
         check_facets(request.facets)
-    clock, budget = _Clock(), current_budget()
+    clock, budget = StageClock(), current_budget()
     budget.end_within(request.timeout_s)
     question = understand(request, plan, legs.store)
     clock.lap("understand")
@@ -161,9 +161,9 @@ def _relaxed(
     return hits, given.note, {"relaxed": {"understood_as": looser.question.understood_as, **told}}, looser.meaning
 
 
-def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: _Clock | None = None) -> Ranking:
+def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: StageClock | None = None) -> Ranking:
     """Have the legs find and the plan order what answers the question; misspelled words are put right on the way."""
-    clock = clock or _Clock()
+    clock = clock or StageClock()
     meant = misspelled(legs, question)
     if question.plan.typos == "correct":
         question = corrected(question, {one.term: one.suggestion for one in meant if one.applied})
@@ -175,7 +175,7 @@ def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock:
     return ranking._replace(suggestions=tuple(meant))
 
 
-def _in_time(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: _Clock) -> Ranking:
+def _in_time(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: StageClock) -> Ranking:
     """What the legs make of a question; words alone when meaning takes longer than there is time for."""
 
     def ask() -> Ranking:
@@ -186,8 +186,6 @@ def _in_time(legs: Legs, question: Question, exclude: re.Pattern[str] | None, cl
     budget = current_budget()
     if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
         return ask()
-    from findling.pipelines.time_limits import finished_by
-
     try:
         return finished_by(budget.deadline, ask)
     except OverdueError:
@@ -389,16 +387,3 @@ def _wanted(legs: Legs, ranking: Ranking, snippet_lines: int) -> Asked:
     if ranking.meaning.instant is not None and found.strategy not in ("keyword", "browse"):
         wanted = wanted._replace(nearness=nearness_to(ranking.meaning.instant, question.text))
     return wanted
-
-
-class _Clock:
-    """Milliseconds of wall time per stage."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.laps[stage] = round((now - self._last) * 1000, 3)
-        self._last = now

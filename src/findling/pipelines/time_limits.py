@@ -1,4 +1,4 @@
-"""Work that must not keep an answer waiting."""
+"""How long the stages of an answer take, and work that must not keep it waiting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from findling.domain.errors import OverdueError
 
-__all__ = ["finished_by"]
+__all__ = ["StageClock", "finished_by"]
 
 _MOST_LATE = 16
 """Pieces of work that may go on although nobody waits for them: a provider that hangs must not fill the memory."""
@@ -32,6 +32,19 @@ def finished_by(deadline: float, work: Callable[[], _T]) -> _T:
     task = _Task(partial(copy_context().run, work))
     threading.Thread(target=task.run, name="findling-in-time", daemon=True).start()
     return task.outcome(remaining)
+
+
+class StageClock:
+    """Milliseconds of wall time per stage."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.laps[stage] = round((now - self._last) * 1000, 3)
+        self._last = now
 
 
 class _Task(Generic[_T]):

@@ -167,6 +167,6 @@ def test_work_in_a_thread_of_its_own_draws_on_the_same_budget() -> None:
 
 
 def test_the_beginning_of_an_endless_query_is_read(engine: findling.Engine) -> None:
-    answer = engine.search(SearchRequest(query="pool " + '"a b" ' * 100_000, plan=KEYWORD))
+    answer = engine.search(SearchRequest(query="pool " * 100_000, plan=KEYWORD))
     assert "the first 10,000 were read" in sentences(answer)
     assert answer.total == PASSAGES

@@ -6,11 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from math import inf
 from typing import Any, TypeVar
 
-__all__ = ["MOST_CANDIDATES", "WorkBudget", "current_budget", "spending"]
+__all__ = ["MOST_CANDIDATES", "StageClock", "WorkBudget", "current_budget", "spending"]
 
 MOST_CANDIDATES = 50_000
 """Passages that one answer looks at: 2 s of looking them up."""
@@ -23,6 +22,19 @@ _MOST_READ = 10_000
 
 
 _T = TypeVar("_T")
+
+
+class StageClock:
+    """Milliseconds of wall time per stage."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.laps[stage] = round((now - self._last) * 1000, 3)
+        self._last = now
 
 
 class WorkBudget:
@@ -109,19 +121,24 @@ class WorkBudget:
 
 def current_budget() -> WorkBudget:
     """The budget of the answer that is worked for; outside of any answer one that nobody else draws on."""
-    return _current.get() or WorkBudget()
+    return _current.budget or WorkBudget()
 
 
 @contextmanager
 def spending(budget: WorkBudget | None = None) -> Iterator[WorkBudget]:
     """Have everything inside draw on one budget: on that of the answer that is worked for already, if there is one."""
-    drawn = _current.get() or budget or WorkBudget()
-    token = _current.set(drawn)
+    outer = _current.budget
+    drawn = outer or budget or WorkBudget()
+    _current.budget = drawn
     try:
         drawn.is_over()  # from here on the thread's time counts
         yield drawn
     finally:
-        _current.reset(token)
+        _current.budget = outer
 
 
-_current: ContextVar[WorkBudget | None] = ContextVar("findling_budget", default=None)
+class _PerThread(threading.local):
+    budget: WorkBudget | None = None
+
+
+_current = _PerThread()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from findling.domain.budgets import current_budget, spending
+from findling.domain.budgets import StageClock, current_budget, spending
 from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.ports import KeywordLeg, ReadStore
@@ -21,7 +21,6 @@ from findling.pipelines.checking import check_request
 from findling.pipelines.cursors import Pages, next_cursor, read_cursor
 from findling.pipelines.grouping import grouped, reach
 from findling.pipelines.meaning import Meaning, can_read, nearness_to
-from findling.pipelines.time_limits import StageClock, finished_by
 from findling.pipelines.understanding import Question, corrected, understand
 from findling.text.query_tree import typed_terms
 
@@ -186,6 +185,8 @@ def _in_time(legs: Legs, question: Question, exclude: re.Pattern[str] | None, cl
     budget = current_budget()
     if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
         return ask()
+    from findling.pipelines.time_limits import finished_by
+
     try:
         return finished_by(budget.deadline, ask)
     except OverdueError:

@@ -1,17 +1,16 @@
-"""How long the stages of an answer take, and work that must not keep it waiting."""
+"""Work that must not keep an answer waiting."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
-from contextvars import copy_context
-from functools import partial
 from typing import Generic, TypeVar
 
+from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import OverdueError
 
-__all__ = ["StageClock", "finished_by"]
+__all__ = ["finished_by"]
 
 _MOST_LATE = 16
 """Pieces of work that may go on although nobody waits for them: a provider that hangs must not fill the memory."""
@@ -29,22 +28,9 @@ def finished_by(deadline: float, work: Callable[[], _T]) -> _T:
     remaining = deadline - time.perf_counter()
     if remaining <= 0 or len(_late) >= _MOST_LATE:
         raise OverdueError("there is no time left", hint="ask again")
-    task = _Task(partial(copy_context().run, work))
+    task = _Task(spending(current_budget())(work))
     threading.Thread(target=task.run, name="findling-in-time", daemon=True).start()
     return task.outcome(remaining)
-
-
-class StageClock:
-    """Milliseconds of wall time per stage."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, stage: str) -> None:
-        now = time.perf_counter()
-        self.laps[stage] = round((now - self._last) * 1000, 3)
-        self._last = now
 
 
 class _Task(Generic[_T]):

@@ -138,11 +138,15 @@ class Playground:
             self.write(f"part{number % 7}/file{number}{kind}", text)
 
     def let_time_pass(self) -> None:
-        """Make all times of change an hour older: what has just changed is looked at twice in any case."""
+        """Make all times of change an hour older: what has just changed is looked at twice in any case.
+
+        The time at which the status changed cannot be set: that of a file lies 60 ms back.
+        """
         then = time.time_ns() - 3600 * 10**9
         for path in (self.root, *self.root.rglob("*")):
             if not path.is_symlink():
                 os.utime(path, ns=(then, then))
+        time.sleep(0.06)
 
     def start(self, *args: str, plain_user: bool = False) -> BoundedProcess:
         """Start the command line in a process of its own."""

@@ -46,6 +46,35 @@ def edit_without_changing_the_size(playground: Playground) -> None:
     file.write_text(file.read_text().replace("quagga", "okapis"))
 
 
+def edit_without_changing_size_or_time(playground: Playground) -> None:
+    """As editors and programs that copy with `-p` do."""
+    file = playground.root / "docs/guide.md"
+    before = file.stat()
+    file.write_text(file.read_text().replace("quagga", "okapis"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+def replace_by_one_of_the_same_size_and_time(playground: Playground) -> None:
+    file, other = playground.root / "docs/guide.md", playground.folder / "other.md"
+    other.write_text(file.read_text().replace("quagga", "okapis"))
+    os.utime(other, ns=(0, file.stat().st_mtime_ns))
+    other.rename(file)
+
+
+def add_and_set_the_time_of_the_folder_back(playground: Playground) -> None:
+    before = (playground.root / "docs").stat()
+    playground.write("docs/new.md", "okapi\n")
+    os.utime(playground.root / "docs", ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def make_text_of_the_binary_at_the_same_time(playground: Playground) -> None:
+    file = playground.root / "was-binary.md"
+    before = file.stat()
+    file.write_text("okapi ".ljust(before.st_size))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 def add(playground: Playground) -> None:
     playground.write("docs/new.md", "okapi\n")
 
@@ -97,6 +126,10 @@ def swap_two_files(playground: Playground) -> None:
     [
         (edit, ["notes.txt"]),
         (edit_without_changing_the_size, ["docs/guide.md"]),
+        (edit_without_changing_size_or_time, ["docs/guide.md"]),
+        (replace_by_one_of_the_same_size_and_time, ["docs/guide.md"]),
+        (add_and_set_the_time_of_the_folder_back, ["docs/new.md"]),
+        (make_text_of_the_binary_at_the_same_time, ["was-binary.md"]),
         (add, ["docs/new.md"]),
         (add_in_a_new_folder, ["one/two/three/new.md"]),
         (add_in_an_empty_folder, ["bare/new.md"]),
@@ -112,6 +145,19 @@ def test_new_content_is_found(settled: Playground, change: Change, found: list[s
     change(settled)
     assert settled.look("okapi OR okapis") == found
     settled.assert_sound()
+
+
+def test_a_tree_whose_every_status_has_changed_is_read_and_not_indexed_again(settled: Playground) -> None:
+    """A clone, or rights that were given: the digests tell that nothing else has changed."""
+    for path in settled.root.rglob("*.md"):
+        path.chmod(0o640)
+    time.sleep(0.06)
+    with settled.open() as engine:
+        seq = engine.writer.store.seq()
+        report = engine.index()
+        assert (report.added, report.updated, engine.writer.store.seq()) == (0, 0, seq)
+        assert report.bytes_read > 0
+        assert engine.index().bytes_read == 0
 
 
 def delete(playground: Playground) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.domain.ports import SkippedPath
 from findling.sources.discovery import REASONS, FoundFile, scan, verdict
+from findling.sources.stamps import changed_ns
 from findling.sources.user_rules import Rules
 from tests.counts import tries
 
@@ -50,7 +51,10 @@ def skipped(root: Path, rules: Rules = Rules(), under: str = "") -> dict[str, st
 def test_found_files_carry_size_and_time(tmp_path: Path, write: Write) -> None:
     write("a.md", text="12345")
     os.utime(tmp_path / "a.md", ns=(1, 1_700_000_000_123_456_789))
-    assert list(scan(str(tmp_path))) == [FoundFile("a.md", 5, 1_700_000_000_123_456_789)]
+    status = (tmp_path / "a.md").stat()
+    # The time of its content was set back; that of its status cannot be.
+    assert list(scan(str(tmp_path))) == [FoundFile("a.md", 5, status.st_ctime_ns, status.st_ino)]
+    assert status.st_ctime_ns > status.st_mtime_ns
 
 
 def test_order_is_that_of_the_paths(tmp_path: Path, write: Write) -> None:
@@ -357,7 +361,8 @@ class TestRoots:
     def test_single_file_counts_as_included(self, tmp_path: Path, write: Write, name: str) -> None:
         write(name, "other.md")
         write(".gitignore", text="*\n")
-        assert list(scan(str(tmp_path / name))) == [FoundFile(name, 5, (tmp_path / name).stat().st_mtime_ns)]
+        status = (tmp_path / name).stat()
+        assert list(scan(str(tmp_path / name))) == [FoundFile(name, 5, changed_ns(status), status.st_ino)]
 
     def test_single_file_may_be_a_symlink_but_not_unsupported_or_a_pipe(self, tmp_path: Path, write: Write) -> None:
         write("a.md", "a.pages")

@@ -67,7 +67,10 @@ def documents(draw: st.DrawFn) -> Document:
         updated_at=draw(moments),
         fields=draw(st.dictionaries(texts, texts, max_size=3)),
     )
-    mark = draw(st.none() | st.builds(Fingerprint, st.integers(0, 2**62), st.integers(0, 2**62), st.binary(max_size=9)))
+    mark = draw(
+        st.none()
+        | st.builds(Fingerprint, st.integers(0, 2**62), st.integers(0, 2**62), st.binary(max_size=9), st.just(0))
+    )
     return Document(resource, text, chunks, mark)
 
 

@@ -26,7 +26,7 @@ RIDS = ("a", "b", "c", "ä/d")
 
 LINES = ("", "1", "2", "3", "vier ☘", "\0")
 
-fingerprints = st.builds(Fingerprint, st.integers(0, 3), st.integers(0, 3), st.binary(max_size=1))
+fingerprints = st.builds(Fingerprint, st.integers(0, 3), st.integers(0, 3), st.binary(max_size=1), st.integers(0, 3))
 
 metadata = st.fixed_dictionaries(
     {},

@@ -176,6 +176,6 @@ def _open_files(path: Path) -> int:
 
 def test_an_error_gives_the_connection_back(store: SqliteStore) -> None:
     for _ in range(2 * _READERS):
-        with pytest.raises(KeyError), store._connections.reading():
-            raise KeyError
+        with pytest.raises(RuntimeError), store._connections.reading():
+            raise RuntimeError
     assert _meeting(store, _READERS) == [1] * _READERS

@@ -14,6 +14,7 @@
     │   ├── DiskFullError          no space left; what was committed is kept
     │   ├── QuotaError             the workspace holds as much as it may; what was committed is kept
     │   ├── CorruptError           a file of the workspace is damaged
+    │   │   └── StoreDamagedError  that file is the truth itself: it is damaged, gone, or not the one it was
     │   ├── ReplacedError          another process has made the index anew while it was read
     │   ├── ManifestError          what says what the workspace is cannot be read; its content is safe
     │   └── FormatError            the workspace was written by a newer findling
@@ -59,6 +60,7 @@ __all__ = [
     "QuotaError",
     "ReadOnlyError",
     "ReplacedError",
+    "StoreDamagedError",
     "TokenError",
     "UnknownSettingError",
     "UntrustedSettingError",
@@ -155,6 +157,12 @@ class CorruptError(WorkspaceError):
     """A file of the workspace is damaged."""
 
     code = "corrupt"
+
+
+class StoreDamagedError(CorruptError):
+    """The truth itself is damaged, gone, or not the one it was."""
+
+    code = "store-damaged"
 
 
 class ReplacedError(WorkspaceError):

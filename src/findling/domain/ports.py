@@ -60,7 +60,7 @@ class SkippedPath(NamedTuple):
     reason: str
     detail: str = ""
     size: int = 0
-    mtime_ns: int = 0
+    changed_ns: int = 0
 
 
 class VectorRow(NamedTuple):
@@ -160,8 +160,8 @@ class TruthStore(ReadStore, Protocol):
     def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
         """Record new fingerprints for resources (by path) whose content has not changed; makes no change."""
 
-    def stamps(self) -> Iterable[tuple[str, int, int]]:
-        """Path, size and time of change of the same resources, at the least cost."""
+    def stamps(self) -> Iterable[tuple[str, int, int, int]]:
+        """Path, size, time of change and inode of the same resources, at the least cost."""
 
     def set_folders(self, folders: Mapping[str, int]) -> None:
         """Replace the list of folders that were walked, each with its time of change in nanoseconds."""

@@ -14,11 +14,15 @@ RESERVED = ("path:", "log:")
 
 
 class Fingerprint(NamedTuple):
-    """What tells a changed file from an unchanged one: the cheap part first, the digest only when that differs."""
+    """What tells a changed file from an unchanged one: the cheap part first, the digest only when that differs.
+
+    `changed_ns` is the later one of the times at which content and status changed. An `inode` of 0 is not known.
+    """
 
     size: int
-    mtime_ns: int
+    changed_ns: int
     digest: bytes = b""
+    inode: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.sources.extraction.table import versions
+from findling.sources.stamps import changed_ns, changed_ns_at, inode_of
 from findling.sources.user_rules import Rules
 from findling.text.chunk_plan import ChunkPlan
 from findling.text.chunk_presets import PRESETS
@@ -15,7 +16,7 @@ from findling.text.chunk_presets import PRESETS
 if TYPE_CHECKING:
     from findling.pipelines.surveying import Survey
 
-__all__ = ["NEVER", "UNSURE_NS", "IndexOptions", "is_fresh", "mtime_ns_of", "remember"]
+__all__ = ["NEVER", "UNSURE_NS", "IndexOptions", "is_fresh", "remember"]
 
 UNSURE_NS = 50_000_000
 """What changed this shortly before it was looked at may change again without its time changing."""
@@ -68,20 +69,20 @@ class IndexOptions(NamedTuple):
 def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
     """Whether certainly nothing has changed since the last survey: the question every search asks first.
 
-    Every known file must have its size and time, and every folder its time, since a folder's time changes when a
-    name in it comes or goes; so must files that were left out for what they hold. It costs less than half of a
+    Every known file must have its size, time and inode, and every folder its time, since a folder's time changes when
+    a name in it comes or goes; so must files that were left out for what they hold. It costs less than half of a
     survey; False only means that a survey has to tell.
     """
     if any(store.get_meta(key) != value for key, value in options.circumstances.items()):
         return False
     base = f"{root}/"
     stat = os.stat
-    if any(mtime_ns_of(base + path) != mtime_ns for path, mtime_ns in store.folders()):
+    if any(changed_ns_at(base + path) != changed for path, changed in store.folders()):
         return False
     try:
-        for path, size, mtime_ns in store.stamps():
+        for path, size, changed, inode in store.stamps():
             found = stat(base + path)
-            if found.st_mtime_ns != mtime_ns or found.st_size != size:
+            if changed_ns(found) != changed or found.st_size != size or inode not in (0, inode_of(found)):
                 return False
     except OSError:
         return False
@@ -91,16 +92,8 @@ def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
 def remember(store: TruthStore, found: Survey, skipped: list[SkippedPath], options: IndexOptions) -> None:
     """Keep what `is_fresh` compares with, and the list of what was left out."""
     # A right that is given changes no time of change: what could not be read is tried again.
-    refused = {entry.path: NEVER if entry.reason == "unreadable" else entry.mtime_ns for entry in skipped}
+    refused = {entry.path: NEVER if entry.reason == "unreadable" else entry.changed_ns for entry in skipped}
     store.set_skipped(skipped)
-    store.set_folders({**found.folders, **{path: mtime_ns for path, mtime_ns in refused.items() if mtime_ns}})
+    store.set_folders({**found.folders, **{path: changed for path, changed in refused.items() if changed}})
     for key, value in options.circumstances.items():
         store.set_meta(key, value)
-
-
-def mtime_ns_of(path: str) -> int:
-    """When a path changed last; 0 when it is not there."""
-    try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116 - a Path costs more than the call
-    except OSError:
-        return 0

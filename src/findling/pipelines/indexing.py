@@ -112,7 +112,7 @@ class _Update:
             updated=self._updated,
             unchanged=self._found.unchanged + len(self._same),
             removed=len(self._deleted),
-            failed=sum(1 for entry in self._skipped if entry.mtime_ns and entry.reason != "quota"),
+            failed=sum(1 for entry in self._skipped if entry.changed_ns and entry.reason != "quota"),
             partial=self._partial,
             chunks=self._chunks,
             bytes_read=self._bytes,
@@ -160,8 +160,8 @@ class _Update:
     def _tasks(self) -> list[Task]:
         known = self._found.known
         return [
-            Task(path, size, mtime_ns, known[path].digest if path in known else b"")
-            for path, size, mtime_ns in self._found.changed
+            Task(path, size, changed_ns, known[path].digest if path in known else b"")
+            for path, size, changed_ns, _ in self._found.changed
         ]
 
     def _count(self, document: Document) -> None:
@@ -226,7 +226,7 @@ def _refused(prepared: Prepared, why: str) -> Prepared:
     """A file that would be more than the workspace may hold; tried again when there is more room."""
     assert prepared.document is not None
     fingerprint = prepared.document.fingerprint or UNKNOWN
-    skipped = SkippedPath(prepared.path, "quota", why, fingerprint.size, fingerprint.mtime_ns)
+    skipped = SkippedPath(prepared.path, "quota", why, fingerprint.size, fingerprint.changed_ns)
     return prepared._replace(document=None, skipped=skipped)
 
 

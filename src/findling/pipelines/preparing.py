@@ -14,6 +14,7 @@ from findling.sources.extraction.extracted import Extracted, Source
 from findling.sources.extraction.table import FORMATS
 from findling.sources.file_types import file_type
 from findling.sources.reading import UnreadableError, decode, read_bytes
+from findling.sources.stamps import changed_ns, inode_of
 from findling.text.analysis import chunk_terms
 from findling.text.chunk_plan import ChunkPlan
 from findling.text.passage import passage
@@ -41,7 +42,7 @@ class Task(NamedTuple):
 
     path: str
     size: int
-    mtime_ns: int
+    changed_ns: int
     known_digest: bytes = b""
 
 
@@ -69,8 +70,9 @@ def prepare(job: Job, task: Task) -> Prepared:
         data, status = read_bytes(f"{job.root}/{path}", limit)
         digest = blake2b(data, digest_size=16).digest()
         # A file that was just written may be written once more within one tick of the clock: NEVER has it read again.
-        settled = abs(time.time_ns() - status.st_mtime_ns) > UNSURE_NS
-        fingerprint = Fingerprint(len(data), status.st_mtime_ns if settled else NEVER, digest)
+        changed = changed_ns(status)
+        settled = abs(time.time_ns() - changed) > UNSURE_NS
+        fingerprint = Fingerprint(len(data), changed if settled else NEVER, digest, inode_of(status))
         if digest == task.known_digest:
             return Prepared(path, len(data), unchanged=fingerprint)
         document = _document(job, path, type_.lang, data, status.st_mtime)
@@ -86,7 +88,7 @@ def prepare(job: Job, task: Task) -> Prepared:
 
 def refuse(task: Task, reason: str, detail: str) -> Prepared:
     """The outcome of a file that gives no document."""
-    return Prepared(task.path, task.size, skipped=SkippedPath(task.path, reason, detail, task.size, task.mtime_ns))
+    return Prepared(task.path, task.size, skipped=SkippedPath(task.path, reason, detail, task.size, task.changed_ns))
 
 
 def _document(job: Job, path: str, lang: str, data: bytes, mtime: float) -> Document:

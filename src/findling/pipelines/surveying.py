@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.resources import Fingerprint
-from findling.pipelines.freshness import NEVER, UNSURE_NS, IndexOptions, mtime_ns_of
+from findling.pipelines.freshness import NEVER, UNSURE_NS, IndexOptions
 from findling.sources.discovery import FoundFile, scan
 from findling.sources.extraction.table import versions
 from findling.sources.file_types import file_type
 from findling.sources.ignore_rules import IGNORE_FILES
+from findling.sources.stamps import changed_ns_at
 
 __all__ = ["UNKNOWN", "Survey", "survey"]
 
@@ -72,11 +73,11 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence
         if isinstance(entry, SkippedPath):
             skipped.append(entry)
             continue
-        path, size, mtime_ns = entry
+        path, size, changed_at, inode = entry
         before = known.get(path)
         if before is not None:
             gone.discard(path)
-            if before.size == size and before.mtime_ns == mtime_ns:
+            if (before.size, before.changed_ns) == (size, changed_at) and before.inode in (0, inode):
                 unchanged += 1
                 continue
         elif (refusal := refused.get(path)) and _still_holds(refusal, entry, root):
@@ -90,14 +91,14 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence
         changed += waiting
         skipped = [entry for entry in skipped if entry.reason != "quota"]
     for path in (*_files_that_tell(skipped), *_rule_files_above(root), *filter(None, parts)):
-        folders[path] = mtime_ns_of(f"{root}/{path}")
-    sure = {path: mtime_ns if mtime_ns < settled_ns else NEVER for path, mtime_ns in folders.items()}
+        folders[path] = changed_ns_at(f"{root}/{path}")
+    sure = {path: changed_at if changed_at < settled_ns else NEVER for path, changed_at in folders.items()}
     return Survey(changed, vanished, unchanged, skipped, known, sure)
 
 
 def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
     """Whether a file that was opened and refused would be refused again."""
-    if (refusal.size, refusal.mtime_ns) != (found.size, found.mtime_ns):
+    if (refusal.size, refusal.changed_ns) != (found.size, found.changed_ns):
         return False
     if refusal.reason == "unreadable":
         return not os.access(f"{root}/{found.path}", os.R_OK)

@@ -43,7 +43,7 @@ def failures(skipped: Iterable[SkippedPath], resources: Iterable[Resource]) -> l
     """Of all that was left out, the files that could not be read; and those that were read in part."""
     from findling.sources.extraction.extracted import PARTIAL
 
-    failed = [entry for entry in skipped if entry.mtime_ns and entry.reason != "quota"]
+    failed = [entry for entry in skipped if entry.changed_ns and entry.reason != "quota"]
     for resource in resources:
         if notes := [resource.fields[name] for name in PARTIAL if name in resource.fields]:
             failed.append(SkippedPath(resource.path or resource.rid, "read-in-part", "; ".join(notes)))

@@ -35,6 +35,7 @@ from findling.sources.ignore_rules import (
 )
 from findling.sources.reading import UnreadableError, read_bytes
 from findling.sources.rule_patterns import compile_rules
+from findling.sources.stamps import changed_ns, inode_of
 from findling.sources.user_rules import Rules
 
 __all__ = ["REASONS", "TELLING_NAMES", "FoundFile", "admits", "scan", "verdict"]
@@ -75,7 +76,8 @@ class FoundFile(NamedTuple):
 
     path: str
     size: int
-    mtime_ns: int
+    changed_ns: int
+    inode: int = 0
 
 
 _DEFAULT_RULES = Rules()
@@ -247,7 +249,7 @@ def _list(scope: _Scope, directory: _Directory) -> tuple[list[os.DirEntry[str]],
     """The entries of a directory in the order of the paths below them, and the names that bear on all of them."""
     follow = scope.rules.follow_symlinks
     if scope.folders is not None:
-        scope.folders[directory.path] = os.stat(directory.absolute).st_mtime_ns
+        scope.folders[directory.path] = changed_ns(os.stat(directory.absolute))
     with os.scandir(directory.absolute) as found:
         entries = {entry.name + "/" if _leads_on(entry, follow) else entry.name: entry for entry in found}
     return [entries[key] for key in sorted(entries)], [name for name in TELLING_NAMES if name in entries]
@@ -321,7 +323,7 @@ def _judge(scope: _Scope, parent: _Directory, entry: os.DirEntry[str] | _Entry) 
     size = status.st_size
     if size > scope.rules.max_file_size and size > (limit := _size_limit(scope.rules, name)):
         return SkippedPath(path, "too-large", f"{size} bytes, the limit is {limit}")
-    return FoundFile(path, size, status.st_mtime_ns) if size else SkippedPath(path, "empty")
+    return FoundFile(path, size, changed_ns(status), inode_of(status)) if size else SkippedPath(path, "empty")
 
 
 def _size_limit(rules: Rules, name: str) -> int:

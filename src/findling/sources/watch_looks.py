@@ -43,5 +43,5 @@ def look_at(tree: Tree) -> Look:
     folders: dict[str, int] = {}
     for found in scan(str(tree.root), tree.rules, tree.only, folders):
         if not isinstance(found, SkippedPath):
-            digest.update(f"{found.path}\0{found.size}\0{found.mtime_ns}\n".encode())
+            digest.update(f"{found.path}\0{found.size}\0{found.changed_ns}\0{found.inode}\n".encode())
     return Look(digest.digest(), folders)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from findling.domain.errors import MissingExtraError, UsageError
 from findling.sources.discovery import TELLING_NAMES, admits, verdict
+from findling.sources.stamps import changed_ns_at
 from findling.sources.watch_looks import Look, Tree, look_at
 from findling.sources.watch_mounts import network_file_system
 
@@ -187,7 +188,7 @@ class _NotifiedWatch:
             return False
         for folder, before in look.folders.items():
             path = self._absolute(folder)
-            if abs(began_ns - before) >= _UNSURE_NS and _mtime_ns(path) == before:
+            if abs(began_ns - before) >= _UNSURE_NS and changed_ns_at(path) == before:
                 continue
             if any(each not in self._folders and self._is_walked(each) for each in _paths_in(path)):
                 return True
@@ -270,13 +271,6 @@ def _explained(error: str) -> str:
     if "os error 24" in error:
         return "the system has no more watchers (sudo sysctl fs.inotify.max_user_instances=1024)"
     return f"the system does not tell of changes: {error}"
-
-
-def _mtime_ns(path: str) -> int:
-    try:
-        return Path(path).stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 def _paths_in(folder: str) -> list[str]:

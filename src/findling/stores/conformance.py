@@ -319,8 +319,8 @@ class TruthStoreSuite(ChangeLogSuite, QuestionSuite, RecordSuite, VectorSuite):
         store = self.make_store()
         document = line_document("a", ["x"], path="a.txt", updated_at=5.0, fingerprint=Fingerprint(1, 1))
         store.write([document])
-        store.touch({"a.txt": Fingerprint(1, 9, b"new"), "elsewhere.txt": Fingerprint(1, 1)})
-        assert store.fingerprints() == {"a.txt": Fingerprint(1, 9, b"new")}
+        store.touch({"a.txt": Fingerprint(1, 9, b"new", 7), "elsewhere.txt": Fingerprint(1, 1)})
+        assert store.fingerprints() == {"a.txt": Fingerprint(1, 9, b"new", 7)}
         assert store.seq() == 1
         assert list(store.changes(1)) == []
         assert stored_document(store, "a").resource == document.resource
@@ -328,7 +328,7 @@ class TruthStoreSuite(ChangeLogSuite, QuestionSuite, RecordSuite, VectorSuite):
     def test_stamps_are_the_cheap_part_of_fingerprints(self) -> None:
         store = self.make_store()
         store.write([PLAIN, FULL])
-        expected = {(path, known.size, known.mtime_ns) for path, known in store.fingerprints().items()}
+        expected = {(path, known.size, known.changed_ns, known.inode) for path, known in store.fingerprints().items()}
         assert set(store.stamps()) == expected
 
     def test_folders_are_replaced(self) -> None:

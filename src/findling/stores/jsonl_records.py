@@ -65,12 +65,15 @@ def to_document(record: Mapping[str, Any]) -> Document:
 
 def fingerprint_record(fingerprint: Fingerprint) -> Record:
     """A fingerprint with its digest in hexadecimal."""
-    return {"size": fingerprint.size, "mtime_ns": fingerprint.mtime_ns, "digest": fingerprint.digest.hex()}
+    size, changed_ns, digest, inode = fingerprint
+    return {"size": size, "mtime_ns": changed_ns, "digest": digest.hex(), "inode": inode}
 
 
 def to_fingerprint(record: Mapping[str, Any]) -> Fingerprint:
     """The fingerprint in a record. Raises as `to_document` does."""
-    return Fingerprint(int(record["size"]), int(record["mtime_ns"]), bytes.fromhex(record["digest"]))
+    return Fingerprint(
+        int(record["size"]), int(record["mtime_ns"]), bytes.fromhex(record["digest"]), int(record.get("inode", 0))
+    )
 
 
 def to_term(record: Mapping[str, Any]) -> GlossaryTerm:

@@ -141,9 +141,9 @@ class MemoryStore(MemoryRecords):
             if document.resource.path in fingerprints:
                 self._state.documents[rid] = document._replace(fingerprint=fingerprints[document.resource.path])
 
-    def stamps(self) -> list[tuple[str, int, int]]:
-        """Path, size and time of change of the same resources."""
-        return [(path, known.size, known.mtime_ns) for path, known in self.fingerprints().items()]
+    def stamps(self) -> list[tuple[str, int, int, int]]:
+        """Path, size, time of change and inode of the same resources."""
+        return [(path, known.size, known.changed_ns, known.inode) for path, known in self.fingerprints().items()]
 
     def set_folders(self, folders: Mapping[str, int]) -> None:
         """Replace the list of folders that were walked."""
@@ -163,7 +163,7 @@ class MemoryStore(MemoryRecords):
 
     def refusals(self) -> dict[str, SkippedPath]:
         """Path → entry of the files that were opened and refused."""
-        return {entry.path: entry for entry in self._skipped if entry.size or entry.mtime_ns}
+        return {entry.path: entry for entry in self._skipped if entry.size or entry.changed_ns}
 
     def matching(self, filters: Filters) -> list[int]:
         """The numbers of all resources that pass the filters."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from findling.domain.errors import CorruptError, FormatError, NotIndexedError, ReadOnlyError
+from findling.domain.errors import FormatError, NotIndexedError, ReadOnlyError, StoreDamagedError
 from findling.stores.sqlite_files import BUSY_SECONDS, transaction
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "MIGRATIONS",
     "RELATIONS_FORMAT",
     "RELATIONS_VERSION",
+    "SUMS_FORMAT",
     "Header",
     "Migration",
     "prepare",
@@ -61,7 +62,7 @@ def prepare(
 ) -> Header:
     """Make sure the store called `name` has our format; a store that already has it is only read.
 
-    Raises CorruptError for a database that is not ours, FormatError for one that is too new, and in a store opened
+    Raises StoreDamagedError for a database that is not ours, FormatError for one that is too new, and in a store opened
     read-only NotIndexedError for an empty one and ReadOnlyError for one that has to be migrated first.
     """
     steps = MIGRATIONS if migrations is None else migrations
@@ -83,10 +84,10 @@ def prepare(
 
 
 def read_header(connection: sqlite3.Connection) -> Header:
-    """The header of a store. Raises CorruptError when it is not there."""
+    """The header of a store. Raises StoreDamagedError when it is not there."""
     row = connection.execute("SELECT format, feature, min_reader, seq, log_floor FROM header").fetchone()
     if row is None:
-        raise CorruptError("the index has lost its header", hint="findling index --rebuild")
+        raise StoreDamagedError("the index has lost its header", hint="findling index --rebuild")
     return Header(*row)
 
 
@@ -96,7 +97,7 @@ def _find_header(connection: sqlite3.Connection, name: str) -> Header | None:
     if application_id == APPLICATION_ID:
         return read_header(connection)
     if application_id != 0 or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-        raise CorruptError(f"{name} is a database of another program", hint="choose another folder for the index")
+        raise StoreDamagedError(f"{name} is a database of another program", hint="choose another folder for the index")
     return None
 
 
@@ -253,12 +254,27 @@ _FORMAT_5 = (
 )
 
 
+def _add_sums(connection: sqlite3.Connection) -> None:
+    for statement in _FORMAT_6:
+        connection.execute(statement)
+
+
+# Checksums are empty in rows that an older format has written. What is no file is few, and counted with every write.
+_FORMAT_6 = (
+    "ALTER TABLE resources ADD COLUMN inode INTEGER",
+    *(f"ALTER TABLE {table} ADD COLUMN sum INTEGER" for table in ("resources", "bodies", "chunks", "vectors")),
+    *(f"ALTER TABLE {table} ADD COLUMN sum INTEGER" for table in ("glossary", "relations")),
+    "CREATE INDEX resources_made ON resources (type) WHERE type != 'file'",
+)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(_create, min_reader=1),
     Migration(_add_places, min_reader=1),
     Migration(_add_vectors, min_reader=1),
     Migration(_add_glossary, min_reader=1, optional=True),
     Migration(_add_relations, min_reader=1, optional=True),
+    Migration(_add_sums, min_reader=1, optional=True),
 )
 """`MIGRATIONS[n]` brings format `n` to format `n + 1`; the first one creates the tables."""
 
@@ -269,6 +285,9 @@ GLOSSARY_FORMAT = 4
 
 RELATIONS_FORMAT = 5
 """The first format with relations between principals and resources, and with accesses."""
+
+SUMS_FORMAT = 6
+"""The first format with checksums and inodes."""
 
 GLOSSARY_VERSION = "glossary_version"
 """Name of the small value that counts how often the glossary was written."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import InvalidValueError, LockedError
 from findling.domain.ports import Change, SkippedPath, VectorRow
@@ -26,7 +26,7 @@ from findling.stores.sqlite_reads import (
     load_skipped,
 )
 from findling.stores.sqlite_records import SqliteRecords
-from findling.stores.sqlite_rows import RESOURCE_COLUMNS, skipped_row, to_resource, to_visibility
+from findling.stores.sqlite_rows import FINGERPRINT_COLUMNS, RESOURCE_COLUMNS, skipped_row, to_resource, to_visibility
 from findling.stores.sqlite_vectors import Frontier
 
 if TYPE_CHECKING:
@@ -44,22 +44,32 @@ _VECTORS_PER_BATCH = 1024
 class SqliteStore(SqliteRecords):
     """Implements `TruthStore`; may be shared between threads."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, header: schema.Header, *, readonly: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        header: schema.Header,
+        *,
+        readonly: bool,
+        way_back: Callable[[], str] | None = None,
+    ) -> None:
         self._path = path
         self._feature = header.feature
-        self._connections = Connections(path, connection, readonly=readonly)
+        self._inode = "coalesce(inode, 0)" if header.format >= schema.SUMS_FORMAT else "0"
+        self._connections = Connections(path, connection, readonly=readonly, way_back=way_back)
         self._errors = self._connections.errors
         self._frontiers: dict[str, Frontier] = {}
 
     @classmethod
-    def open(cls, path: Path | str, *, readonly: bool = False) -> Self:
+    def open(cls, path: Path | str, *, readonly: bool = False, way_back: Callable[[], str] | None = None) -> Self:
         """Open the store at `path`, which is created (mode 0600) and migrated as needed unless it is read-only.
 
-        Raises NotIndexedError for a store to be read that is not there, FormatError for one that is too new,
-        CorruptError for a file that is no store, and ReadOnlyError when the file cannot be written.
+        `way_back` tells what to run when it turns out to be damaged. Raises NotIndexedError for a store to be read that
+        is not there, FormatError for one that is too new, StoreDamagedError for a file that is no store, and
+        ReadOnlyError when the file cannot be written.
         """
         path = Path(path)
-        with StoreErrors(path):
+        with StoreErrors(path, way_back, reads=True):
             if not readonly:
                 create_private(path)
             connection = connect_readonly(path) if readonly else connect(path)
@@ -68,7 +78,7 @@ class SqliteStore(SqliteRecords):
             except BaseException:
                 connection.close()
                 raise
-        return cls(path, connection, header, readonly=readonly)
+        return cls(path, connection, header, readonly=readonly, way_back=way_back)
 
     @property
     def format(self) -> int:
@@ -155,7 +165,7 @@ class SqliteStore(SqliteRecords):
         """All resources in the order of their ids, as they are at the time of the call."""
         with self._connections.reading() as connection:
             rows = connection.execute(f"SELECT {RESOURCE_COLUMNS} FROM resources ORDER BY rid").fetchall()
-        return map(to_resource, rows)
+        return self._resources(rows)
 
     def documents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Document]]:
         """The documents of those resources that exist among `numbers`, in order of their numbers."""
@@ -194,22 +204,21 @@ class SqliteStore(SqliteRecords):
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Path → fingerprint of every resource that has a path and a fingerprint."""
         with self._connections.reading() as connection:
-            rows = connection.execute(
-                "SELECT path, size, mtime_ns, digest FROM resources WHERE path != '' AND size IS NOT NULL"
-            )
-            return {path: Fingerprint(size, mtime_ns, digest) for path, size, mtime_ns, digest in rows}
+            columns = f"path, size, mtime_ns, digest, {self._inode}"
+            rows = connection.execute(f"SELECT {columns} FROM resources WHERE path != '' AND size IS NOT NULL")
+            return {path: Fingerprint(*fingerprint) for path, *fingerprint in rows}
 
     def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
         """Record new fingerprints for resources (by path) whose content has not changed."""
         rows = [(*fingerprint, path) for path, fingerprint in fingerprints.items()]
         with self._connections.writing() as connection, self._errors:
-            connection.executemany("UPDATE resources SET size = ?, mtime_ns = ?, digest = ? WHERE path = ?", rows)
+            connection.executemany(f"UPDATE resources SET ({FINGERPRINT_COLUMNS}) = (?,?,?,?) WHERE path = ?", rows)
 
-    def stamps(self) -> list[tuple[str, int, int]]:
-        """Path, size and time of change of the same resources, as plain rows."""
+    def stamps(self) -> list[tuple[str, int, int, int]]:
+        """Path, size, time of change and inode of the same resources, as plain rows."""
         with self._connections.reading() as connection:
             return connection.execute(
-                "SELECT path, size, mtime_ns FROM resources WHERE path != '' AND size IS NOT NULL"
+                f"SELECT path, size, mtime_ns, {self._inode} FROM resources WHERE path != '' AND size IS NOT NULL"
             ).fetchall()
 
     def set_folders(self, folders: Mapping[str, int]) -> None:
@@ -238,7 +247,7 @@ class SqliteStore(SqliteRecords):
     def refusals(self) -> dict[str, SkippedPath]:
         """Path → entry of the files that were opened and refused."""
         with self._connections.reading() as connection:
-            return {entry.path: entry for entry in load_skipped(connection) if entry.size or entry.mtime_ns}
+            return {entry.path: entry for entry in load_skipped(connection) if entry.size or entry.changed_ns}
 
     def matching(self, filters: Filters) -> list[int]:
         """The numbers of all resources that pass the filters, in no order."""
@@ -351,6 +360,12 @@ class SqliteStore(SqliteRecords):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _resources(self, rows: list[tuple[Any, ...]]) -> Iterator[Resource]:
+        for row in rows:
+            with self._connections.read_errors:
+                resource = to_resource(row)
+            yield resource
 
     def _header(self) -> schema.Header:
         with self._connections.reading() as connection:

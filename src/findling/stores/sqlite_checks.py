@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from itertools import islice
 
-from findling.stores.schema import GLOSSARY_FORMAT, read_header
+from findling.stores.schema import GLOSSARY_FORMAT, SUMS_FORMAT, read_header
+from findling.stores.sqlite_glossary import GLOSSARY_COLUMNS
 from findling.stores.sqlite_reads import scan_predecessors
+from findling.stores.sqlite_rows import CHUNK_COLUMNS, RESOURCE_COLUMNS
+from findling.stores.sums import row_sum, text_sum
 
 __all__ = ["find_problems"]
 
@@ -59,7 +63,7 @@ _PROMISES = (
 def find_problems(connection: sqlite3.Connection) -> list[str]:
     """One sentence per problem; an empty list for a healthy store."""
     try:
-        problems = [row[0] for row in connection.execute(f"PRAGMA quick_check({_MOST_PROBLEMS})") if row[0] != "ok"]
+        problems = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})") if row[0] != "ok"]
         if problems:
             return problems  # what the tables say is not to be trusted then
         for sentence, query in _PROMISES:
@@ -68,6 +72,8 @@ def find_problems(connection: sqlite3.Connection) -> list[str]:
         problems.extend(_wrong_lengths(connection))
         if read_header(connection).format >= GLOSSARY_FORMAT:
             problems.extend(_wrong_predecessors(connection))
+        if read_header(connection).format >= SUMS_FORMAT:
+            problems.extend(islice(_wrong_rows(connection), _MOST_PROBLEMS))
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise
@@ -83,6 +89,23 @@ def _wrong_lengths(connection: sqlite3.Connection) -> list[str]:
     return [
         f"text of {rid} has {length} characters, not {count}" for rid, count, length in islice(wrong, _MOST_PROBLEMS)
     ]
+
+
+def _wrong_rows(connection: sqlite3.Connection) -> Iterator[str]:
+    """Rows that are not what was written, by their checksums."""
+    for rid, noted, text in connection.execute("SELECT rid, bodies.sum, text FROM resources JOIN bodies USING (id)"):
+        if noted is not None and text_sum(text) != noted:
+            yield f"the text of {rid!r} is not what was written"
+    tables = (
+        ("the row of {0!r}", RESOURCE_COLUMNS, "resources"),
+        ("chunk {0}", CHUNK_COLUMNS, "chunks"),
+        ("the relation {0} {1} {2}", "subject, relation, object", "relations"),
+        ("the term {2!r} of the glossary", GLOSSARY_COLUMNS, "glossary"),
+    )
+    for name, columns, table in tables:
+        for *row, noted in connection.execute(f"SELECT {columns}, sum FROM {table} WHERE sum IS NOT NULL"):
+            if row_sum(row) != noted:
+                yield f"{name.format(*row)} is not what was written"
 
 
 def _wrong_predecessors(connection: sqlite3.Connection) -> list[str]:

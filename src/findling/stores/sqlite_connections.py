@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,8 +26,11 @@ class Connections:
     The connection that writes is opened with the first write, a further one to read when all others are in use.
     """
 
-    def __init__(self, path: Path, reader: sqlite3.Connection, *, readonly: bool) -> None:
-        self.errors = StoreErrors(path)
+    def __init__(
+        self, path: Path, reader: sqlite3.Connection, *, readonly: bool, way_back: Callable[[], str] | None = None
+    ) -> None:
+        self.errors = StoreErrors(path, way_back)
+        self.read_errors = StoreErrors(path, way_back, reads=True)
         self.writer: sqlite3.Connection | None = None
         self._path = path
         self._file = _identity(path)
@@ -45,7 +48,7 @@ class Connections:
         """One state of the store for as many statements as it takes."""
         connection = self._take()
         try:
-            with self.errors, transaction(connection):
+            with self.read_errors, transaction(connection):
                 yield connection
         finally:
             self._give_back(connection)
@@ -55,7 +58,7 @@ class Connections:
         """For a single statement, which sees one state of the store without a transaction around it."""
         connection = self._take()
         try:
-            with self.errors:
+            with self.read_errors:
                 yield connection
         finally:
             self._give_back(connection)

@@ -7,13 +7,12 @@ import errno
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
 from findling.domain.errors import (
-    CorruptError,
     DiskFullError,
     FindlingError,
     InvalidValueError,
@@ -21,6 +20,7 @@ from findling.domain.errors import (
     NotIndexedError,
     PathNotFoundError,
     ReadOnlyError,
+    StoreDamagedError,
     WorkspaceError,
 )
 
@@ -37,6 +37,9 @@ _CHECKPOINT_PAGES = 4_000
 
 _SCARCE_BYTES = 1 << 20
 """With less space than this, an I/O error is a full disk: not every file system says so in so many words."""
+
+_UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
+"""What comes of taking apart a row that holds something else than was written."""
 
 
 def create_private(path: Path) -> None:
@@ -89,10 +92,16 @@ def transaction(connection: sqlite3.Connection, begin: str = "BEGIN") -> Iterato
 
 
 class StoreErrors:
-    """A context that turns what SQLite and the file system raise into the error tree; nothing else is touched."""
+    """A context that turns what SQLite and the file system raise into the error tree; nothing else is touched.
 
-    def __init__(self, path: Path) -> None:
+    `way_back` tells what to run when the file is damaged. Inside `reads` stands nothing but reading: a row that cannot
+    be taken apart is damage, too.
+    """
+
+    def __init__(self, path: Path, way_back: Callable[[], str] | None = None, *, reads: bool = False) -> None:
         self._path = path
+        self._way_back = way_back
+        self._reads = reads
 
     def __enter__(self) -> None:
         return None
@@ -102,9 +111,12 @@ class StoreErrors:
     ) -> None:
         if error is None:
             return
-        translated = _translate(error, self._path)
-        if translated is not None:
-            raise translated from error
+        translated = _translate(error, self._path, reads=self._reads)
+        if translated is None:
+            return
+        if self._way_back is not None and isinstance(translated, StoreDamagedError):
+            translated.hint = self._way_back()
+        raise translated from error
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -123,13 +135,17 @@ def _has_log(path: Path) -> bool:
     return log.exists() and log.stat().st_size > 0
 
 
-def _translate(error: BaseException, path: Path) -> FindlingError | None:
+def _translate(error: BaseException, path: Path, *, reads: bool) -> FindlingError | None:
+    if isinstance(error, StoreDamagedError):
+        return None if str(path) in error.message else _damaged(path, error.message)
     if isinstance(error, UnicodeEncodeError):
         return InvalidValueError(f"{error.object!r} is not valid Unicode", hint="decode it with errors='replace'")
     if isinstance(error, OSError):
         return _translate_os_error(error, path)
     if isinstance(error, sqlite3.Error):
         return _translate_sqlite_error(error, path)
+    if reads and isinstance(error, _UNREADABLE_ROW):
+        return _damaged(path, f"a row cannot be read: {error!r}")
     return None
 
 
@@ -155,7 +171,9 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
             return _disk_full(path)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             return _read_only(path)
-        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_SCHEMA | sqlite3.SQLITE_MISMATCH:
+            return _corrupt(error, path)
+        case sqlite3.SQLITE_ERROR if "syntax" not in str(error):  # an unknown format, or a table that is not there
             return _corrupt(error, path)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return LockedError(f"{path} is being written by another process", hint="try again when it has finished")
@@ -174,8 +192,12 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
     return None
 
 
-def _corrupt(error: sqlite3.Error, path: Path) -> CorruptError:
-    return CorruptError(f"{path} is damaged: {error}", hint="findling index --rebuild")
+def _corrupt(error: sqlite3.Error, path: Path) -> StoreDamagedError:
+    return _damaged(path, str(error))
+
+
+def _damaged(path: Path, why: str) -> StoreDamagedError:
+    return StoreDamagedError(f"{path} is damaged: {why}", hint="findling index --rebuild")
 
 
 def _disk_full(path: Path) -> DiskFullError:

@@ -6,26 +6,31 @@ import sqlite3
 from collections.abc import Container, Iterable, Sequence
 
 from findling.domain.glossary import GlossaryTerm
-from findling.stores.schema import GLOSSARY_FORMAT, GLOSSARY_VERSION, read_header
+from findling.stores.schema import GLOSSARY_FORMAT, GLOSSARY_VERSION, SUMS_FORMAT, read_header
 from findling.stores.sqlite_reads import batched, placeholders, scan_predecessors
+from findling.stores.sums import check_row, row_sum
 
-__all__ = ["find_successors", "find_superseded", "load_glossary", "store_glossary"]
+__all__ = ["GLOSSARY_COLUMNS", "find_successors", "find_superseded", "load_glossary", "store_glossary"]
 
 _IDS_PER_STATEMENT = 500
 
-_COLUMNS = '"group", key, surface, status, source, snippet, decided_at'
+GLOSSARY_COLUMNS = '"group", key, surface, status, source, snippet, decided_at'
 
 
 def load_glossary(connection: sqlite3.Connection) -> list[GlossaryTerm]:
     """All terms, ordered by group and key; none in a store that is older than the glossary."""
     try:
-        rows = connection.execute(f'SELECT {_COLUMNS} FROM glossary ORDER BY "group", key')
+        rows = connection.execute(f'SELECT {GLOSSARY_COLUMNS}, sum FROM glossary ORDER BY "group", key').fetchall()
     except sqlite3.OperationalError:
-        # Asked only now: nearly all stores have the table.
+        # Asked only now: nearly all stores have the column.
         if _is_older(connection):
             return []
-        raise
-    return [GlossaryTerm(*row) for row in rows]
+        if read_header(connection).format >= SUMS_FORMAT:
+            raise
+        rows = connection.execute(f'SELECT {GLOSSARY_COLUMNS}, NULL FROM glossary ORDER BY "group", key').fetchall()
+    for *row, noted in rows:
+        check_row(f"the term {row[2]!r} of the glossary", row, noted)
+    return [GlossaryTerm(*row[:-1]) for row in rows]
 
 
 def store_glossary(
@@ -33,7 +38,10 @@ def store_glossary(
 ) -> None:
     """Drop terms by group and key, then put terms in, and count that it was done."""
     connection.executemany('DELETE FROM glossary WHERE "group" = ? AND key = ?', dropped)
-    connection.executemany(f"INSERT OR REPLACE INTO glossary ({_COLUMNS}) VALUES (?,?,?,?,?,?,?)", terms)
+    connection.executemany(
+        f"INSERT OR REPLACE INTO glossary ({GLOSSARY_COLUMNS}, sum) VALUES (?,?,?,?,?,?,?,?)",
+        [(*term, _sum_of(term)) for term in terms],
+    )
     connection.execute(
         "INSERT INTO meta (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1",
         (GLOSSARY_VERSION,),
@@ -68,6 +76,11 @@ def find_superseded(connection: sqlite3.Connection, among: Container[int] | None
     else:
         pairs = connection.execute("SELECT id, supersedes FROM resources WHERE supersedes IS NOT NULL").fetchall()
     return sorted({replaced for number, replaced in pairs if among is None or number in among})
+
+
+def _sum_of(term: GlossaryTerm) -> int:
+    *row, decided_at = term
+    return row_sum((*row, None if decided_at is None else float(decided_at)))
 
 
 def _is_older(connection: sqlite3.Connection) -> bool:

@@ -8,10 +8,11 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from findling.domain.errors import CorruptError
+from findling.domain.errors import StoreDamagedError
 from findling.domain.ports import Change, SkippedPath
-from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
+from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
 from findling.stores.admission import CID_LIMIT, predecessor
+from findling.stores.schema import SUMS_FORMAT, read_header
 from findling.stores.sqlite_rows import (
     CHUNK_COLUMNS,
     CHUNK_WIDTH,
@@ -22,6 +23,7 @@ from findling.stores.sqlite_rows import (
     to_resource,
     to_skipped,
 )
+from findling.stores.sums import check_row, check_text
 
 __all__ = [
     "LoadedDocument",
@@ -50,41 +52,51 @@ class LoadedDocument(NamedTuple):
 
 
 def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, LoadedDocument]:
-    """Documents by the number of their resource. Raises CorruptError when one of them has no text."""
+    """Documents by the number of their resource. Raises StoreDamagedError when a part of one is lost or damaged."""
     marks = placeholders(ids)
+    has_sums = _has_sums(connection)
+    noted = "sum" if has_sums else "NULL"
     chunk_rows = connection.execute(
-        f"SELECT {CHUNK_COLUMNS}, seq, resource FROM chunks WHERE resource IN ({marks}) ORDER BY resource, ordinal", ids
-    ).fetchall()
-    chunks_of = {id_: list(rows) for id_, rows in groupby(chunk_rows, itemgetter(CHUNK_WIDTH + 1))}
-    documents = {}
-    for *row, size, mtime_ns, digest, text, id_ in connection.execute(
-        f"SELECT {RESOURCE_COLUMNS}, size, mtime_ns, digest, text, id"
-        f" FROM resources LEFT JOIN bodies USING (id) WHERE id IN ({marks})",
+        f"SELECT {CHUNK_COLUMNS}, {noted}, seq, resource FROM chunks WHERE resource IN ({marks})"
+        " ORDER BY resource, ordinal",
         ids,
+    ).fetchall()
+    chunks_of = {id_: list(rows) for id_, rows in groupby(chunk_rows, itemgetter(CHUNK_WIDTH + 2))}
+    documents = {}
+    columns = f"{_read(has_sums)}, size, mtime_ns, digest, {'coalesce(inode, 0)' if has_sums else 0}, id"
+    for *row, size, changed_ns, digest, inode, id_ in connection.execute(
+        f"SELECT {columns} FROM resources LEFT JOIN bodies USING (id) WHERE id IN ({marks})", ids
     ):
+        resource, text = _checked(row)
         rows = chunks_of.get(id_, [])
-        fingerprint = None if size is None else Fingerprint(size, mtime_ns, digest)
-        document = Document(to_resource(row), _present(text, row[0]), tuple(map(to_chunk, rows)), fingerprint)
-        documents[id_] = LoadedDocument(document, tuple([row[CHUNK_WIDTH] for row in rows]))
+        fingerprint = None if size is None else Fingerprint(size, changed_ns, digest, inode)
+        chunks = tuple([_checked_chunk(row, resource.rid) for row in rows])
+        documents[id_] = LoadedDocument(
+            Document(resource, text, chunks, fingerprint), tuple([row[CHUNK_WIDTH + 1] for row in rows])
+        )
     return documents
 
 
 def load_chunks(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int, StoredChunk]:
-    """The chunks that exist among `cids`, in their order; the text of each resource is read once."""
+    """The chunks that exist among `cids`, in their order; the text of each resource is read once.
+
+    Raises StoreDamagedError as `load_documents` does.
+    """
+    has_sums = _has_sums(connection)
+    noted = "sum" if has_sums else "NULL"
     rows_of: dict[int, list[Row]] = {}
     for batch in batched((cid for cid in cids if 0 <= cid < CID_LIMIT), _IDS_PER_STATEMENT):
         for row in connection.execute(
-            f"SELECT {CHUNK_COLUMNS}, resource FROM chunks WHERE cid IN ({placeholders(batch)})", batch
+            f"SELECT {CHUNK_COLUMNS}, {noted}, resource FROM chunks WHERE cid IN ({placeholders(batch)})", batch
         ):
-            rows_of.setdefault(row[CHUNK_WIDTH], []).append(row)
+            rows_of.setdefault(row[CHUNK_WIDTH + 1], []).append(row)
     found: dict[int, StoredChunk] = {}
     for id_, rows in rows_of.items():
-        *row, text = connection.execute(
-            f"SELECT {RESOURCE_COLUMNS}, text FROM resources LEFT JOIN bodies USING (id) WHERE id = ?", (id_,)
-        ).fetchone() or _lost(f"the resource of chunk {rows[0][0]}")
-        resource = to_resource(row)
-        text = _present(text, resource.rid)
-        for chunk in map(to_chunk, rows):
+        found_row = connection.execute(
+            f"SELECT {_read(has_sums)} FROM resources LEFT JOIN bodies USING (id) WHERE id = ?", (id_,)
+        ).fetchone()
+        resource, text = _checked(found_row or _lost(f"the resource of chunk {rows[0][0]}"))
+        for chunk in [_checked_chunk(row, resource.rid) for row in rows]:
             found[chunk.cid] = StoredChunk(chunk, resource, text[chunk.start : chunk.end])
     return {cid: found[cid] for cid in cids if cid in found}
 
@@ -170,9 +182,30 @@ def _drops(connection: sqlite3.Connection, rid: str, since: int) -> tuple[int, .
     return tuple([cid for (cid,) in rows])
 
 
-def _present(text: str | None, rid: str) -> str:
-    return _lost(f"the text of {rid!r}") if text is None else text
+def _has_sums(connection: sqlite3.Connection) -> bool:
+    return read_header(connection).format >= SUMS_FORMAT
+
+
+def _read(has_sums: bool) -> str:
+    """The columns that `_checked` takes."""
+    return f"{RESOURCE_COLUMNS}, {'resources.sum, bodies.sum' if has_sums else 'NULL, NULL'}, text"
+
+
+def _checked(row: Sequence[Any]) -> tuple[Resource, str]:
+    """The resource and the text in a row, if they are what was written."""
+    *columns, noted, noted_text, text = row
+    rid = columns[0]
+    check_row(f"the row of {rid!r}", columns, noted)
+    if text is None:
+        _lost(f"the text of {rid!r}")
+    check_text(f"the text of {rid!r}", text, noted_text)
+    return to_resource(columns), text
+
+
+def _checked_chunk(row: Sequence[Any], rid: str) -> Chunk:
+    check_row(f"a chunk of {rid!r}", row[:CHUNK_WIDTH], row[CHUNK_WIDTH])
+    return to_chunk(row)
 
 
 def _lost(what: str) -> NoReturn:
-    raise CorruptError(f"{what} is lost", hint="findling index --rebuild")
+    raise StoreDamagedError(f"{what} is lost", hint="findling index --rebuild")

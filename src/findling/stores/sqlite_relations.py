@@ -5,11 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
-from findling.domain.errors import CorruptError
+from findling.domain.errors import StoreDamagedError
 from findling.domain.memories import Access
 from findling.domain.permissions import RELATIONS, Relation
-from findling.stores.schema import RELATIONS_FORMAT, RELATIONS_VERSION, read_header
+from findling.stores.schema import RELATIONS_FORMAT, RELATIONS_VERSION, SUMS_FORMAT, read_header
 from findling.stores.sqlite_reads import batched, placeholders
+from findling.stores.sums import check_row, row_sum
 
 __all__ = ["load_accesses", "load_relations", "store_accesses", "store_relations"]
 
@@ -20,22 +21,27 @@ def load_relations(connection: sqlite3.Connection) -> list[Relation]:
     """All relations, in order; none in a store that is older than they are."""
     if _is_older(connection):
         return []
+    columns = f"subject, relation, object, {'sum' if read_header(connection).format >= SUMS_FORMAT else 'NULL'}"
     try:
-        rows = connection.execute("SELECT subject, relation, object FROM relations ORDER BY 1, 2, 3").fetchall()
+        rows = connection.execute(f"SELECT {columns} FROM relations ORDER BY 1, 2, 3").fetchall()
     except sqlite3.OperationalError as error:
         if "no such table" not in str(error):
             raise
-        raise CorruptError("the index has lost its relations", hint="findling snapshot list") from error
-    if unknown := {relation for _, relation, _ in rows}.difference(RELATIONS):
+        raise StoreDamagedError("the index has lost its relations", hint="findling snapshot list") from error
+    for *row, noted_sum in rows:
+        check_row(f"the relation {' '.join(map(str, row))}", row, noted_sum)
+    if unknown := {row[1] for row in rows}.difference(RELATIONS):
         # A denial that is not understood must not be passed over.
-        raise CorruptError(f"the index holds relations called {min(unknown)!r}", hint="findling snapshot list")
-    return [Relation(*row) for row in rows]
+        raise StoreDamagedError(f"the index holds relations called {min(unknown)!r}", hint="findling snapshot list")
+    return [Relation(*row[:3]) for row in rows]
 
 
 def store_relations(connection: sqlite3.Connection, added: Sequence[Relation], dropped: Sequence[Relation]) -> None:
     """Drop relations, then put relations in, and count that it was done."""
     connection.executemany("DELETE FROM relations WHERE subject = ? AND relation = ? AND object = ?", dropped)
-    connection.executemany("INSERT OR IGNORE INTO relations VALUES (?, ?, ?)", added)
+    connection.executemany(
+        "INSERT OR IGNORE INTO relations VALUES (?, ?, ?, ?)", [(*one, row_sum(one)) for one in added]
+    )
     connection.execute(
         "INSERT INTO meta (key, value) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET value = value + 1",
         (RELATIONS_VERSION,),

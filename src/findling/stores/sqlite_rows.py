@@ -12,6 +12,7 @@ from findling.stores.admission import HEADING_SEPARATOR
 __all__ = [
     "CHUNK_COLUMNS",
     "CHUNK_WIDTH",
+    "FINGERPRINT_COLUMNS",
     "RESOURCE_COLUMNS",
     "Row",
     "chunk_row",
@@ -31,6 +32,9 @@ RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, crea
 CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading, places'
 
 CHUNK_WIDTH = 9
+
+FINGERPRINT_COLUMNS = "size, mtime_ns, digest, inode"
+"""`mtime_ns` holds the later one of the times at which content and status changed."""
 
 Row = tuple[Any, ...]
 
@@ -114,21 +118,21 @@ def to_chunk(row: Sequence[Any]) -> Chunk:
 
 
 def fingerprint_row(fingerprint: Fingerprint | None) -> Row:
-    """The values of `size, mtime_ns, digest`."""
-    return (None, None, None) if fingerprint is None else tuple(fingerprint)
+    """The values of `FINGERPRINT_COLUMNS`."""
+    return (None, None, None, None) if fingerprint is None else tuple(fingerprint)
 
 
 def skipped_row(entry: SkippedPath) -> Row:
     """The columns of `skipped`: file names need not be valid Unicode, so they are kept as bytes."""
-    path, reason, detail, size, mtime_ns = entry
-    return path.encode("utf-8", "surrogatepass"), reason, detail.encode("utf-8", "surrogatepass"), size, mtime_ns
+    path, reason, detail, size, changed_ns = entry
+    return path.encode("utf-8", "surrogatepass"), reason, detail.encode("utf-8", "surrogatepass"), size, changed_ns
 
 
 def to_skipped(row: Sequence[Any]) -> SkippedPath:
     """The entry in the columns of `skipped`."""
-    path, reason, detail, size, mtime_ns = row
+    path, reason, detail, size, changed_ns = row
     path, detail = path.decode("utf-8", "surrogatepass"), detail.decode("utf-8", "surrogatepass")
-    return SkippedPath(path, reason, detail, size, mtime_ns)
+    return SkippedPath(path, reason, detail, size, changed_ns)
 
 
 def _encode_places(chunk: Chunk) -> str:

@@ -11,11 +11,12 @@ from contextlib import closing
 from itertools import chain
 from typing import NamedTuple
 
-from findling.domain.errors import InvalidValueError
+from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.stores.admission import CID_LIMIT, MOST_WISHES, vector_width
-from findling.stores.schema import read_header
+from findling.stores.schema import SUMS_FORMAT, read_header
 from findling.stores.sqlite_reads import batched, placeholders
+from findling.stores.sums import vector_sum
 
 __all__ = [
     "Frontier",
@@ -25,6 +26,7 @@ __all__ = [
     "count_vectors",
     "drop_model",
     "drop_unused",
+    "find_damaged",
     "find_unembedded",
     "insert_vectors",
     "load_vector_rows",
@@ -62,22 +64,21 @@ def insert_vectors(connection: sqlite3.Connection, model: str, vectors: Mapping[
     if stored != width:
         raise InvalidValueError(f"vectors of {model} have {stored} bytes, not {width}", hint="drop the old ones first")
     connection.executemany(
-        "INSERT OR IGNORE INTO vectors (model, digest, vector) VALUES (?, ?, ?)",
-        [(id_, digest, vector) for digest, vector in vectors.items()],
+        "INSERT OR IGNORE INTO vectors (model, digest, vector, sum) VALUES (?, ?, ?, ?)",
+        [(id_, digest, vector, vector_sum(digest, vector)) for digest, vector in vectors.items()],
     )
 
 
 def load_vectors(connection: sqlite3.Connection, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
     """The vectors that exist among `digests`, in no order."""
-    id_ = _model_id(connection, model)
+    id_, noted = _model_id(connection, model), _sum_column(connection)
     found: dict[bytes, bytes] = {}
     for batch in batched(digests, _DIGESTS_PER_STATEMENT):
-        found.update(
-            connection.execute(
-                f"SELECT digest, vector FROM vectors WHERE digest IN ({placeholders(batch)}) AND model = ?",
-                (*batch, id_),
-            )
+        rows = connection.execute(
+            f"SELECT digest, vector, {noted} FROM vectors WHERE digest IN ({placeholders(batch)}) AND model = ?",
+            (*batch, id_),
         )
+        found.update((digest, _sound(digest, vector, sum_)) for digest, vector, sum_ in rows)
     return found
 
 
@@ -85,12 +86,12 @@ def load_vector_rows(
     connection: sqlite3.Connection, model: str, since: int, limit: int
 ) -> tuple[list[VectorRow], int | None]:
     """The rows of the next `limit` vectors after mark `since`, and the mark they reach; `None` after the last one."""
-    id_ = _model_id(connection, model)
-    vectors = dict(
-        connection.execute(
-            "SELECT mark, vector FROM vectors WHERE model = ? AND mark > ? ORDER BY mark LIMIT ?", (id_, since, limit)
-        ).fetchall()
+    id_, noted = _model_id(connection, model), _sum_column(connection)
+    found = connection.execute(
+        f"SELECT mark, digest, vector, {noted} FROM vectors WHERE model = ? AND mark > ? ORDER BY mark LIMIT ?",
+        (id_, since, limit),
     )
+    vectors = {mark: _sound(digest, vector, sum_) for mark, digest, vector, sum_ in found}
     if not vectors:
         return [], None
     reached = max(vectors)
@@ -166,13 +167,43 @@ def drop_model(connection: sqlite3.Connection, model: str) -> int:
     return connection.execute("DELETE FROM vectors WHERE model = ?", (id_,)).rowcount
 
 
+def find_damaged(connection: sqlite3.Connection) -> list[int]:
+    """The marks of the vectors that are not what was put in."""
+    if read_header(connection).format < SUMS_FORMAT:
+        return []
+    rows = connection.execute("SELECT mark, digest, vector, sum FROM vectors WHERE sum IS NOT NULL")
+    return [mark for mark, digest, vector, noted in rows if vector_sum(digest, vector) != noted]
+
+
 def drop_unused(connection: sqlite3.Connection) -> int:
-    """Forget the vectors that no chunk has use for, and models that are left with none; tells how many vectors."""
-    dropped = connection.execute(
-        "DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.digest = vectors.digest)"
-    ).rowcount
+    """Forget vectors that are damaged or that no chunk has use for, and models left with none; tells how many."""
+    damaged = find_damaged(connection)
+    # No trigger counts what goes here: unlike an unused vector, a damaged one may serve chunks.
+    for mark in damaged:
+        connection.execute(
+            "UPDATE models SET covered = covered - (SELECT count(*) FROM chunks JOIN vectors USING (digest)"
+            " WHERE mark = ?1) WHERE id = (SELECT model FROM vectors WHERE mark = ?1)",
+            (mark,),
+        )
+    connection.executemany("DELETE FROM vectors WHERE mark = ?", [(mark,) for mark in damaged])
+    dropped = (
+        len(damaged)
+        + connection.execute(
+            "DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.digest = vectors.digest)"
+        ).rowcount
+    )
     connection.execute("DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE model = models.id)")
     return dropped
+
+
+def _sum_column(connection: sqlite3.Connection) -> str:
+    return "sum" if read_header(connection).format >= SUMS_FORMAT else "NULL"
+
+
+def _sound(digest: bytes, vector: bytes, noted: int | None) -> bytes:
+    if noted is not None and vector_sum(digest, vector) != noted:
+        raise CorruptError("a vector of the model is not what was put in", hint="findling repair")
+    return vector
 
 
 def _model_id(connection: sqlite3.Connection, model: str) -> int:

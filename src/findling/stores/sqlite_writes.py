@@ -11,16 +11,23 @@ from findling.stores.admission import check_document, predecessor
 from findling.stores.sqlite_rows import (
     CHUNK_COLUMNS,
     CHUNK_WIDTH,
+    FINGERPRINT_COLUMNS,
     RESOURCE_COLUMNS,
     Row,
     chunk_row,
     fingerprint_row,
     resource_row,
 )
+from findling.stores.sums import resource_sum, row_sum, text_sum
 
 __all__ = ["delete_resource", "put_document"]
 
-_INSERT_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, resource, seq) VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+_INSERT_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, sum, resource, seq) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+
+_PUT_BODY = "INSERT OR REPLACE INTO bodies (id, text, sum) VALUES (?, ?, ?)"
+
+_WRITTEN = f"{RESOURCE_COLUMNS}, sum, {FINGERPRINT_COLUMNS}, supersedes, characters, seq"
+_MARKS = ",".join("?" * (_WRITTEN.count(",") + 1))
 
 
 def put_document(connection: sqlite3.Connection, document: Document, seq: int) -> Change | None:
@@ -28,11 +35,11 @@ def put_document(connection: sqlite3.Connection, document: Document, seq: int) -
     check_document(document)
     resource = resource_row(document.resource)
     stored = connection.execute(
-        f"SELECT id, size, mtime_ns, digest, {RESOURCE_COLUMNS} FROM resources WHERE rid = ?", resource[:1]
+        f"SELECT id, {FINGERPRINT_COLUMNS}, {RESOURCE_COLUMNS} FROM resources WHERE rid = ?", resource[:1]
     ).fetchone()
     if stored is None:
         return _insert(connection, document, resource, seq)
-    id_, fingerprint, metadata = stored[0], stored[1:4], stored[4:]
+    id_, fingerprint, metadata = stored[0], stored[1:5], stored[5:]
     new_fingerprint = fingerprint_row(document.fingerprint)
     rows = {chunk.cid: chunk_row(chunk) for chunk in document.chunks}
     stored_rows: dict[int, Row] = {
@@ -42,15 +49,13 @@ def put_document(connection: sqlite3.Connection, document: Document, seq: int) -
     if same_text and metadata == resource and {cid: row[:CHUNK_WIDTH] for cid, row in stored_rows.items()} == rows:
         if fingerprint != new_fingerprint:
             connection.execute(
-                "UPDATE resources SET size = ?, mtime_ns = ?, digest = ? WHERE id = ?", (*new_fingerprint, id_)
+                f"UPDATE resources SET ({FINGERPRINT_COLUMNS}) = (?,?,?,?) WHERE id = ?", (*new_fingerprint, id_)
             )
         return None
     if not same_text:
-        connection.execute("INSERT OR REPLACE INTO bodies (id, text) VALUES (?, ?)", (id_, document.text))
+        connection.execute(_PUT_BODY, (id_, document.text, text_sum(document.text)))
     connection.execute(
-        f"UPDATE resources SET ({RESOURCE_COLUMNS}, size, mtime_ns, digest, supersedes, characters, seq)"
-        " = (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) WHERE id = ?",
-        (*resource, *new_fingerprint, predecessor(document.resource), len(document.text), seq, id_),
+        f"UPDATE resources SET ({_WRITTEN}) = ({_MARKS}) WHERE id = ?", (*_written(document, resource, seq), id_)
     )
     dropped = _dropped(stored_rows, rows, all_of_them=metadata != resource)
     _replace_chunks(connection, id_, stored_rows, rows, dropped, seq)
@@ -78,13 +83,17 @@ def _insert(connection: sqlite3.Connection, document: Document, resource: Row, s
     rid = document.resource.rid
     connection.execute("DELETE FROM deleted WHERE rid = ?", (rid,))
     id_ = connection.execute(
-        f"INSERT INTO resources ({RESOURCE_COLUMNS}, size, mtime_ns, digest, supersedes, characters, seq)"
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        (*resource, *fingerprint_row(document.fingerprint), predecessor(document.resource), len(document.text), seq),
+        f"INSERT INTO resources ({_WRITTEN}) VALUES ({_MARKS})", _written(document, resource, seq)
     ).lastrowid
-    connection.execute("INSERT INTO bodies (id, text) VALUES (?, ?)", (id_, document.text))
-    connection.executemany(_INSERT_CHUNK, [(*chunk_row(chunk), id_, seq) for chunk in document.chunks])
+    connection.execute(_PUT_BODY, (id_, document.text, text_sum(document.text)))
+    connection.executemany(_INSERT_CHUNK, [(*row, row_sum(row), id_, seq) for row in map(chunk_row, document.chunks)])
     return Change(seq, rid, (), frozenset([chunk.cid for chunk in document.chunks]), document, id_ or 0)
+
+
+def _written(document: Document, resource: Row, seq: int) -> Row:
+    """The values of `_WRITTEN`."""
+    fingerprint, replaced = fingerprint_row(document.fingerprint), predecessor(document.resource)
+    return (*resource, resource_sum(resource), *fingerprint, replaced, len(document.text), seq)
 
 
 def _dropped(stored: Mapping[int, Row], rows: Mapping[int, Row], *, all_of_them: bool) -> set[int]:
@@ -115,14 +124,16 @@ def _replace_chunks(
             continue
         after = (*row, seq if cid in dropped else before[CHUNK_WIDTH])
         if after != before:
-            updates.append((*after[1:], id_, cid))
+            updates.append((*after[1:], row_sum(row), id_, cid))
     connection.executemany(
-        'UPDATE chunks SET (digest, ordinal, start, "end", line_start, line_end, heading, places, seq)'
-        " = (?,?,?,?,?,?,?,?,?)"
+        'UPDATE chunks SET (digest, ordinal, start, "end", line_start, line_end, heading, places, seq, sum)'
+        " = (?,?,?,?,?,?,?,?,?,?)"
         " WHERE resource = ? AND cid = ?",
         updates,
     )
-    connection.executemany(_INSERT_CHUNK, [(*row, id_, seq) for cid, row in rows.items() if cid not in stored])
+    connection.executemany(
+        _INSERT_CHUNK, [(*row, row_sum(row), id_, seq) for cid, row in rows.items() if cid not in stored]
+    )
 
 
 def _log_drops(connection: sqlite3.Connection, rid: str, cids: Iterable[int], seq: int) -> None:

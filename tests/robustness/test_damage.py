@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import findling
 from findling.stores.sqlite import SqliteStore
 from tests.processes import run_process
 
@@ -238,13 +239,56 @@ def test_a_damaged_store_is_told_and_mended_by_what_the_hint_says(
     playground.assert_complete()
 
 
-def test_a_store_without_content_is_filled_again(playground: Playground) -> None:
+@pytest.mark.parametrize("damage", [empty, Path.unlink])
+def test_a_store_that_is_lost_is_missed_and_never_made_anew_in_silence(
+    playground: Playground, damage: Callable[[Path], None]
+) -> None:
     playground.plant(FILES)
     playground.index()
-    empty(playground.store_file)
+    assert playground.run("remember", "the quagga is extinct").code == 0
+    damage(playground.store_file)
+    commands = (["search", playground.mark(3)], ["search", "--no-index", "bako"], ["index"], ["recall", "quagga"])
+    for command in (*commands, ["remember", "another"], ["ls"], ["status"], ["search", "bako", "part3"]):
+        code, out, err = playground.run(*command)
+        assert (code, out) == (2, ""), command
+        assert f"{playground.store_file} is {'empty' if damage is empty else 'gone'}" in err
+        assert "1 of type memory" in err
+        assert "  try: findling index --rebuild" in err
+    assert "1 of type memory" in playground.run("doctor").out
+    assert playground.run("index", "--rebuild").code == 0
     assert playground.found(playground.mark(3)) == ["part3/file3.txt"]
+    assert playground.run("recall", "quagga").code == 1
     playground.assert_sound()
     playground.assert_complete()
+
+
+def test_a_store_of_another_workspace_is_told(playground: Playground, tmp_path: Path) -> None:
+    playground.plant(3)
+    playground.index()
+    with findling.open(tmp_path, workspace="other", settings=playground.open()._settings) as other:
+        other.memories.remember("of the other one")
+    shutil.copyfile(other.home / "index.sqlite", playground.store_file)
+    code, out, err = playground.run("search", "bako")
+    assert (code, out) == (2, "")
+    assert f"{playground.store_file} is not the store of this workspace" in err
+    assert playground.run("index", "--rebuild").code == 0
+    playground.assert_complete()
+
+
+def test_a_store_that_was_set_back_is_told_and_taken_when_that_is_wanted(playground: Playground) -> None:
+    playground.plant(3)
+    playground.index()
+    assert playground.run("remember", "kept by the copy").code == 0
+    before = playground.store_file.read_bytes()
+    for text in ("lost", "lost as well"):
+        assert playground.run("remember", text).code == 0
+    playground.store_file.write_bytes(before)
+    code, out, err = playground.run("recall", "kept")
+    assert (code, out) == (2, "")
+    assert "the latest 2 changes are not in it; there was what no file holds: 3 of type memory" in err
+    assert playground.run("index", "--rebuild").code == 0
+    assert "kept by the copy" in playground.run("recall", "kept").out
+    playground.assert_sound()
 
 
 # No space

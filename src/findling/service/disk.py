@@ -86,7 +86,7 @@ class DiskIndex:
         ManifestError for a damaged manifest, UsageError when the workspace has no files.
         """
         if not self._takes_files():
-            raise UsageError(f"the workspace {self._root.name} has no files to index", hint="findling add")
+            return self._begin_anew(rebuild)
         reason = self._why_first() or ("every file is to be read again" if rebuild else reason)
         if not rebuild:
             with self._files.writing():
@@ -95,7 +95,7 @@ class DiskIndex:
 
         read_manifest(self._files.folder)  # whoever cannot read it must not have begun to drop anything
         try:
-            with self._files.writing():
+            with self._files.writing(accepts_older=True):
                 # A run that is stopped from here on must not pass for a complete one.
                 self._files.store.set_folders(UNSURE)
                 # What no tree can give back stays.
@@ -109,6 +109,15 @@ class DiskIndex:
                 raise
             with self._files.writing(anew=True):
                 return self._update(reason, on_progress)
+
+    def _begin_anew(self, rebuild: bool) -> IndexReport:
+        """Put a damaged store of a workspace without files aside; there is nothing else to do for it."""
+        from findling.domain.reports import IndexReport
+
+        if not rebuild or not self._files.is_damaged():
+            raise UsageError(f"the workspace {self._root.name} has no files to index", hint="findling add")
+        with self._files.writing(anew=True):
+            return IndexReport()
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
@@ -232,9 +241,9 @@ class DiskIndex:
     def _takes_files(self) -> bool:
         """Whether it has files, or may get them: not when it was made by what is no file, and nobody named a path."""
         self._files.let_go_if_replaced()
-        if not self._has_files or not self._files.exists:
-            return self._has_files
         try:
+            if not self._has_files or not self._files.exists:
+                return self._has_files
             root, indexed_at = (self._files.store.get_meta(key) for key in ("root", "indexed_at"))
         except CorruptError:  # whoever writes next says so, and may rebuild it
             return self._has_files

@@ -6,17 +6,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from findling.domain.errors import (
-    CorruptError,
-    InvalidValueError,
-    ReplacedError,
-)
+from findling.domain.errors import CorruptError, InvalidValueError, ReplacedError, StoreDamagedError
 from findling.domain.ports import SkippedPath
 from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
@@ -306,7 +303,8 @@ class Engine(KeptEngine, WorkspaceParts):
         from findling.domain.reports import Check
         from findling.service.checks import check_workspace
 
-        self._must_be_indexed()
+        with suppress(StoreDamagedError):  # the first of the findings
+            self._must_be_indexed()
         return [
             Check(name=name, ok=not problem, detail=problem or detail, hint=hint if problem else "")
             for name, detail, problem, hint in check_workspace(self._files, self._vectors)
@@ -381,6 +379,8 @@ class Engine(KeptEngine, WorkspaceParts):
         legs = partial(SearchedLegs, meaning=lambda: self._vectors.meaning())
         try:
             return ask(legs(self._files.store, self._files.leg))
+        except StoreDamagedError:
+            raise
         except CorruptError as damage:
             # Damage inside a file of the leg shows only when a query comes upon it.
             notes.append(Degradation(what=self._files.mend_leg(damage)))

@@ -17,9 +17,11 @@ from findling.domain.errors import (
     NotIndexedError,
     PathNotFoundError,
     ReadOnlyError,
+    StoreDamagedError,
 )
 from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up
+from findling.service.identity import describe_loss, forget_identity, note_identity
 from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.keyword_query import Scoring
@@ -68,6 +70,7 @@ class OpenedWorkspace:
         self._store_file: tuple[int, int] | None = None
         self._leg: TantivyLeg | None = None
         self._mended = ""
+        self._accepts_older = False
         # One thread writes, or has the leg catch up, at a time; others search on meanwhile.
         self._guard = threading.RLock()
         # One thread takes in what has changed on disk at a time. Whoever holds it has little patience with the guard.
@@ -77,8 +80,11 @@ class OpenedWorkspace:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a store at all."""
-        return (self.folder / STORE_FILE).exists()
+        """Whether there is a store at all. Raises StoreDamagedError when there was one, and it is gone or empty."""
+        size = self._store_bytes()
+        if not size and (loss := describe_loss(self.folder, None)):
+            raise StoreDamagedError(loss, hint=self.way_back())
+        return size is not None
 
     @property
     def store(self) -> SqliteStore:
@@ -97,12 +103,20 @@ class OpenedWorkspace:
         path = self.folder / STORE_FILE
         readonly = not (os.access(path, os.W_OK) and os.access(self.folder, os.W_OK))
         self._store_file = _identity(path)
-        try:
-            return SqliteStore.open(path, readonly=readonly)
-        except CorruptError as damage:
-            raise CorruptError(damage.message, hint=self._way_back()) from damage
+        store = SqliteStore.open(path, readonly=readonly, way_back=self.way_back)
+        if loss := describe_loss(self.folder, store, accepts_older=self._accepts_older):
+            store.close()
+            raise StoreDamagedError(loss, hint=self.way_back())
+        return store
 
-    def _way_back(self) -> str:
+    def _store_bytes(self) -> int | None:
+        try:
+            return (self.folder / STORE_FILE).stat().st_size
+        except OSError:
+            return None
+
+    def way_back(self) -> str:
+        """What to run when the store is damaged: the latest snapshot is the first choice."""
         if not (self.folder / "snapshots").is_dir():
             return NO_WAY_BACK
         from findling.service.snapshot_files import way_back
@@ -137,7 +151,7 @@ class OpenedWorkspace:
         return keyword_folder(self.folder, self._unit)
 
     def is_damaged(self) -> bool:
-        """Whether there is a store that cannot be read; every page of it is looked at."""
+        """Whether there is, or was, a store that cannot be read; every page of it is looked at."""
         self.close()
         try:
             return self.exists and bool(self.store.integrity())
@@ -155,22 +169,28 @@ class OpenedWorkspace:
             self.store.set_meta("root", self.subject)
 
     @contextlib.contextmanager
-    def writing(self, patience_s: float = LOCK_PATIENCE_S, *, anew: bool = False) -> Iterator[None]:
+    def writing(
+        self, patience_s: float = LOCK_PATIENCE_S, *, anew: bool = False, accepts_older: bool = False
+    ) -> Iterator[None]:
         """Hold the write lock, creating folder and store if need be; `anew` puts a damaged store aside first.
 
-        Raises LockedError when another process keeps it, ReadOnlyError when nothing can be written here, NotFoundError
-        when the workspace was moved or dropped since it was opened.
+        With `accepts_older`, a store that knows less than it did is taken as it is. Raises StoreDamagedError,
+        LockedError when another process keeps it, ReadOnlyError when nothing can be written here, NotFoundError when
+        the workspace was moved or dropped since it was opened.
         """
         with self._locked(patience_s):
             # Another process may have written since the leg was opened: applying changes to what it was would
             # add chunks that are there already.
             self._release_leg()
             self.let_go_if_replaced()
-            self._prepare_store(anew)
+            self._accepts_older = accepts_older
             try:
+                self._prepare_store(anew)
                 yield
                 self.note_subject()
+                note_identity(self.folder, self.store)
             finally:
+                self._accepts_older = False
                 # It stays open for reading: outside the lock another process may be making it anew.
                 if self._leg is not None:
                     self._leg.close()
@@ -244,6 +264,8 @@ class OpenedWorkspace:
             missing = (_OTHER if self._leg_folder.exists() else _MISSING) if self._is_missing() else ""
             catch_up(self.store, self.leg)
             self._mended = missing or self._mended
+        except StoreDamagedError:
+            raise
         except CorruptError:
             self.rebuild_leg()
             self._mended = _DAMAGED
@@ -328,10 +350,9 @@ class OpenedWorkspace:
         if anew:
             self.close()
             discard_leg(self._leg_folder)
+            forget_identity(self.folder)
             self._put_store_aside()
-        if not self.exists or not (self.folder / STORE_FILE).stat().st_size:
-            if not anew and (way_back := self._way_back()) != NO_WAY_BACK:
-                raise CorruptError(f"the index in {self.folder} is gone", hint=way_back)
+        if not (self._store_bytes() if anew else self.exists and self._store_bytes()):
             self._notices += self._before_first_write()
             SqliteStore.open(self.folder / STORE_FILE).close()
         if self.store.get_meta("store_id") is None:
@@ -339,12 +360,15 @@ class OpenedWorkspace:
 
     def _put_store_aside(self) -> None:
         """Keep a damaged store: memories, chats and decisions are in it alone, and some of them may be had back."""
+        had_store = bool(self._store_bytes())
         with StoreErrors(self.folder):
             # The log first: it must never be taken for one of the new store.
             for suffix in ("-wal", "-shm", ""):
                 with contextlib.suppress(FileNotFoundError):
                     (self.folder / (STORE_FILE + suffix)).replace(self.folder / (DAMAGED_FILE + suffix))
         aside = self.folder / DAMAGED_FILE
+        if not had_store:
+            return
         self._notices.append(
             Degradation(
                 what=f"the store was damaged and is {aside} now; what was no file (chats, memories) is in it alone",

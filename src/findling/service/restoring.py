@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import CorruptError, ManifestError, NotIndexedError
+from findling.service.identity import forget_identity
 from findling.service.manifest import read_manifest
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.options import scoring
 from findling.service.settings import Settings
 from findling.service.snapshot_files import Snapshot, require_room
-from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
+from findling.service.workspace import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword_tidying import adopt_index
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite import SqliteStore
@@ -61,8 +62,11 @@ def restore_file(
         with _staging(folder) as staging:
             _prepare(staging, settings, snapshot, meta, present)
             files.close()
+            forget_identity(files.folder)
             put_aside = _take_over(staging / STORE_FILE, files.folder / STORE_FILE, in_place=present is not None)
             _move_legs(staging, files.folder, settings)
+            with StoreErrors(files.folder):
+                (staging / IDENTITY_FILE).replace(files.folder / IDENTITY_FILE)
     return Restored(safety, put_aside)
 
 

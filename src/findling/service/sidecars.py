@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from findling.domain.errors import CorruptError
 from findling.service.whole_files import file_size
-from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
+from findling.service.workspace import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg
 from findling.stores.lock import WriteLock
 from findling.stores.vector_files import Header, read_header
 
 __all__ = ["Matrix", "absorbed_by_all", "matrices", "measure_parts", "remove_stale"]
 
-_OTHER_FILES = frozenset({"write.lock", "refine.lock", "snapshot.lock", "snapshots", "manifest.json"})
+_OTHER_FILES = frozenset({"write.lock", "refine.lock", "snapshot.lock", "snapshots", "manifest.json", IDENTITY_FILE})
 
 _UNUSED_S = 30 * 86_400.0
 """What nobody has written to for so long is not in use."""

@@ -17,6 +17,7 @@ from findling.domain.errors import (
 
 __all__ = [
     "DAMAGED_FILE",
+    "IDENTITY_FILE",
     "PLACES",
     "PROJECT_FOLDER",
     "STORE_FILE",
@@ -26,6 +27,7 @@ __all__ = [
     "folder_name",
     "folder_of",
     "holds_file",
+    "holds_workspace",
     "home_folder",
     "indexed_root",
     "is_formerly_named",
@@ -40,6 +42,9 @@ __all__ = [
 
 STORE_FILE = "index.sqlite"
 """The truth of a workspace; a folder that holds it is a workspace."""
+
+IDENTITY_FILE = "truth.json"
+"""What is known of the truth beside it, so that a lost one is missed."""
 
 DAMAGED_FILE = f"{STORE_FILE}.damaged"
 """A store that could not be read when another one was put in its place."""
@@ -114,7 +119,7 @@ def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home")
     has_pointers = (home / _POINTERS).exists()
     for root in (target, *target.parents):
         folder = folder_of(folder_name(root), home) if has_pointers else _in_home(folder_name(root), home)
-        if (folder / STORE_FILE).exists():
+        if holds_workspace(folder):
             found = _on(folder, root, target)
             return found._replace(part=found.only or found.scope)
     # A file cannot hold its index.
@@ -138,9 +143,14 @@ def folder_of(key: str, home: Path) -> Path:
         except FileNotFoundError:
             continue
         # Whoever deletes the folder has dropped the index, and need not know what else tells of it.
-        if (elsewhere / STORE_FILE).exists() and not elsewhere.is_symlink():
+        if holds_workspace(elsewhere) and not elsewhere.is_symlink():
             return elsewhere
     return _in_home(key, home)
+
+
+def holds_workspace(folder: Path) -> bool:
+    """Whether there is a workspace in a folder, also one that has lost its store."""
+    return (folder / STORE_FILE).exists() or (folder / IDENTITY_FILE).exists()
 
 
 def keyword_folder(folder: Path, unit: str) -> Path:
@@ -252,7 +262,7 @@ def _former_name(key: str) -> str:
 
 def _in_home(key: str, home: Path) -> Path:
     former = _former_name(key)
-    return home / former if former and (home / former / STORE_FILE).exists() else home / key
+    return home / former if former and holds_workspace(home / former) else home / key
 
 
 def _on(folder: Path, root: Path, target: Path) -> Workspace:

@@ -18,11 +18,13 @@ from findling.service.manifest import Changes, Manifest, read_manifest, write_ma
 from findling.service.places import forget_place, keep_out_of_git, note_place
 from findling.service.quotas import Quota, disk_usage
 from findling.service.workspace import (
+    IDENTITY_FILE,
     PROJECT_FOLDER,
     STORE_FILE,
     check_name,
     folder_name,
     folder_of,
+    holds_workspace,
     indexed_root,
     is_formerly_named,
     is_name,
@@ -103,11 +105,11 @@ def all_workspaces(home: Path) -> list[FoundWorkspace]:
     """Every workspace that exists, in the home or elsewhere."""
     if not home.is_dir():
         return []
-    folders = [path.parent for path in home.glob(f"*/{STORE_FILE}")]
+    folders = [path.parent for name in (STORE_FILE, IDENTITY_FILE) for path in home.glob(f"*/{name}")]
     keys = {folder.name for folder in folders if not folder.name.startswith(".") or is_formerly_named(folder)}
     keys |= {pointer.name for pointer in pointers(home)}
     found = (FoundWorkspace(key, folder_of(key, home)) for key in sorted(keys))
-    return [one for one in found if (one.folder / STORE_FILE).exists()]
+    return [one for one in found if holds_workspace(one.folder)]
 
 
 def find_workspace(text: str, home: Path) -> FoundWorkspace:
@@ -119,7 +121,7 @@ def find_workspace(text: str, home: Path) -> FoundWorkspace:
     keys.append(folder_name(Path(text).expanduser().resolve()))
     for key in keys:
         folder = folder_of(key, home)
-        if (folder / STORE_FILE).exists():
+        if holds_workspace(folder):
             return FoundWorkspace(key, folder)
     raise NotFoundError(f"there is no workspace {text}", hint="findling workspaces list")
 

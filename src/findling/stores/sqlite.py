@@ -18,6 +18,7 @@ from findling.stores.sqlite_connections import Connections
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private
 from findling.stores.sqlite_reads import (
     batched,
+    count_made,
     load_changes,
     load_chunks,
     load_counts,
@@ -331,6 +332,11 @@ class SqliteStore(SqliteRecords):
         """`resources`, `chunks`, `characters`, `skipped`."""
         with self._connections.reading() as connection:
             return load_counts(connection)
+
+    def made_counts(self) -> dict[str, int]:
+        """How many there are of each type that is no file, of relations and of terms: what the store alone holds."""
+        with self._connections.reading() as connection:
+            return count_made(connection)
 
     def compact(self, absorbed: int) -> None:
         """Forget the part of the change log that every leg has absorbed, and give unused space back.

@@ -28,6 +28,7 @@ from findling.stores.sums import check_row, check_text
 __all__ = [
     "LoadedDocument",
     "batched",
+    "count_made",
     "load_changes",
     "load_chunks",
     "load_counts",
@@ -168,6 +169,16 @@ def load_counts(connection: sqlite3.Connection) -> dict[str, int]:
         " (SELECT count(*) FROM skipped) FROM resources"
     ).fetchone()
     return dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
+
+
+def count_made(connection: sqlite3.Connection) -> dict[str, int]:
+    """Type → how many resources that are no files; relations and terms of the glossary, where there are any."""
+    counts = dict(connection.execute("SELECT type, count(*) FROM resources WHERE type != 'file' GROUP BY type"))
+    for name, table in (("relation", "relations"), ("term", "glossary")):
+        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        if count:
+            counts[name] = counts.get(name, 0) + count
+    return counts
 
 
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import findling
 from findling.stores.sqlite import SqliteStore
 from tests.processes import run_process
 
@@ -243,6 +244,7 @@ def test_a_damaged_store_is_told_and_mended_by_what_the_hint_says(
 def test_a_store_that_is_lost_is_missed_and_never_made_anew_in_silence(
     playground: Playground, damage: Callable[[Path], None]
 ) -> None:
+    playground.settings = {"FINDLING_SNAPSHOT_AUTO_BYTES": "0"}
     playground.plant(FILES)
     playground.index()
     assert playground.run("remember", "the quagga is extinct").code == 0
@@ -262,12 +264,65 @@ def test_a_store_that_is_lost_is_missed_and_never_made_anew_in_silence(
     playground.assert_complete()
 
 
-def test_a_store_of_another_workspace_is_told(playground: Playground, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", [empty, Path.unlink, cut_in_half, overwrite_header])
+def test_a_lost_store_comes_back_from_the_snapshot_that_was_made_by_itself(
+    playground: Playground, damage: Callable[[Path], None]
+) -> None:
+    playground.plant(FILES)
+    playground.index()
+    assert playground.run("remember", "the quagga is extinct").code == 0
+    answer = playground.run("search", playground.mark(3), "--json").out
+    damage(playground.store_file)
+    code, out, err = playground.run("search", playground.mark(3))
+    assert (code, out) == (2, "")
+    (name,) = [path.stem for path in (playground.workspace / "snapshots").glob("auto-*.sqlite")]
+    assert f"  try: findling snapshot restore {name}\n" in err
+    assert playground.run("snapshot", "restore", name, "--yes").code == 0
+    assert playground.found(playground.mark(3)) == ["part3/file3.txt"]
+    assert json.loads(playground.run("search", playground.mark(3), "--json").out)["hits"] == json.loads(answer)["hits"]
+    assert "the quagga is extinct" in playground.run("recall", "quagga").out
+    playground.assert_sound()
+
+
+def test_a_snapshot_is_made_once_a_day_and_only_of_what_has_changed(playground: Playground) -> None:
+    def made() -> list[str]:
+        return sorted(path.stem for path in (playground.workspace / "snapshots").glob("auto-*.sqlite"))
+
+    def let_a_day_pass() -> None:
+        then = time.time() - 90_000
+        for path in (playground.workspace / "snapshots").glob("auto-*.sqlite"):
+            renamed = path.with_name(path.name.replace(path.name[5:13], f"{int(path.name[5:13]) - 1}"))
+            path.with_name(f"{path.name}.json").rename(renamed.with_name(f"{renamed.name}.json"))
+            os.utime(path.rename(renamed), (then, then))
+
     playground.plant(3)
     playground.index()
-    with findling.open(tmp_path, workspace="other", settings=playground.open()._settings) as other:
-        other.memories.remember("of the other one")
-    shutil.copyfile(other.home / "index.sqlite", playground.store_file)
+    assert made() == [], "files are their own snapshot"
+    with playground.open() as engine:
+        engine.memories.remember("one")
+        assert len(made()) == 1
+        let_a_day_pass()
+        playground.write("new.md", "quagga")
+        engine.index()
+        assert len(made()) == 1, "nothing has changed but files"
+        engine.memories.remember("two")
+        assert len(made()) == 1, "asked again in a day"
+        for number in range(5):
+            let_a_day_pass()
+            engine.memories.remember(f"day {number}")
+        assert len(made()) == 3
+    assert playground.run("snapshot", "verify", made()[-1]).code == 0
+
+
+def test_a_store_of_another_workspace_is_told(
+    playground: Playground, new_playground: type[Playground], tmp_path: Path
+) -> None:
+    playground.plant(3)
+    playground.index()
+    (tmp_path / "other").mkdir()
+    other = new_playground(tmp_path / "other")
+    assert other.run("remember", "of the other one").code == 0
+    shutil.copyfile(other.store_file, playground.store_file)
     code, out, err = playground.run("search", "bako")
     assert (code, out) == (2, "")
     assert f"{playground.store_file} is not the store of this workspace" in err

@@ -80,6 +80,7 @@ class Engine(KeptEngine, WorkspaceParts):
             unit=settings["keyword.unit"],
             subject=workspace.subject,
             before_first_write=partial(_settle, workspace, settings),
+            auto_bytes=settings["snapshot.auto_bytes"],
         )
         self._models = models or ModelTable()
         self._opening = threading.RLock()

@@ -14,12 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from findling.service.workspace import IDENTITY_FILE, STORE_FILE
+from findling.service.workspace import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE
 
 if TYPE_CHECKING:
     from findling.stores.sqlite import SqliteStore
 
-__all__ = ["Identity", "describe_loss", "forget_identity", "identity_problem", "note_identity", "read_identity"]
+__all__ = [
+    "Identity",
+    "describe_loss",
+    "forget_identity",
+    "identity_problem",
+    "note_identity",
+    "put_store_aside",
+    "read_identity",
+]
 
 _SIGNS = ("manifest.json", "snapshots", "keyword/meta.json", "keyword-page/meta.json")
 """What lies beside a store alone: where one of them is, there was a store."""
@@ -43,14 +51,14 @@ def read_identity(folder: Path) -> Identity | None:
     return None
 
 
-def note_identity(folder: Path, store: SqliteStore) -> None:
-    """Note what the store has come to. The caller holds the write lock.
+def note_identity(folder: Path, store: SqliteStore) -> Identity:
+    """Note what the store has come to, and return it. The caller holds the write lock.
 
     It is not brought to the disk at once, unlike the truth: what a power cut leaves of it knows less, which is no harm.
     """
     found = Identity(store.get_meta("store_id") or "", store.seq(), store.made_counts())
     if found == read_identity(folder):
-        return
+        return found
     draft = folder / f".{IDENTITY_FILE}.new"
     text = json.dumps({**json.loads(_encoded(found)), "sum": crc32(_encoded(found))}) + "\n"
     # A full disk: what is there knows less, see above.
@@ -59,12 +67,28 @@ def note_identity(folder: Path, store: SqliteStore) -> None:
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(text)
         draft.replace(folder / IDENTITY_FILE)
+    return found
 
 
 def forget_identity(folder: Path) -> None:
     """Take the note away, before another store takes the place of the one it is about."""
     with suppress(OSError):
         (folder / IDENTITY_FILE).unlink(missing_ok=True)
+
+
+def put_store_aside(folder: Path) -> Path | None:
+    """Keep a damaged store under another name: some of what is in it alone may be had back. Where it is, if any."""
+    from findling.stores.sqlite_files import StoreErrors
+
+    path, aside = folder / STORE_FILE, folder / DAMAGED_FILE
+    had_store = path.exists() and path.stat().st_size > 0
+    forget_identity(folder)
+    with StoreErrors(folder):
+        # The log first: it must never be taken for one of the new store.
+        for suffix in ("-wal", "-shm", ""):
+            with suppress(FileNotFoundError):
+                path.with_name(path.name + suffix).replace(aside.with_name(aside.name + suffix))
+    return aside if had_store else None
 
 
 def describe_loss(folder: Path, store: SqliteStore | None, *, accepts_older: bool = False) -> str:

@@ -21,12 +21,11 @@ from findling.domain.errors import (
 )
 from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up
-from findling.service.identity import describe_loss, forget_identity, note_identity
-from findling.service.workspace import DAMAGED_FILE, STORE_FILE, keyword_folder
+from findling.service.identity import Identity, describe_loss, note_identity, put_store_aside
+from findling.service.workspace import STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.keyword_query import Scoring
 from findling.stores.sqlite import SqliteStore
-from findling.stores.sqlite_files import StoreErrors
 
 if TYPE_CHECKING:
     from findling.stores.lock import WriteLock
@@ -48,6 +47,7 @@ class OpenedWorkspace:
     """The truth store and the keyword leg of one folder. Nothing is created before something is written.
 
     `subject` is what a new workspace is noted to index, nothing for one without files; None leaves that to others.
+    `auto_bytes` is how much automatic snapshots may take.
     """
 
     def __init__(
@@ -58,12 +58,14 @@ class OpenedWorkspace:
         unit: str,
         subject: str | None = None,
         before_first_write: Callable[[], Iterable[Degradation]] = tuple,
+        auto_bytes: int = 0,
     ) -> None:
         self.folder = folder
         self.subject = subject
         self._notices: list[Degradation] = []
         self._was_there = folder.exists()
         self._before_first_write = before_first_write
+        self._auto_bytes = auto_bytes
         self._scoring = scoring
         self._unit = unit
         self._store: SqliteStore | None = None
@@ -103,7 +105,9 @@ class OpenedWorkspace:
         path = self.folder / STORE_FILE
         readonly = not (os.access(path, os.W_OK) and os.access(self.folder, os.W_OK))
         self._store_file = _identity(path)
-        store = SqliteStore.open(path, readonly=readonly, way_back=self.way_back)
+        store = SqliteStore.open(
+            path, readonly=readonly, way_back=self.way_back, before_migration=self._save_before_migration
+        )
         if loss := describe_loss(self.folder, store, accepts_older=self._accepts_older):
             store.close()
             raise StoreDamagedError(loss, hint=self.way_back())
@@ -188,7 +192,7 @@ class OpenedWorkspace:
                 self._prepare_store(anew)
                 yield
                 self.note_subject()
-                note_identity(self.folder, self.store)
+                self._save(note_identity(self.folder, self.store))
             finally:
                 self._accepts_older = False
                 # It stays open for reading: outside the lock another process may be making it anew.
@@ -350,31 +354,30 @@ class OpenedWorkspace:
         if anew:
             self.close()
             discard_leg(self._leg_folder)
-            forget_identity(self.folder)
             self._put_store_aside()
         if not (self._store_bytes() if anew else self.exists and self._store_bytes()):
             self._notices += self._before_first_write()
             SqliteStore.open(self.folder / STORE_FILE).close()
-        if self.store.get_meta("store_id") is None:
+        # Numbers of changes that were lost come again: no leg may take them for those it knows.
+        is_set_back = self._accepts_older and describe_loss(self.folder, self.store)
+        if is_set_back or self.store.get_meta("store_id") is None:
             self.store.set_meta("store_id", os.urandom(8).hex())
 
+    def _save(self, identity: Identity) -> None:
+        if self._auto_bytes and any(identity.holds.values()):
+            from findling.service.auto_snapshots import save_daily
+
+            save_daily(self.folder, self._auto_bytes)
+
+    def _save_before_migration(self) -> None:
+        from findling.service.auto_snapshots import save_before_migration
+
+        save_before_migration(self.folder, self._auto_bytes)
+
     def _put_store_aside(self) -> None:
-        """Keep a damaged store: memories, chats and decisions are in it alone, and some of them may be had back."""
-        had_store = bool(self._store_bytes())
-        with StoreErrors(self.folder):
-            # The log first: it must never be taken for one of the new store.
-            for suffix in ("-wal", "-shm", ""):
-                with contextlib.suppress(FileNotFoundError):
-                    (self.folder / (STORE_FILE + suffix)).replace(self.folder / (DAMAGED_FILE + suffix))
-        aside = self.folder / DAMAGED_FILE
-        if not had_store:
-            return
-        self._notices.append(
-            Degradation(
-                what=f"the store was damaged and is {aside} now; what was no file (chats, memories) is in it alone",
-                fix="findling snapshot list",
-            )
-        )
+        if (aside := put_store_aside(self.folder)) is not None:
+            what = f"the store was damaged and is {aside} now; what was no file (chats, memories) is in it alone"
+            self._notices.append(Degradation(what=what, fix="findling snapshot list"))
 
     def _release_leg(self) -> None:
         with self._opening:

@@ -90,19 +90,30 @@ def default_name(folder: Path, prefix: str = "") -> str:
 
 
 def write_snapshot(
-    store: Path, path: Path, *, on_step: Callable[[int, int], None] | None = None, keeps_damage: bool = False
+    store: Path,
+    path: Path,
+    *,
+    on_step: Callable[[int, int], None] | None = None,
+    keeps_damage: bool = False,
+    copy: Callable[[Path, Path], None] | None = None,
+    needed: int | None = None,
 ) -> Snapshot:
     """Copy a store to `path` while others read and write it; the file is there as a whole or not at all.
+
+    `copy` copies something else than all of it, which takes about `needed` bytes.
 
     Raises InvalidValueError when there is something already, DiskFullError, ReadOnlyError, PathNotFoundError for the
     target, CorruptError for a store that cannot be read or, unless the copy `keeps_damage`, is damaged; nothing is left
     behind then.
     """
     _check_target(path)
-    require_room(path.parent, _store_bytes(store), f"a snapshot of {store}", store.parent)
+    require_room(path.parent, _store_bytes(store) if needed is None else needed, f"a snapshot of {store}", store.parent)
     part = path.with_name(f".{path.name}.part-{os.getpid()}")
     try:
-        copy_store(store, part, on_step=on_step)
+        if copy is None:
+            copy_store(store, part, on_step=on_step)
+        else:
+            copy(store, part)
         damage = find_damage(part)
         if damage and not keeps_damage:
             raise CorruptError(f"{store} is damaged: {'; '.join(damage)}; no snapshot was made")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError
+from findling.service.auto_snapshots import is_automatic
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace
 from findling.service.restoring import restore_file
 from findling.service.settings import Settings
@@ -137,8 +138,11 @@ class WorkspaceSnapshots:
         return most
 
     def _retain(self, most: int, spared: set[str]) -> None:
-        """Let the oldest go; what cannot be restored is counted apart, so that it never drives out what can."""
-        every = self.list() if most else []
+        """Let the oldest go, but none that was made by itself.
+
+        What cannot be restored is counted apart, so that it never drives out what can.
+        """
+        every = [one for one in self.list() if not is_automatic(one.name)] if most else []
         sound = [snapshot for snapshot in every if not snapshot.problem]
         damaged = [snapshot for snapshot in every if snapshot.problem]
         for snapshot in (*sound[most:], *damaged[most:]):

@@ -58,9 +58,16 @@ class Header(NamedTuple):
 
 
 def prepare(
-    connection: sqlite3.Connection, name: str, *, readonly: bool, migrations: Sequence[Migration] | None = None
+    connection: sqlite3.Connection,
+    name: str,
+    *,
+    readonly: bool,
+    migrations: Sequence[Migration] | None = None,
+    before: Callable[[], None] = lambda: None,
 ) -> Header:
     """Make sure the store called `name` has our format; a store that already has it is only read.
+
+    `before` is called before a store with content is migrated.
 
     Raises StoreDamagedError for a database that is not ours, FormatError for one that is too new, and in a store opened
     read-only NotIndexedError for an empty one and ReadOnlyError for one that has to be migrated first.
@@ -80,6 +87,8 @@ def prepare(
             f"{name} has format {header.format} and must be brought to format {len(steps)} before it can be read",
             hint="run `findling index` once as a user who may write it",
         )
+    if header is not None:
+        before()
     return _migrate(connection, name, steps)
 
 

@@ -18,10 +18,8 @@ from findling.stores.sqlite_connections import Connections
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private
 from findling.stores.sqlite_reads import (
     batched,
-    count_made,
     load_changes,
     load_chunks,
-    load_counts,
     load_documents,
     load_resources,
     load_skipped,
@@ -62,7 +60,14 @@ class SqliteStore(SqliteRecords):
         self._frontiers: dict[str, Frontier] = {}
 
     @classmethod
-    def open(cls, path: Path | str, *, readonly: bool = False, way_back: Callable[[], str] | None = None) -> Self:
+    def open(
+        cls,
+        path: Path | str,
+        *,
+        readonly: bool = False,
+        way_back: Callable[[], str] | None = None,
+        before_migration: Callable[[], None] = lambda: None,
+    ) -> Self:
         """Open the store at `path`, which is created (mode 0600) and migrated as needed unless it is read-only.
 
         `way_back` tells what to run when it turns out to be damaged. Raises NotIndexedError for a store to be read that
@@ -75,7 +80,7 @@ class SqliteStore(SqliteRecords):
                 create_private(path)
             connection = connect_readonly(path) if readonly else connect(path)
             try:
-                header = schema.prepare(connection, str(path), readonly=readonly)
+                header = schema.prepare(connection, str(path), readonly=readonly, before=before_migration)
             except BaseException:
                 connection.close()
                 raise
@@ -316,27 +321,6 @@ class SqliteStore(SqliteRecords):
             if model is None:
                 return sqlite_vectors.drop_unused(connection)
             return sqlite_vectors.drop_model(connection, model)
-
-    def get_meta(self, key: str) -> str | None:
-        """A small named value, kept with the data."""
-        with self._connections.glancing() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
-
-    def set_meta(self, key: str, value: str) -> None:
-        """Set a small named value."""
-        with self._connections.writing() as connection, self._errors:
-            connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
-
-    def counts(self) -> dict[str, int]:
-        """`resources`, `chunks`, `characters`, `skipped`."""
-        with self._connections.reading() as connection:
-            return load_counts(connection)
-
-    def made_counts(self) -> dict[str, int]:
-        """How many there are of each type that is no file, of relations and of terms: what the store alone holds."""
-        with self._connections.reading() as connection:
-            return count_made(connection)
 
     def compact(self, absorbed: int) -> None:
         """Forget the part of the change log that every leg has absorbed, and give unused space back.

@@ -15,7 +15,18 @@ from findling.stores.sqlite_checks import find_problems
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private, transaction
 from findling.stores.sqlite_reads import load_counts
 
-__all__ = ["CopyFacts", "Lineage", "copy_store", "find_damage", "put_back", "read_facts", "read_lineage", "stamp"]
+__all__ = [
+    "CopyFacts",
+    "Lineage",
+    "connect_copy",
+    "copy_store",
+    "find_damage",
+    "put_back",
+    "read_facts",
+    "read_lineage",
+    "stamp",
+    "sync_copy",
+]
 
 _PAGES_AT_A_TIME = 1_024
 """4 MB between two looks at whether to go on."""
@@ -49,19 +60,19 @@ def copy_store(source: Path, target: Path, *, on_step: Callable[[int, int], None
         reader.execute("SELECT * FROM header").fetchone()
         with StoreErrors(target):
             create_private(target)
-            writer = _connect(target, "mode=rw")
+            writer = connect_copy(target, "mode=rw")
         with closing(writer):
             # Nobody knows the file yet, so it needs no way back; it is synced as a whole below.
             writer.execute("PRAGMA journal_mode = OFF")
             writer.execute("PRAGMA synchronous = OFF")
             _back_up(reader, writer, source, target, on_step)
     with StoreErrors(target):
-        _sync(target)
+        sync_copy(target)
 
 
 def read_facts(path: Path) -> CopyFacts:
     """What a copy holds. Raises CorruptError for a file that is no copy of a store."""
-    with StoreErrors(path), closing(_open_copy(path)) as connection:
+    with StoreErrors(path), closing(connect_copy(path)) as connection:
         header = schema.read_header(connection)
         return CopyFacts(header.format, header.seq, load_counts(connection))
 
@@ -72,7 +83,7 @@ def find_damage(path: Path) -> list[str]:
     A copy of a newer format is looked at as far as SQLite itself understands it.
     """
     try:
-        with StoreErrors(path), closing(_open_copy(path)) as connection:
+        with StoreErrors(path), closing(connect_copy(path)) as connection:
             found = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
             if found != ["ok"]:
                 return found
@@ -117,7 +128,7 @@ def put_back(copy: Path, store: Path, *, on_step: Callable[[int, int], None] | N
 
     Raises DiskFullError, ReadOnlyError, LockedError; the store then is as it was.
     """
-    with StoreErrors(store), closing(_open_copy(copy)) as reader, closing(connect(store)) as writer:
+    with StoreErrors(store), closing(connect_copy(copy)) as reader, closing(connect(store)) as writer:
         sizes = {connection.execute("PRAGMA page_size").fetchone() for connection in (reader, writer)}
         if len(sizes) > 1:
             raise WorkspaceError(
@@ -151,16 +162,14 @@ def _lineage(connection: sqlite3.Connection) -> Lineage:
     return Lineage(schema.read_header(connection).seq, versions)
 
 
-def _open_copy(path: Path) -> sqlite3.Connection:
+def connect_copy(path: Path, mode: str = "mode=ro&immutable=1") -> sqlite3.Connection:
+    """A connection to a copy, by default one that only reads."""
     # Nobody writes to a copy, and it must not get side files: it is read as it lies there.
-    return _connect(path, "mode=ro&immutable=1")
-
-
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
 
 
-def _sync(path: Path) -> None:
+def sync_copy(path: Path) -> None:
+    """Bring a copy to the disk."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)

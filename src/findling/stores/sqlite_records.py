@@ -1,4 +1,4 @@
-"""What a SQLite store keeps besides documents and vectors: glossary, supersession, relations, accesses."""
+"""What a SQLite store keeps besides documents and vectors: glossary, supersession, relations, accesses, values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from findling.stores import schema
 from findling.stores.admission import check_accesses, check_glossary, check_relations
 from findling.stores.sqlite_connections import Connections
 from findling.stores.sqlite_files import StoreErrors
+from findling.stores.sqlite_reads import count_made, load_counts
 
 if TYPE_CHECKING:
     from findling.domain.memories import Access
@@ -102,6 +103,27 @@ class SqliteRecords:
         if accesses:
             with self._connections.writing() as connection, self._errors:
                 store_accesses(connection, accesses)
+
+    def get_meta(self, key: str) -> str | None:
+        """A small named value, kept with the data."""
+        with self._connections.glancing() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Set a small named value."""
+        with self._connections.writing() as connection, self._errors:
+            connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+    def counts(self) -> dict[str, int]:
+        """`resources`, `chunks`, `characters`, `skipped`."""
+        with self._connections.reading() as connection:
+            return load_counts(connection)
+
+    def made_counts(self) -> dict[str, int]:
+        """How many there are of each type that is no file, of relations and of terms: what the store alone holds."""
+        with self._connections.reading() as connection:
+            return count_made(connection)
 
     def _version(self, key: str) -> int:
         with self._connections.glancing() as connection:

@@ -43,7 +43,7 @@ __all__ = [
 STORE_FILE = "index.sqlite"
 """The truth of a workspace; a folder that holds it is a workspace."""
 
-IDENTITY_FILE = "truth.json"
+IDENTITY_FILE = "truth.txt"
 """What is known of the truth beside it, so that a lost one is missed."""
 
 DAMAGED_FILE = f"{STORE_FILE}.damaged"

@@ -35,7 +35,8 @@ WORDS = ["harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compa
 def settings(tmp_path: Path) -> findling.Settings:
     # No model reads during a search: what it gets done depends on the time it takes.
     values = {"store.home": str(tmp_path / "home"), "semantic.refine": "never", "semantic.query_budget_ms": 0}
-    return findling.Settings().override(values, "test")
+    # None is made by itself among those that are made here.
+    return findling.Settings().override({**values, "snapshot.auto_bytes": 0}, "test")
 
 
 @pytest.fixture

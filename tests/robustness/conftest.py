@@ -261,6 +261,7 @@ class Playground:
     def assert_sound(self) -> None:
         """Every check passes, nothing is there twice, and the leg holds exactly what the store does."""
         with self.open() as engine:
+            engine.writer.files.level_leg()  # what is no file is absorbed by the next search
             problems = [check for check in engine.check() if not check.ok and check.name != "disk space"]
         assert problems == []
         state = self.state()

@@ -414,6 +414,54 @@ def test_a_disk_that_is_full_later_can_be_searched(playground: Playground) -> No
         playground.assert_complete()
 
 
+@pytest.mark.parametrize("left", [0, 8192, 28_672])
+def test_a_healthy_index_on_a_full_disk_is_searched(playground: Playground, left: int) -> None:
+    """SQLite takes 32 kB for an index of its log, which a search can do without."""
+    playground.plant(FILES)
+    playground.let_time_pass()
+    with small_disk(playground.home, "100m") as resize:
+        playground.index()
+        before = playground.search(playground.mark(3))[0]["hits"]
+        fill = playground.home / ".filler"
+        used = sum(file.stat().st_blocks * 512 for file in playground.home.rglob("*") if file.is_file())
+        resize(f"{used // 1024 + 200}k")
+        with fill.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+            while True:
+                file.write(b"x" * 4096)
+        os.truncate(fill, fill.stat().st_size - left)
+        document, err = playground.search(playground.mark(3))
+        assert (document["hits"], document["degraded"], err) == (before, [], "")
+        code, out, err = playground.run("remember", "there is no room for this")
+        assert (code, out) == (2, "")
+        assert "no space left" in err
+        fill.unlink()
+        resize("100m")
+        assert playground.run("remember", "there is room for this").code == 0
+        playground.assert_sound()
+
+
+def test_what_killed_writers_have_left_is_removed_by_the_next_one(playground: Playground) -> None:
+    playground.plant(3)
+    playground.index()
+    left = [playground.workspace / name for name in (".manifest.json.new", "keyword/.tmpA1b2C3", ".truth.txt.new")]
+    for path in left:
+        path.write_text("half of it")
+    assert playground.run("remember", "a thing").code == 0
+    assert [path for path in left if path.exists()] == []
+
+
+def test_a_leg_that_the_next_search_levels_needs_no_repair(playground: Playground) -> None:
+    playground.plant(3)
+    playground.index()
+    assert playground.run("remember", "the quagga is extinct").code == 0
+    code, out, _ = playground.run("doctor")
+    assert code == 0
+    assert "keyword leg: 1 changes behind, the next search catches up" in out
+    assert "repair" not in out
+    assert playground.run("recall", "quagga").code == 0
+    assert "in step" in playground.run("doctor").out
+
+
 @pytest.mark.parametrize("most", [20_000, 100_000, 300_000, 600_000])
 def test_files_that_may_not_grow(playground: Playground, most: int) -> None:
     """A limit on the size of files stands in for a full disk where none can be mounted."""

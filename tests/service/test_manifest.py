@@ -42,7 +42,7 @@ def test_a_new_manifest_says_all_there_is_to_say(folder: Path) -> None:
     write_manifest(folder, root="/home/me/notes")
     written = document(folder)
     assert list(written) == [
-        "schemaVersion", "name", "root", "model", "preprocessing", "createdAt", "shared", "quota",
+        "schemaVersion", "name", "root", "model", "preprocessing", "createdAt", "shared", "quota", "sum",
     ]  # fmt: skip
     assert (written["schemaVersion"], written["name"], written["root"]) == ("1.0", "team", "/home/me/notes")
     assert (written["shared"], written["quota"], written["model"]) == (False, None, None)
@@ -92,10 +92,20 @@ def test_an_older_workspace_has_none_and_still_gets_one(folder: Path) -> None:
 def test_a_newer_minor_version_is_read_and_its_keys_are_kept(folder: Path) -> None:
     write_manifest(folder)
     newer = {**document(folder), "schemaVersion": "1.7", "colour": "green"}
+    del newer["sum"]
     (folder / MANIFEST_FILE).write_text(json.dumps(newer))
     write_manifest(folder, shared=True)
     assert document(folder)["colour"] == "green"
     assert document(folder)["shared"] is True
+
+
+def test_one_character_that_is_another_one_is_noticed(folder: Path) -> None:
+    write_manifest(folder, root="/home/me/notes")
+    text = (folder / MANIFEST_FILE).read_text()
+    (folder / MANIFEST_FILE).write_text(text.replace("notes", "nodes"))
+    with pytest.raises(ManifestError, match="not what was written") as told:
+        read_manifest(folder)
+    assert told.value.hint.startswith("findling repair")
 
 
 def test_an_unknown_major_version_is_named(folder: Path) -> None:

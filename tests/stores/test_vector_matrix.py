@@ -202,7 +202,7 @@ def test_a_file_that_was_cut_short_or_lost_is_reported(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{", '{"layout": 1}', '{"layout": 1, "made_for": 3, "dimensions": 64}', "\xff"]
+    "text", ["", "[]", "{", '{"layout": 2}', '{"layout": 2, "made_for": 3, "dimensions": 64}', "\xff"]
 )
 def test_a_damaged_header_is_reported(tmp_path: Path, text: str) -> None:
     folder = _small_matrix(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError
@@ -53,6 +54,15 @@ class _MatrixLeg:
     ) -> VectorHits:
         """The `limit` chunks nearest to a vector, and the cosines of those in `also`."""
         return self._matrix.search(query, limit, allowed=allowed, also=also, exact=exact)
+
+    @property
+    def folder(self) -> Path:
+        """Where its files lie."""
+        return self._matrix.folder
+
+    def damaged_files(self) -> list[str]:
+        """The files that are not what was written; for checks."""
+        return self._matrix.damaged_files()
 
     def cids(self) -> set[int]:
         """Every chunk id the leg holds; for checks."""

@@ -9,11 +9,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.errors import CorruptError
+from findling.domain.errors import CorruptError, FormatError, ManifestError
+from findling.service.identity import identity_problem
+from findling.service.manifest import read_manifest
 from findling.service.opened import OpenedWorkspace
-from findling.service.snapshot_files import way_back
+from findling.service.snapshot_files import FOLDER, SUFFIX, examine, find_snapshots, way_back
 from findling.service.vectors import WorkspaceVectors
+from findling.service.workspace import VIEWS, keyword_folder
 from findling.stores.keyword import TantivyLeg
+from findling.stores.keyword_checks import damaged_parts
 from findling.stores.sqlite import SqliteStore
 from findling.text.syntax_queries import SYNTAXES
 
@@ -35,12 +39,15 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
     """Examine every part of a workspace, one finding each."""
     home, store = files.folder, _check_store(files)
     yield store
+    yield from _check_notes(home)
     if not store.problem:  # nothing can be compared with a truth that is damaged
         try:
-            yield from _check_leg(files.store, files.leg)
+            yield from _check_leg(files.store, files.leg, keyword_folder(home, files.leg.unit))
         except CorruptError as error:
             yield Finding("keyword leg", "", error.message, "findling repair")
+        yield from _check_leg_files(home)
         yield from _check_vectors(files.store, vectors)
+    yield from _check_snapshots(home)
     yield _check_modes(home)
     free = shutil.disk_usage(home).free
     short = f"only {free >> 20} MB free at {home}" if free < _LITTLE_SPACE else ""
@@ -58,15 +65,44 @@ def _check_store(files: OpenedWorkspace) -> Finding:
     return Finding("truth store", detail, "; ".join(problems), way_back(files.folder) if problems else "")
 
 
-def _check_leg(store: SqliteStore, leg: TantivyLeg) -> Iterator[Finding]:
+def _check_leg(store: SqliteStore, leg: TantivyLeg, folder: Path) -> Iterator[Finding]:
     behind = store.seq() - leg.seq()
-    problem = f"{behind} changes behind the truth" if behind else ""
-    yield Finding("keyword leg", f"in step, change {leg.seq()}", problem, "findling repair")
+    state = f"{behind} changes behind, the next search catches up" if behind else f"in step, change {leg.seq()}"
+    yield Finding("keyword leg", state, "", "")
     if not behind and leg.unit == "chunk":
         in_truth, in_leg = store.chunk_ids(), leg.cids()
         missing, extra = len(in_truth - in_leg), len(in_leg - in_truth)
-        problem = f"{missing} chunks missing, {extra} too many" if missing or extra else ""
+        problem = f"{missing} chunks missing, {extra} too many in {folder}" if missing or extra else ""
         yield Finding("keyword leg content", f"{len(in_leg)} chunks, the same as the truth", problem, "findling repair")
+
+
+def _check_notes(home: Path) -> Iterator[Finding]:
+    """What is kept beside the truth: the manifest and the identity."""
+    try:
+        read_manifest(home)
+        yield Finding("manifest", "can be read", "", "")
+    except (FormatError, ManifestError) as error:
+        yield Finding("manifest", "", error.message, error.hint)
+    if problem := identity_problem(home):
+        yield Finding("identity", "", problem, "findling repair")
+
+
+def _check_leg_files(home: Path) -> Iterator[Finding]:
+    """The files of every keyword leg, those of callers among them, by their checksums."""
+    for folder in (*sorted(home.glob("keyword*")), *sorted(home.glob(f"{VIEWS}/*/keyword"))):
+        if wrong := damaged_parts(folder):
+            problem = f"{', '.join(wrong)} in {folder}: not what was written; nothing is lost"
+            yield Finding("keyword leg files", "", problem, "findling repair")
+
+
+def _check_snapshots(home: Path) -> Iterator[Finding]:
+    snapshots = find_snapshots(home / FOLDER)
+    wrong = {one.name: "; ".join(problems) for one in snapshots if (problems := examine(one.path))}
+    for name, problem in wrong.items():
+        hint = f"findling snapshot drop {name}"
+        yield Finding("snapshot", "", f"{home / FOLDER / name}{SUFFIX} cannot be restored: {problem}", hint)
+    if snapshots and not wrong:
+        yield Finding("snapshots", f"{len(snapshots)}, all can be restored", "", "")
 
 
 def _check_vectors(store: SqliteStore, vectors: WorkspaceVectors) -> Iterator[Finding]:
@@ -78,8 +114,13 @@ def _check_vectors(store: SqliteStore, vectors: WorkspaceVectors) -> Iterator[Fi
         behind = store.seq() - leg.seq()
         extra = 0 if behind else len(leg.cids() - chunks)
         state = f"{behind} changes behind, the next search by meaning catches up" if behind else "in step"
-        problem = f"{extra} vectors of chunks that are not there" if extra else ""
+        problem = f"{extra} vectors in {leg.folder} of chunks that are not there" if extra else ""
+        if wrong := leg.damaged_files():
+            problem = f"{', '.join(wrong)} in {leg.folder}: not what was written; nothing is lost"
         yield Finding(name, f"{len(leg)} vectors, {state}", problem, "findling repair")
+    if damaged := store.damaged_vectors():
+        problem = f"{damaged} vectors of models are not what was put in; the model reads these passages again"
+        yield Finding("stored vectors", "", problem, "findling repair")
     account = vectors.account()
     told = f"{account['model']}, {account['read']} of {account['of']} passages read" if account["model"] else "none"
     yield Finding("model", told, "; ".join(account["problems"]), "findling models list")

@@ -303,6 +303,7 @@ class DiskIndex:
 
         from findling.pipelines.indexing import update
         from findling.service.manifest import preprocessing_of, quota_of, write_manifest
+        from findling.service.mending import keep_manifest
         from findling.service.quotas import Allowance
 
         # Whoever asked sees it in the first event of progress, whoever runs a server in its log.
@@ -313,6 +314,7 @@ class DiskIndex:
         subject = str(self._root / self._only if self._only else self._root)
         allowance = Allowance(files.store, files.folder, quota_of(files.folder, self._settings))
         write_manifest(files.folder, root=subject, preprocessing=preprocessing_of(self._settings))
+        keep_manifest(files)
         files.store.set_meta("root", subject)
         self._ask_for_part()
         found = self._survey()

@@ -319,12 +319,14 @@ class Engine(KeptEngine, WorkspaceParts):
         return compact(self._files, self._vectors, self._settings, full=full)
 
     def repair(self) -> IndexReport:
-        """Rebuild the legs from the truth."""
+        """Rebuild the legs from the truth, and what else can be."""
         from findling.domain.reports import IndexReport
+        from findling.service.mending import mend_notes
 
         self._must_be_indexed()
         started = time.monotonic()
         with self._files.writing():
+            mend_notes(self._files)
             self._files.rebuild_leg()
             self._vectors.rebuild()
         counts = self._files.store.counts()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from zlib import crc32
 
 from findling.domain.errors import FormatError, ManifestError
 from findling.service.quotas import Quota, effective_quota
@@ -102,6 +103,9 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise _damaged(path, str(error)) from error
     if not isinstance(document, dict):
         raise _damaged(path, "it is no JSON object")
+    noted = document.pop("sum", None)
+    if noted is not None and noted != _sum_of(document):
+        raise _damaged(path, "it is not what was written")
     _check_version(document.pop("schemaVersion", None), path)
     try:
         return _manifest(document)
@@ -118,7 +122,9 @@ def write_manifest(folder: Path, **changes: Unpack[Changes]) -> Manifest:
     usual = Manifest(name=folder.name if is_name(folder.name) else "", created_at=_now())
     now = replace(before or usual, **changes)
     if now != before:
-        write_whole(folder / MANIFEST_FILE, (json.dumps(_document(now), ensure_ascii=False, indent=2) + "\n").encode())
+        document = _document(now)
+        document["sum"] = _sum_of(document)
+        write_whole(folder / MANIFEST_FILE, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
     return now
 
 
@@ -209,6 +215,10 @@ def _document(manifest: Manifest) -> dict[str, Any]:
     }
 
 
+def _sum_of(document: Mapping[str, Any]) -> int:
+    return crc32(json.dumps(document, sort_keys=True).encode())
+
+
 def _now() -> str:
     from datetime import UTC, datetime
 
@@ -217,5 +227,5 @@ def _now() -> str:
 
 def _damaged(path: Path, why: str) -> ManifestError:
     return ManifestError(
-        f"{path} is damaged: {why}", hint=f"delete {path}; it is made anew, without its quota and not shared"
+        f"{path} is damaged: {why}; what is indexed is safe", hint="findling repair, which brings it back, not shared"
     )

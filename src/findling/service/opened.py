@@ -22,21 +22,24 @@ from findling.domain.errors import (
 from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up
 from findling.service.identity import Identity, describe_loss, note_identity, put_store_aside
+from findling.service.store_opening import find_way_back, open_store, store_bytes
+from findling.service.whole_files import remove_drafts
 from findling.service.workspace import STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg, discard_leg
+from findling.stores.keyword_checks import sampled_damage
 from findling.stores.keyword_query import Scoring
 from findling.stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from findling.stores.lock import WriteLock
 
-__all__ = ["LOCK_PATIENCE_S", "NO_WAY_BACK", "OpenedWorkspace"]
+__all__ = ["LOCK_PATIENCE_S", "OpenedWorkspace"]
 
 LOCK_PATIENCE_S = 600.0
 """How long a command that must write waits for another writer; a first index of a large tree takes minutes."""
 
-NO_WAY_BACK = "findling index --rebuild"
-"""What is left to do when a store is damaged and no snapshot was made."""
+_BRIEF_S = 0.05
+"""How long a search waits for whoever is writing: as long as some ten short writes take."""
 
 _DAMAGED = "the keyword leg was damaged and has been rebuilt"
 _MISSING = "the keyword leg was missing and has been rebuilt"
@@ -73,6 +76,7 @@ class OpenedWorkspace:
         self._leg: TantivyLeg | None = None
         self._mended = ""
         self._accepts_older = False
+        self._no_room: DiskFullError | None = None
         # One thread writes, or has the leg catch up, at a time; others search on meanwhile.
         self._guard = threading.RLock()
         # One thread takes in what has changed on disk at a time. Whoever holds it has little patience with the guard.
@@ -83,9 +87,9 @@ class OpenedWorkspace:
     @property
     def exists(self) -> bool:
         """Whether there is a store at all. Raises StoreDamagedError when there was one, and it is gone or empty."""
-        size = self._store_bytes()
+        size = store_bytes(self.folder)
         if not size and (loss := describe_loss(self.folder, None)):
-            raise StoreDamagedError(loss, hint=self.way_back())
+            raise StoreDamagedError(loss, hint=find_way_back(self.folder))
         return size is not None
 
     @property
@@ -102,30 +106,9 @@ class OpenedWorkspace:
     def _open_store(self) -> SqliteStore:
         if not self.exists:
             raise NotIndexedError(f"{self.folder} holds no index yet", hint="findling index PATH")
-        path = self.folder / STORE_FILE
-        readonly = not (os.access(path, os.W_OK) and os.access(self.folder, os.W_OK))
-        self._store_file = _identity(path)
-        store = SqliteStore.open(
-            path, readonly=readonly, way_back=self.way_back, before_migration=self._save_before_migration
-        )
-        if loss := describe_loss(self.folder, store, accepts_older=self._accepts_older):
-            store.close()
-            raise StoreDamagedError(loss, hint=self.way_back())
+        self._store_file = _identity(self.folder / STORE_FILE)
+        store, self._no_room = open_store(self.folder, accepts_older=self._accepts_older, auto_bytes=self._auto_bytes)
         return store
-
-    def _store_bytes(self) -> int | None:
-        try:
-            return (self.folder / STORE_FILE).stat().st_size
-        except OSError:
-            return None
-
-    def way_back(self) -> str:
-        """What to run when the store is damaged: the latest snapshot is the first choice."""
-        if not (self.folder / "snapshots").is_dir():
-            return NO_WAY_BACK
-        from findling.service.snapshot_files import way_back
-
-        return way_back(self.folder)
 
     def is_replaced(self) -> bool:
         """Whether another process has deleted the store, or made it anew, since it was opened."""
@@ -143,6 +126,9 @@ class OpenedWorkspace:
             return leg
         with self._opening:
             if self._leg is None:
+                if damaged := sampled_damage(self._leg_folder):
+                    what = f"{damaged} in the keyword leg {self._leg_folder} is not what was written"
+                    raise CorruptError(what, hint="findling repair")
                 self._leg = self.open_leg(self._leg_folder, self.store.get_meta("store_id") or "")
             return self._leg
 
@@ -188,8 +174,12 @@ class OpenedWorkspace:
             self._release_leg()
             self.let_go_if_replaced()
             self._accepts_older = accepts_older
+            if self._no_room is not None:
+                self.close()  # there may be some by now
             try:
                 self._prepare_store(anew)
+                if self._no_room is not None:
+                    raise self._no_room
                 yield
                 self.note_subject()
                 self._save(note_identity(self.folder, self.store))
@@ -233,7 +223,7 @@ class OpenedWorkspace:
         try:
             behind = self._behind()
             # Without a leg there is no answer, and whoever holds the lock is making one.
-            patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else 0.0
+            patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else _BRIEF_S
         except CorruptError as damage:
             return Degradation(what=self.mend_leg(damage))
         if behind:
@@ -351,11 +341,12 @@ class OpenedWorkspace:
 
     def _prepare_store(self, anew: bool) -> None:
         """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
+        remove_drafts(self.folder)
         if anew:
             self.close()
             discard_leg(self._leg_folder)
             self._put_store_aside()
-        if not (self._store_bytes() if anew else self.exists and self._store_bytes()):
+        if not (store_bytes(self.folder) if anew else self.exists and store_bytes(self.folder)):
             self._notices += self._before_first_write()
             SqliteStore.open(self.folder / STORE_FILE).close()
         # Numbers of changes that were lost come again: no leg may take them for those it knows.
@@ -368,11 +359,6 @@ class OpenedWorkspace:
             from findling.service.auto_snapshots import save_daily
 
             save_daily(self.folder, self._auto_bytes)
-
-    def _save_before_migration(self) -> None:
-        from findling.service.auto_snapshots import save_before_migration
-
-        save_before_migration(self.folder, self._auto_bytes)
 
     def _put_store_aside(self) -> None:
         if (aside := put_store_aside(self.folder)) is not None:

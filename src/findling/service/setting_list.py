@@ -108,7 +108,7 @@ SETTINGS: tuple[Setting, ...] = (
         maximum=1,
     ),
     Setting("snapshot.keep", "count", 7, "How many snapshots are kept; 0: all."),
-    Setting("snapshot.auto_bytes", "size", 256 << 20, "Most that automatic snapshots take; 0: none.", user_only=True),
+    Setting("snapshot.auto_bytes", "size", 256 << 20, "Most that automatic snapshots take; 0: none."),
     Setting(
         "items.user_folder",
         "text",

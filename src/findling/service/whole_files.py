@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from findling.stores.sqlite_files import StoreErrors
 from findling.stores.syncing import sync_folder
 
-__all__ = ["file_size", "write_whole"]
+__all__ = ["file_size", "remove_drafts", "write_whole"]
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -29,6 +30,14 @@ def write_whole(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         draft.replace(path)
         sync_folder(path.parent)
+
+
+def remove_drafts(folder: Path) -> None:
+    """Delete the drafts that killed processes have left in a workspace. The caller holds its write lock."""
+    for pattern in (".*.new", "keyword*/.tmp*", "keyword*/.*.new", "vectors-*/*.new"):
+        for draft in folder.glob(pattern):
+            with suppress(OSError):
+                draft.unlink()
 
 
 def file_size(path: Path) -> int:

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import QuotaError
+from findling.domain.errors import CorruptError, QuotaError, StoreDamagedError
 from findling.domain.permissions import check_visibility
 from findling.domain.resources import Document, Resource
 from findling.service.manifest import preprocessing_of, quota_of, write_manifest
+from findling.service.mending import keep_manifest
 from findling.service.opened import OpenedWorkspace
 from findling.service.permissions import forget_rights
 from findling.service.quotas import Allowance
@@ -26,6 +27,9 @@ __all__ = ["WorkspaceWriter"]
 
 _BATCH = 500
 """Documents of one transaction."""
+
+_MOST_BEHIND = 200
+"""Changes that are left to the next search, which absorbs so many in about 50 ms."""
 
 
 class WorkspaceWriter:
@@ -58,14 +62,15 @@ class WorkspaceWriter:
     def writing(self, *, whole: bool = False) -> Iterator[Callable[[Iterable[Document], Iterable[str]], int]]:
         """Hold the lock and get a function that upserts documents and deletes ids, and tells how many changed.
 
-        Whatever was written is durable in the truth with each batch of 500 and in the legs when the block ends. Raises
-        LockedError when another process keeps writing, ReadOnlyError and DiskFullError when nothing can be written,
-        InvalidValueError for a list of principals that is none, and QuotaError when a document does not fit: those
-        before it stay, or with `whole` none is written.
+        Whatever was written is durable in the truth with each batch of 500. Legs absorb it with the next search, or
+        when the block ends if there is much of it: a commit to them is 24 syncs of the disk, one to the truth is 1.
+        Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when nothing can be
+        written, InvalidValueError for a list of principals that is none, and QuotaError when a document does not
+        fit: those before it stay, or with `whole` none is written.
         """
         with self.files.writing():
             self.files.note_subject()
-            legs = self._legs()
+            store = self.files.store
             allowance = self._allowance()
 
             gone: set[str] = set()
@@ -81,7 +86,7 @@ class WorkspaceWriter:
                     fitting, refusal = allowance.admit(batch, doomed)
                     if refusal is not None and whole:
                         raise refusal
-                    changed += len(legs.write(fitting, doomed))
+                    changed += len(store.write(fitting, doomed))
                     allowance.measure()
                     if refusal is not None:
                         raise refusal
@@ -91,20 +96,30 @@ class WorkspaceWriter:
             try:
                 yield put
             except QuotaError:
-                self._finish(legs, gone)
+                self._finish(gone)
                 raise
-            self._finish(legs, gone)
+            self._finish(gone)
 
-    def _finish(self, legs: Legs, gone: Collection[str]) -> None:
-        """Make what was written searchable, and have the workspace say so."""
-        legs.commit()
+    def _finish(self, gone: Collection[str]) -> None:
+        """Have the workspace say what was written, and legs that are far behind absorb it."""
         store = self.files.store
+        if store.get_meta("indexed_at") is None or self._is_far_behind():
+            self._legs()
         if gone:
             forget_rights(self.files.folder, store, gone)
         root = store.get_meta("root") or None
         write_manifest(self.files.folder, root=root, preprocessing=preprocessing_of(self.settings))
+        keep_manifest(self.files)
         if store.get_meta("indexed_at") is None:
             store.set_meta("indexed_at", repr(time.time()))
+
+    def _is_far_behind(self) -> bool:
+        try:
+            return self.store.seq() - self.files.leg.seq() > _MOST_BEHIND
+        except StoreDamagedError:
+            raise
+        except CorruptError:
+            return True  # it is made anew
 
     def _allowance(self) -> Allowance:
         return Allowance(self.files.store, self.files.folder, quota_of(self.files.folder, self.settings))

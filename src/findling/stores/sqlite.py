@@ -315,6 +315,11 @@ class SqliteStore(SqliteRecords):
         with self._connections.reading() as connection:
             return sqlite_vectors.count_vectors(connection)
 
+    def damaged_vectors(self) -> int:
+        """How many vectors are not what was put in; every one is looked at."""
+        with self._connections.reading() as connection:
+            return len(sqlite_vectors.find_damaged(connection))
+
     def drop_vectors(self, model: str | None = None) -> int:
         """Forget the vectors of one model, or with `None` those that no chunk has use for; tells how many."""
         with self._connections.writing() as connection, self._errors:

@@ -38,6 +38,9 @@ _CHECKPOINT_PAGES = 4_000
 _SCARCE_BYTES = 1 << 20
 """With less space than this, an I/O error is a full disk: not every file system says so in so many words."""
 
+_NO_SIDE_FILE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
+"""What SQLite says when it cannot make the file that tells what is in its log."""
+
 _UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
 """What comes of taking apart a row that holds something else than was written."""
 
@@ -68,10 +71,10 @@ def connect_readonly(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.Error as error:
         connection.close()
-        # A log-mode database needs its -shm file, which SQLite cannot create in a read-only directory. Without a
-        # log everything is in the main file and nobody here can be changing it, so it may be read as immutable; with
-        # a log that would silently hide what was committed last.
-        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or _has_log(path):
+        # A log-mode database needs its -shm file, which SQLite cannot create in a read-only directory or on a full
+        # disk. Without a log everything is in the main file and nobody here can be changing it, so it may be read as
+        # immutable; with a log that would silently hide what was committed last.
+        if error.sqlite_errorcode & 0xFF not in _NO_SIDE_FILE or _has_log(path):
             raise
         return _connect(path, "mode=ro&immutable=1")
     return connection

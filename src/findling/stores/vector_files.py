@@ -16,18 +16,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError, DiskFullError, FindlingError, ReadOnlyError
 from findling.stores.syncing import sync_folder
+from findling.stores.vector_sums import extended, find_wrong, is_sample_right
 
 __all__ = [
     "Columns",
     "Header",
     "RowWriter",
     "create_private",
+    "damaged_files",
     "map_columns",
     "next_generation",
     "read_header",
@@ -38,7 +41,7 @@ __all__ = [
     "writing",
 ]
 
-LAYOUT = 1
+LAYOUT = 2
 """Raised when header or columns change their meaning; a matrix of another layout is made anew."""
 
 _HEADER = "header.json"
@@ -49,7 +52,7 @@ _WIDE = frozenset({"codes", "full"})
 
 
 class Header(NamedTuple):
-    """What counts: so many rows of the files of this generation, and the numbers of the last commit."""
+    """What counts: so many rows of the files of this generation, their checksums, the numbers of the last commit."""
 
     made_for: str
     dimensions: int
@@ -59,7 +62,9 @@ class Header(NamedTuple):
     graph_rows: int = 0
     graph_bytes: int = 0
     graph_twins: int = 0
+    graph_sum: int = 0
     state: Mapping[str, int] = {}
+    sums: Mapping[str, Sequence[int]] = {}
 
 
 class Columns(NamedTuple):
@@ -85,8 +90,10 @@ def read_header(folder: Path) -> Header | None:
         values = json.loads((folder / _HEADER).read_bytes())
         if values.pop("layout") != LAYOUT:
             return None
+        if values.pop("sum") != _sum_of(values):
+            raise ValueError("its checksum is another one")
         header = Header(**values)
-        numbers = (*header[1:8], *header.state.values())
+        numbers = (*header[1:9], *header.state.values())
         if not isinstance(header.made_for, str) or not all(isinstance(n, int) and n >= 0 for n in numbers):
             raise ValueError("a value is not what it should be")
     except FileNotFoundError:
@@ -99,7 +106,8 @@ def read_header(folder: Path) -> Header | None:
 def write_header(folder: Path, header: Header) -> None:
     """Replace the header: whoever opens the matrix sees the old one or the new one, also after a power cut."""
     draft = folder / f"{_HEADER}.new"
-    text = json.dumps({"layout": LAYOUT, **header._asdict(), "state": dict(header.state)})
+    values = {**header._asdict(), "state": dict(header.state), "sums": {k: list(v) for k, v in header.sums.items()}}
+    text = json.dumps({"layout": LAYOUT, **values, "sum": _sum_of(values)})
     with create_private(draft) as file:
         write_all(file, text.encode())
         os.fsync(file.fileno())
@@ -110,9 +118,19 @@ def write_header(folder: Path, header: Header) -> None:
 def map_columns(folder: Path, header: Header) -> Columns:
     """Map what the header counts. Raises CorruptError when a file holds less, FileNotFoundError when one is gone."""
     columns = Columns(**{name: _map_column(folder, header, name) for name in _TYPES})
+    if not is_sample_right(columns._asdict(), header.sums):
+        raise _damaged(folder, "a block of its vectors is not what was written")
     if len(columns.dead) and not (columns.dead.min() >= 0 and columns.dead.max() < header.rows):
         raise _damaged(folder, "a row that is not there is listed as dead")
+    if len(columns.cids) and columns.cids.min() < 0:
+        raise _damaged(folder, "it lists a chunk that cannot be")
     return columns
+
+
+def damaged_files(folder: Path, header: Header) -> list[str]:
+    """The columns that are not what was written; every byte is looked at. Raises as `map_columns` does."""
+    columns = {name: _map_column(folder, header, name) for name in _TYPES}
+    return [_file_name(header, name) for name in find_wrong(columns, header.sums)]
 
 
 class RowWriter:
@@ -121,6 +139,8 @@ class RowWriter:
     def __init__(self, folder: Path, header: Header) -> None:
         self.rows = header.rows
         self._dimensions = header.dimensions
+        self._sums = dict(header.sums)
+        self._dead_sums = header.sums.get("dead", ())
         self._touched: set[str] = set()
         self._files: dict[str, io.FileIO] = {}
         try:
@@ -135,14 +155,21 @@ class RowWriter:
 
         After an error none of them is there, and the next ones take their place.
         """
-        for name, values in zip(Columns._fields, rows, strict=False):
-            self._write(name, self.rows, values)
+        written = {
+            name: self._write(name, self.rows, values, self._sums.get(name, ()))
+            for name, values in zip(Columns._fields, rows, strict=False)
+        }
+        self._sums.update(written)
         self.rows += len(rows[0])
 
     def write_dead(self, rows: NDArray[np.int64], position: int) -> None:
         """List rows as dead, behind the `position` that are listed already."""
-        if len(rows):
-            self._write("dead", position, rows)
+        self._sums["dead"] = self._write("dead", position, rows, self._dead_sums) if len(rows) else self._dead_sums
+
+    @property
+    def sums(self) -> dict[str, Sequence[int]]:
+        """The checksums of all columns."""
+        return {name: sums for name, sums in self._sums.items() if sums}
 
     def sync(self) -> None:
         """Bring everything to the disk."""
@@ -155,11 +182,14 @@ class RowWriter:
         while self._files:
             self._files.popitem()[1].close()
 
-    def _write(self, name: str, position: int, values: NDArray[Any]) -> None:
+    def _write(self, name: str, position: int, values: NDArray[Any], sums: Sequence[int]) -> Sequence[int]:
         file = self._files[name]
         self._touched.add(name)
-        file.seek(position * _width(name, self._dimensions))
-        write_all(file, np.ascontiguousarray(values, _TYPES[name]).tobytes())
+        start = position * _width(name, self._dimensions)
+        file.seek(start)
+        data = np.ascontiguousarray(values, _TYPES[name]).tobytes()
+        write_all(file, data)
+        return extended(sums, start, data)
 
 
 def create_private(path: Path) -> io.FileIO:
@@ -219,6 +249,10 @@ def _map_column(folder: Path, header: Header, name: str) -> NDArray[Any]:
             raise _damaged(folder, f"{path.name} is shorter than {size:,} bytes")
         mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
     return np.frombuffer(mapped, _TYPES[name]).reshape(shape)
+
+
+def _sum_of(values: Mapping[str, Any]) -> int:
+    return crc32(json.dumps(values, sort_keys=True).encode())
 
 
 def _file_name(header: Header, name: str) -> str:

@@ -24,11 +24,12 @@ from findling.domain.telemetry import silence_telemetry
 from findling.stores.syncing import sync_folder
 from findling.stores.vector_files import Header, create_private, write_all
 from findling.stores.vector_scan import Query
+from findling.stores.vector_sums import file_sum
 
 if TYPE_CHECKING:
     from usearch.index import Index
 
-__all__ = ["Graph", "Shape", "grow_graph", "is_behind", "open_graph", "shape_for"]
+__all__ = ["Graph", "Shape", "grow_graph", "is_behind", "is_graph_sound", "open_graph", "shape_for"]
 
 _LAG = 20
 """A graph is written anew once it misses 1/20 of the rows: until then it costs less to look at those one by one."""
@@ -90,6 +91,15 @@ def is_behind(folder: Path, header: Header, graph_from: int) -> bool:
     return header.rows >= graph_from and header.rows - held > header.rows // _LAG
 
 
+def is_graph_sound(folder: Path, header: Header) -> bool:
+    """Whether the graph, if there is one, is what was written; every byte of it is looked at."""
+    if header.graph_rows == 0:
+        return True
+    return _is_whole(folder, header) and (
+        file_sum(_path(folder, header), _twins_path(folder, header)) == header.graph_sum
+    )
+
+
 def grow_graph(folder: Path, header: Header, codes: NDArray[np.int8]) -> Iterator[Header]:
     """Take in the rows that are missing, step by step; yields the header that publishes each step.
 
@@ -109,6 +119,7 @@ def grow_graph(folder: Path, header: Header, codes: NDArray[np.int8]) -> Iterato
         header = header._replace(graph_rows=stop)
         twins = _save_twins(firsts[:stop], _twins_path(folder, header))
         header = header._replace(graph_bytes=_save(index, _path(folder, header)), graph_twins=twins)
+        header = header._replace(graph_sum=file_sum(_path(folder, header), _twins_path(folder, header)))
         yield header
         start = stop
 

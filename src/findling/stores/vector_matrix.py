@@ -18,6 +18,7 @@ from findling.domain.ports import VectorHits
 from findling.stores.vector_files import (
     Header,
     RowWriter,
+    damaged_files,
     next_generation,
     read_header,
     remove_generation,
@@ -25,7 +26,7 @@ from findling.stores.vector_files import (
     write_header,
     writing,
 )
-from findling.stores.vector_graph import grow_graph, is_behind
+from findling.stores.vector_graph import grow_graph, is_behind, is_graph_sound
 from findling.stores.vector_scan import quantise
 from findling.stores.vector_view import VectorView
 
@@ -45,7 +46,7 @@ class VectorMatrix:
     """
 
     def __init__(self, folder: Path, empty: Header, view: VectorView, graph_from: int) -> None:
-        self._folder = folder
+        self.folder = folder
         self._empty = empty
         self._view = view
         self._graph_from = graph_from
@@ -82,6 +83,12 @@ class VectorMatrix:
         """The chunks that have a row."""
         return set(self._view.columns.cids[self._view.alive].tolist())
 
+    def damaged_files(self) -> list[str]:
+        """The files that are not what was written; every byte of them is looked at. Raises CorruptError, OSError."""
+        header = self._view.header
+        graph = [] if is_graph_sound(self.folder, header) else ["the graph of neighbours"]
+        return damaged_files(self.folder, header) + graph
+
     def count(self, allowed: Collection[int]) -> int:
         """How many live rows belong to resources with these numbers."""
         return self._view.count(allowed)
@@ -116,7 +123,7 @@ class VectorMatrix:
         if not len(rows):
             return
         codes, scales = quantise(rows)
-        with writing(self._folder):
+        with writing(self.folder):
             writer = self._start_writing()
             first = writer.rows
             rows16 = rows.astype(np.float16)
@@ -136,12 +143,12 @@ class VectorMatrix:
 
         Raises DiskFullError or ReadOnlyError; the last commit then still stands.
         """
-        with writing(self._folder):
+        with writing(self.folder):
             self._publish(self._written(state))
             self._stop_writing()
             self._forget_uncommitted()
-            if is_behind(self._folder, self._base, self._graph_from):
-                for header in grow_graph(self._folder, self._base, self._view.columns.codes):
+            if is_behind(self.folder, self._base, self._graph_from):
+                for header in grow_graph(self.folder, self._base, self._view.columns.codes):
                     self._publish(header)
 
     def clear(self) -> None:
@@ -152,7 +159,7 @@ class VectorMatrix:
         """Release files; what was not committed is forgotten."""
         self._stop_writing()
         self._forget_uncommitted()
-        self._view = VectorView(self._folder, self._empty, self._graph_from)
+        self._view = VectorView(self.folder, self._empty, self._graph_from)
         self._base = self._empty
 
     def _forget_uncommitted(self) -> None:
@@ -168,9 +175,9 @@ class VectorMatrix:
     def _start_writing(self) -> RowWriter:
         if self._writer is None:
             if self._base.generation == 0:
-                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._base = self._empty._replace(generation=next_generation(self._folder))
-            self._writer = RowWriter(self._folder, self._base)
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._base = self._empty._replace(generation=next_generation(self.folder))
+            self._writer = RowWriter(self.folder, self._base)
         return self._writer
 
     def _stop_writing(self) -> None:
@@ -185,30 +192,31 @@ class VectorMatrix:
         dead = np.concatenate((committed, np.array(self._replaced, np.int64)))
         writer.write_dead(dead, self._base.dead)
         writer.sync()
-        header = self._base._replace(rows=writer.rows, dead=self._base.dead + len(dead), state=dict(state))
+        dead_rows = self._base.dead + len(dead)
+        header = self._base._replace(rows=writer.rows, dead=dead_rows, state=dict(state), sums=writer.sums)
         return self._compacted(header) if _FEWEST_DEAD < header.dead > header.rows // 3 else header
 
     def _compacted(self, header: Header) -> Header:
         """Write the live rows once more, as a new generation; without room for that the header stays as it is."""
-        old = VectorView(self._folder, header, self._graph_from)
-        fresh = self._empty._replace(generation=next_generation(self._folder), state=header.state)
+        old = VectorView(self.folder, header, self._graph_from)
+        fresh = self._empty._replace(generation=next_generation(self.folder), state=header.state)
         try:
-            with closing(RowWriter(self._folder, fresh)) as writer:
+            with closing(RowWriter(self.folder, fresh)) as writer:
                 for start in range(0, header.rows, _COPIED_ROWS):
                     rows = start + np.flatnonzero(old.alive[start : start + _COPIED_ROWS])
                     writer.append([np.take(column, rows, axis=0) for column in old.columns[:-1]])
                 writer.sync()
-                return fresh._replace(rows=writer.rows)
+                return fresh._replace(rows=writer.rows, sums=writer.sums)
         except OSError:
             # What was dropped must be gone also when the disk is full; the next commit tries again.
-            remove_generation(self._folder, fresh)
+            remove_generation(self.folder, fresh)
             return header
 
     def _publish(self, header: Header) -> None:
-        write_header(self._folder, header)
+        write_header(self.folder, header)
         self._base = header
-        self._view = VectorView(self._folder, header, self._graph_from)
-        remove_litter(self._folder, header)
+        self._view = VectorView(self.folder, header, self._graph_from)
+        remove_litter(self.folder, header)
 
 
 def discard_matrix(folder: Path) -> None:

@@ -46,7 +46,7 @@ def _copied(folder: Path, header: Header, graph_from: int) -> Header:
                 rows = start + np.flatnonzero(old.alive[start : start + _COPIED_ROWS])
                 writer.append([np.take(column, rows, axis=0) for column in old.columns[:-1]])
             writer.sync()
-            return fresh._replace(rows=writer.rows)
+            return fresh._replace(rows=writer.rows, sums=writer.sums)
     except OSError:
         remove_generation(folder, fresh)
         raise

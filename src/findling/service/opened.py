@@ -23,7 +23,6 @@ from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up
 from findling.service.identity import Identity, describe_loss, note_identity, put_store_aside
 from findling.service.store_opening import find_way_back, open_store, store_bytes
-from findling.service.whole_files import remove_drafts
 from findling.service.workspace import STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.keyword_checks import sampled_damage
@@ -341,6 +340,8 @@ class OpenedWorkspace:
 
     def _prepare_store(self, anew: bool) -> None:
         """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
+        from findling.service.whole_files import remove_drafts  # a search that writes nothing has no use for it
+
         remove_drafts(self.folder)
         if anew:
             self.close()

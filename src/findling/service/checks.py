@@ -17,7 +17,7 @@ from findling.service.snapshot_files import FOLDER, SUFFIX, examine, find_snapsh
 from findling.service.vectors import WorkspaceVectors
 from findling.service.workspace import VIEWS, keyword_folder
 from findling.stores.keyword import TantivyLeg
-from findling.stores.keyword_checks import damaged_parts
+from findling.stores.keyword_reading import damaged_parts
 from findling.stores.sqlite import SqliteStore
 from findling.text.syntax_queries import SYNTAXES
 

@@ -320,18 +320,10 @@ class Engine(KeptEngine, WorkspaceParts):
 
     def repair(self) -> IndexReport:
         """Rebuild the legs from the truth, and what else can be."""
-        from findling.domain.reports import IndexReport
-        from findling.service.mending import mend_notes
+        from findling.service.mending import repair
 
         self._must_be_indexed()
-        started = time.monotonic()
-        with self._files.writing():
-            mend_notes(self._files)
-            self._files.rebuild_leg()
-            self._vectors.rebuild()
-        counts = self._files.store.counts()
-        seconds = time.monotonic() - started
-        return IndexReport(unchanged=counts["resources"], chunks=counts["chunks"], seconds=seconds)
+        return repair(self._files, self._vectors)
 
     # Inside
 

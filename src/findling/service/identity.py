@@ -1,4 +1,4 @@
-"""The identity of the truth, kept beside it: which store lies here, how far it has come, and what is in it alone.
+"""Opening the truth of a workspace, and its identity beside it: which store it is, how far it has come, what it holds.
 
 Whoever has written the store notes it. An open that finds less than was noted is an error: a store that was emptied,
 deleted, set back or exchanged must never pass for a new one.
@@ -9,24 +9,32 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
+from findling.domain.errors import DiskFullError, StoreDamagedError
 from findling.service.workspace import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE
-
-if TYPE_CHECKING:
-    from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite_files import StoreErrors
 
 __all__ = [
+    "NO_WAY_BACK",
     "Identity",
     "describe_loss",
+    "find_way_back",
     "forget_identity",
     "identity_problem",
     "note_identity",
+    "open_store",
     "put_store_aside",
     "read_identity",
+    "store_bytes",
 ]
+
+NO_WAY_BACK = "findling index --rebuild"
+"""What is left to do when a store is damaged and no snapshot was made."""
 
 _SIGNS = ("manifest.json", "snapshots", "keyword/meta.json", "keyword-page/meta.json")
 """What lies beside a store alone: where one of them is, there was a store."""
@@ -38,6 +46,44 @@ class Identity(NamedTuple):
     store_id: str
     seq: int
     holds: Mapping[str, int]
+
+
+def open_store(folder: Path, *, accepts_older: bool, auto_bytes: int) -> tuple[SqliteStore, DiskFullError | None]:
+    """The store, read-only where it cannot be written, and what a full disk says about writing it.
+
+    Raises StoreDamagedError for one that is damaged or not what it was.
+    """
+    path, way_back = folder / STORE_FILE, partial(find_way_back, folder)
+    readonly = not (os.access(path, os.W_OK) and os.access(folder, os.W_OK))
+    before = partial(_save_before_migration, folder, auto_bytes)
+    no_room: DiskFullError | None = None
+    try:
+        store = SqliteStore.open(path, readonly=readonly, way_back=way_back, before_migration=before)
+    except DiskFullError as error:
+        # What tells about its log takes 32 kB; without a log it can be read all the same.
+        no_room = error
+        store = SqliteStore.open(path, readonly=True, way_back=way_back)
+    if loss := describe_loss(folder, store, accepts_older=accepts_older):
+        store.close()
+        raise StoreDamagedError(loss, hint=way_back())
+    return store, no_room
+
+
+def store_bytes(folder: Path) -> int | None:
+    """The size of the file; None when it is not there."""
+    try:
+        return (folder / STORE_FILE).stat().st_size
+    except OSError:
+        return None
+
+
+def find_way_back(folder: Path) -> str:
+    """What to run when the store is damaged: the latest snapshot is the first choice."""
+    if not (folder / "snapshots").is_dir():
+        return NO_WAY_BACK
+    from findling.service.snapshot_files import way_back
+
+    return way_back(folder)
 
 
 def read_identity(folder: Path) -> Identity | None:
@@ -79,8 +125,6 @@ def forget_identity(folder: Path) -> None:
 
 def put_store_aside(folder: Path) -> Path | None:
     """Keep a damaged store under another name: some of what is in it alone may be had back. Where it is, if any."""
-    from findling.stores.sqlite_files import StoreErrors
-
     path, aside = folder / STORE_FILE, folder / DAMAGED_FILE
     had_store = path.exists() and path.stat().st_size > 0
     forget_identity(folder)
@@ -122,6 +166,12 @@ def identity_problem(folder: Path) -> str:
     """Why the note cannot be used, if it is there and damaged."""
     is_there = (folder / IDENTITY_FILE).exists()
     return f"{folder / IDENTITY_FILE} is damaged; nothing is lost" if is_there and read_identity(folder) is None else ""
+
+
+def _save_before_migration(folder: Path, auto_bytes: int) -> None:
+    from findling.service.auto_snapshots import save_before_migration
+
+    save_before_migration(folder, auto_bytes)
 
 
 def _held(noted: Identity | None) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import LockedError, ManifestError
+from findling.domain.reports import IndexReport
 from findling.service.identity import forget_identity
 from findling.service.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from findling.service.opened import OpenedWorkspace
@@ -13,7 +16,10 @@ from findling.service.workspace import VIEWS
 from findling.stores.keyword import discard_leg
 from findling.stores.lock import WriteLock
 
-__all__ = ["MANIFEST_COPY", "keep_manifest", "mend_notes"]
+if TYPE_CHECKING:
+    from findling.service.vectors import WorkspaceVectors
+
+__all__ = ["MANIFEST_COPY", "keep_manifest", "mend_notes", "repair"]
 
 MANIFEST_COPY = "manifest"
 """Name of the small value that holds the manifest as it was with the latest write."""
@@ -28,6 +34,18 @@ def keep_manifest(files: OpenedWorkspace) -> None:
         return
     if files.store.get_meta(MANIFEST_COPY) != text:
         files.store.set_meta(MANIFEST_COPY, text)
+
+
+def repair(files: OpenedWorkspace, vectors: WorkspaceVectors) -> IndexReport:
+    """Make everything anew that is made from the truth. Raises as `OpenedWorkspace.writing` does."""
+    started = time.monotonic()
+    with files.writing():
+        mend_notes(files)
+        files.rebuild_leg()
+        vectors.rebuild()
+    counts = files.store.counts()
+    seconds = time.monotonic() - started
+    return IndexReport(unchanged=counts["resources"], chunks=counts["chunks"], seconds=seconds)
 
 
 def mend_notes(files: OpenedWorkspace) -> None:

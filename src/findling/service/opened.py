@@ -21,12 +21,19 @@ from findling.domain.errors import (
 )
 from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up
-from findling.service.identity import Identity, describe_loss, note_identity, put_store_aside
-from findling.service.store_opening import find_way_back, open_store, store_bytes
+from findling.service.identity import (
+    Identity,
+    describe_loss,
+    find_way_back,
+    note_identity,
+    open_store,
+    put_store_aside,
+    store_bytes,
+)
 from findling.service.workspace import STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg, discard_leg
-from findling.stores.keyword_checks import sampled_damage
 from findling.stores.keyword_query import Scoring
+from findling.stores.keyword_reading import sampled_damage
 from findling.stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from findling.service.unused_space import is_worthwhile
 from findling.service.vectors import WorkspaceVectors
 from findling.stores.keyword_tidying import count_entries
 from findling.stores.sqlite_compacting import count_pages, rewrite_store
-from findling.stores.vector_files import read_header
+from findling.stores.vector_files import read_header, write_header
 from tests.processes import run_process
 
 WORDS = ["harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compass", "velvet", "saddle", "parchment"]
@@ -209,8 +209,8 @@ def test_stale_sidecars_go_and_others_stay(engine: findling.Engine, settings: fi
     (kept[2] / "holiday.jpg").touch()
     foreign = home / "vectors-000000000000"
     shutil.copytree(next(matrices(home)).folder, foreign)
-    header = foreign / "header.json"
-    header.write_text(header.read_text().replace('"made_for": "', '"made_for": "another'))
+    header = next(matrices(home)).header
+    write_header(foreign, header._replace(made_for=f"another{header.made_for}"))
     for folder in doomed[:2]:
         os.utime(folder, (LONG_AGO, LONG_AGO))
     report = run(engine, settings)

@@ -144,7 +144,8 @@ def test_a_search_with_a_damaged_manifest_answers_and_says_so(root: Path, settin
         assert answer.total == 4
         (missing,) = answer.degraded
         assert "changed files may be missing" in missing.what
-        assert f"delete {engine.home / MANIFEST_FILE}" in missing.what
+        assert f"{engine.home / MANIFEST_FILE} is damaged" in missing.what
+        assert "findling repair" in missing.what
 
 
 def test_one_workspace_of_a_newer_format_does_not_keep_the_others_from_answering(

@@ -44,9 +44,6 @@ __all__ = ["LOCK_PATIENCE_S", "OpenedWorkspace"]
 LOCK_PATIENCE_S = 600.0
 """How long a command that must write waits for another writer; a first index of a large tree takes minutes."""
 
-_BRIEF_S = 0.05
-"""How long a search waits for whoever is writing: as long as some ten short writes take."""
-
 _DAMAGED = "the keyword leg was damaged and has been rebuilt"
 _MISSING = "the keyword leg was missing and has been rebuilt"
 _OTHER = "the keyword leg was made by another version and has been rebuilt"
@@ -229,12 +226,14 @@ class OpenedWorkspace:
         try:
             behind = self._behind()
             # Without a leg there is no answer, and whoever holds the lock is making one.
-            patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else _BRIEF_S
+            patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else 0.0
         except CorruptError as damage:
             return Degradation(what=self.mend_leg(damage))
         if behind:
             try:
-                with self.writing(patience_s=patience_s):
+                from findling.service.levelling import between_writes
+
+                with between_writes(self, patience_s):
                     self.sound_leg()
             except LockedError:
                 who = "another process is writing" if self._is_written_elsewhere() else "files are being taken in"

@@ -39,10 +39,16 @@ from findling.stores.sqlite import SqliteStore
 if TYPE_CHECKING:
     from findling.stores.lock import WriteLock
 
-__all__ = ["LOCK_PATIENCE_S", "OpenedWorkspace"]
+__all__ = ["LAZY", "LOCK_PATIENCE_S", "OpenedWorkspace"]
 
 LOCK_PATIENCE_S = 600.0
 """How long a command that must write waits for another writer; a first index of a large tree takes minutes."""
+
+LAZY = 200
+"""Changes that whoever writes leaves to the next search, which absorbs so many in about 50 ms."""
+
+_BRIEF_S = 3.0
+"""How long a search waits for its turn to absorb them. Further behind, a long run is writing: nobody waits for that."""
 
 _DAMAGED = "the keyword leg was damaged and has been rebuilt"
 _MISSING = "the keyword leg was missing and has been rebuilt"
@@ -226,14 +232,12 @@ class OpenedWorkspace:
         try:
             behind = self._behind()
             # Without a leg there is no answer, and whoever holds the lock is making one.
-            patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else 0.0
+            patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else _BRIEF_S if behind <= LAZY else 0.0
         except CorruptError as damage:
             return Degradation(what=self.mend_leg(damage))
         if behind:
             try:
-                from findling.service.levelling import between_writes
-
-                with between_writes(self, patience_s):
+                with self.writing(patience_s):
                     self.sound_leg()
             except LockedError:
                 who = "another process is writing" if self._is_written_elsewhere() else "files are being taken in"

@@ -13,7 +13,7 @@ from findling.domain.permissions import check_visibility
 from findling.domain.resources import Document, Resource
 from findling.service.manifest import preprocessing_of, quota_of, write_manifest
 from findling.service.mending import keep_manifest
-from findling.service.opened import OpenedWorkspace
+from findling.service.opened import LAZY, OpenedWorkspace
 from findling.service.permissions import forget_rights
 from findling.service.quotas import Allowance
 
@@ -27,9 +27,6 @@ __all__ = ["WorkspaceWriter"]
 
 _BATCH = 500
 """Documents of one transaction."""
-
-_MOST_BEHIND = 200
-"""Changes that are left to the next search, which absorbs so many in about 50 ms."""
 
 
 class WorkspaceWriter:
@@ -115,7 +112,7 @@ class WorkspaceWriter:
 
     def _is_far_behind(self) -> bool:
         try:
-            return self.store.seq() - self.files.leg.seq() > _MOST_BEHIND
+            return self.store.seq() - self.files.leg.seq() > LAZY
         except StoreDamagedError:
             raise
         except CorruptError:

@@ -156,7 +156,10 @@ def describe_loss(folder: Path, store: SqliteStore | None, *, accepts_older: boo
         # A restore takes the note away, then puts another store in place.
         if noted == read_identity(folder):
             if own != noted.store_id:
-                return f"{path} is not the store of this workspace; that one is gone, and with it {_held(noted)}"
+                if _is_known_to_legs(folder, own):
+                    return ""  # it is the note that is of another workspace; the next write makes it anew
+                what = f"{path} is not the store of this workspace, says {IDENTITY_FILE} beside it"
+                return f"{what}; that one is gone, and with it {_held(noted)}"
             lost = noted.seq - store.seq()
             return f"{path} is an older one: the latest {lost:,} changes are not in it; there was {_held(noted)}"
     return ""
@@ -172,6 +175,13 @@ def _save_before_migration(folder: Path, auto_bytes: int) -> None:
     from findling.service.auto_snapshots import save_before_migration
 
     save_before_migration(folder, auto_bytes)
+
+
+def _is_known_to_legs(folder: Path, store_id: str) -> bool:
+    """Whether the vectors beside a store were made from it."""
+    with suppress(OSError):
+        return any(f'"{store_id}|'.encode() in header.read_bytes() for header in folder.glob("vectors-*/header.json"))
+    return False
 
 
 def _held(noted: Identity | None) -> str:

@@ -220,7 +220,7 @@ class VettedBundle:
             return None
         if "survey" not in self._trust:
             return UNKNOWN
-        if not 0 <= mark.size < _INT or not -_INT < mark.mtime_ns < _INT:
+        if not all(0 <= number < _INT for number in (mark.size, mark.inode)) or not -_INT < mark.changed_ns < _INT:
             raise ValueError("its fingerprint is none")
         return mark
 

@@ -224,6 +224,8 @@ class WorkspaceSights:
         # says that the leg in between is the one that it is about.
         if _read_note(folder) != note:
             return None
+        if not leg.seq():
+            return None  # one of another layout, which an earlier version has made, opens as an empty one
         with suppress(OSError):
             os.utime(folder / _NOTE)  # tells `compact` that it is in use
         return leg

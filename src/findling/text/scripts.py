@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from findling.text.identifiers import LONGEST_WORD, SIGNED_NAME, identifier_terms, words_of_run
 
-__all__ = ["is_emoji", "is_unspaced", "unicode_places", "unicode_terms"]
+__all__ = ["is_emoji", "is_mostly_unspaced", "is_unspaced", "unicode_places", "unicode_terms"]
 
 # Scripts written without spaces between words, and Hangul, whose particles are glued to the noun.
 _UNSPACED_CLASS = (
@@ -73,6 +73,11 @@ def unicode_terms(word: str) -> list[str]:
 def is_unspaced(character: str) -> bool:
     """Whether a character belongs to a script that is written without spaces between words."""
     return _UNSPACED.match(character) is not None
+
+
+def is_mostly_unspaced(text: str) -> bool:
+    """Whether more than half of a text is written without spaces between its words."""
+    return not text.isascii() and 2 * sum(map(len, _UNSPACED.findall(text))) > len(text)
 
 
 def is_emoji(character: str) -> bool:

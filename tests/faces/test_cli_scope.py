@@ -206,3 +206,85 @@ def test_an_mcp_client_finds_the_items_above_and_the_files_of_its_folder(tree: P
     with served(tree / "sub", store__home=str(tree.parent / "indexes")) as below:
         found = call(below.server, "search", query="walrus")
     assert {one["path"] or one["type"] for one in found["results"]} == {"memory", "sub/below.md", "sub/deep/deeper.md"}
+
+
+@pytest.fixture
+def below(tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that had an index before anything was added above it, where now files and items are."""
+    assert findling("index", "sub")[0] == 0
+    for put in (put_chats, put_memory, put_decision):
+        put(findling)
+    assert findling("index")[0] == 0
+    monkeypatch.chdir(tree / "sub")
+    return tree / "sub"
+
+
+ITEMS = {"chat", "memory", "decision"}
+
+
+def test_a_folder_that_was_indexed_first_finds_the_items_above(
+    below: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = findling("walrus", "--json")
+    assert code == 0, err
+    assert hits(out) == {*ITEMS, "below.md", "deep/deeper.md"}
+    places = {hit["type"]: hit["workspace"] for hit in json.loads(out)["hits"]}
+    assert places == {**dict.fromkeys(ITEMS, str(below.parent)), "file": ""}
+    assert f"[{below.parent}] decision:7" in findling("walrus")[1]
+    assert hits(findling("walrus", "--json", "--path", "deep")[1]) == {"deep/deeper.md"}
+    assert hits(findling("walrus", "--json", "--type", "chat")[1]) == {"chat"}
+    assert hits(findling("walrus", "--json", "--as", "user:ann")[1]) <= {"below.md", "deep/deeper.md"}
+    monkeypatch.chdir(below / "deep")
+    assert hits(findling("walrus", "--json")[1]) == {*ITEMS, "deep/deeper.md"}
+
+
+def test_an_item_above_is_fetched_explained_and_recalled_from_where_it_was_found(
+    below: Path, findling: Findling
+) -> None:
+    ranked = json.loads(findling("walrus", "--json")[1])["hits"]
+    for rank, hit in enumerate(ranked, start=1):
+        for name in (hit["rid"], hit["id"]):
+            code, out, err = findling("fetch", name, "--json")
+            assert (code, json.loads(out)["rid"]) == (0, hit["rid"]), err
+            code, out, err = findling("explain", "walrus", name, "--json")
+            told = json.loads(out)
+            assert (code, told["rank"], told["shown"]) == (0, rank, len(ranked)), err
+            assert told["hit"]["workspace"] == hit["workspace"]
+    assert findling("fetch", "own.md")[0] == 2, "a file above is none of this index"
+    code, out, err = findling("recall", "walrus", "--json")
+    assert code == 0, err
+    (recalled,) = json.loads(out)["memories"]
+    assert (recalled["text"], recalled["hit"]["workspace"]) == ("the walrus memory", str(below.parent))
+    assert findling("recall", "walrus", "--as", "user:ann")[0] == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")
+def test_a_daemon_finds_the_items_above_as_well(
+    below: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    expected = [(hit["id"], hit["score"]) for hit in json.loads(findling("walrus", "--json")[1])["hits"]]
+    with daemon_of(tmp_path / "workspaces", below):
+        _, out, err = findling("walrus", "--json", "--explain")
+        assert "answered by" in err
+        assert [(hit["id"], hit["score"]) for hit in json.loads(out)["hits"]] == expected
+        monkeypatch.chdir(below.parent)
+        assert findling("remember", "a later walrus of the tree")[0] == 0
+        monkeypatch.chdir(below)
+        assert len(json.loads(findling("walrus", "--json")[1])["hits"]) == len(expected) + 1
+
+
+def test_an_mcp_client_of_a_folder_that_was_indexed_first_finds_the_items_above(tree: Path) -> None:
+    home = str(tree.parent / "indexes")
+    with served(tree / "sub", store__home=home) as below:
+        below.engine.index()
+    with served(tree, store__home=home) as above:
+        above.engine.memories.remember("the walrus memory")
+    with served(tree / "sub", store__home=home) as desk:
+        found = call(desk.server, "search", query="walrus")
+        assert {one["path"] or one["type"] for one in found["results"]} == {"memory", "below.md", "deep/deeper.md"}
+        found = call(desk.server, "search", query="walrus", filters={"type": ["memory"]})
+        assert [one["metadata"]["workspace"] for one in found["results"]] == [str(tree)]
+        name = found["results"][0]["passage"]
+        assert call(desk.server, "fetch", id=name)["text"] == "the walrus memory"
+        assert call(desk.server, "explain", query="walrus", id=name)["found"]
+        assert "memory" not in call(desk.server, "status")["types"]

@@ -194,7 +194,9 @@ def test_the_command_line_counts_the_hits_and_tells_what_was_missing(
         out, err = capfd.readouterr()
         return code, out.partition("\n")[0], err
 
-    assert first_line("unicorn", "tapir.md") == (1, "tapir.md is not in the answer: there are no hits", "")
+    code, line, err = first_line("unicorn", "tapir.md")
+    assert (code, line) == (1, "tapir.md is not in the answer: there are no hits")
+    assert err == f"findling: indexing {root}: it has no index yet\n"
     assert first_line("tapir", "okapi.md") == (1, "okapi.md is not in the answer: there is one other hit", "")
     assert first_line("okapi", "tapir.md") == (1, "tapir.md is not among the 2 hits", "")
     assert first_line("tapir", "tapir.md") == (0, "tapir.md is hit 1 of 1", "")

@@ -145,7 +145,7 @@ class Hit:
     in such files all numbers of lines are 0. In an answer that is grouped, it is the best chunk of its group, and
     `passages` are the others. `around` are the messages before and after the one that was found in a chat, with numbers
     that count from it, below 0 before it. `author` and `at`, in seconds since the epoch, are those of that message, or
-    of the resource.
+    of the resource. `workspace` is the folder above whose workspace holds it; empty for the workspace that was asked.
     """
 
     id: str
@@ -165,6 +165,7 @@ class Hit:
     at: float | None = None
     passages: tuple[Passage, ...] = ()
     around: tuple[Line, ...] = ()
+    workspace: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

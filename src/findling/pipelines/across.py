@@ -15,13 +15,14 @@ Five collections in a workspace each: .604, all in one .594, by scores .371, by 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
 from findling.domain.results import Hit, SearchAnswer
 from findling.ranking.evidence import falling, words_evidence
 
-__all__ = ["RankedAcross", "fuse_across"]
+__all__ = ["RankedAcross", "as_relaxed", "fuse_across"]
 
 _STEEPNESS = 1.3
 """How fast words lose their say down the ranking, as in a single answer."""
@@ -56,6 +57,13 @@ def fuse_across(answers: Sequence[SearchAnswer], limit: int, offset: int = 0) ->
     scores = falling(one.hit.score for one in ranked)
     scored = [one._replace(score=score) for one, score in zip(ranked, scores, strict=True)]
     return scored[offset : offset + limit]
+
+
+def as_relaxed(answer: SearchAnswer) -> SearchAnswer:
+    """An answer of what it has found without the demands of the query."""
+    return replace(
+        answer, hits=answer.relaxed, plan={**answer.plan, **answer.plan.get("relaxed", {})}, reading="ranked"
+    )
 
 
 def _latest(answers: Sequence[SearchAnswer]) -> list[RankedAcross]:

@@ -7,6 +7,7 @@ nothing that its caller has not seen. So it can be made of an answer, too. It fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
@@ -99,14 +100,14 @@ def next_cursor(request: SearchRequest, page: Sequence[Ranked], before: Cursor |
 
 
 def cursor_after(request: SearchRequest, hits: Sequence[Hit], group: Callable[[Hit, str], str]) -> str:
-    """What asks for the hits behind some that an answer has shown: the first ones of it, and at least one.
+    """What asks for the hits behind some that an answer has shown: the first ones of it, or none of them yet.
 
     `group` gives what a hit is grouped under, as `group_of` does for its resource. The request has its plan. Raises
     InvalidValueError as `read_cursor` does.
     """
     by = (request.plan or Plan()).group
     marks = [int(hit.id, 16) if by == "none" else _group_mark(group(hit, by)) for hit in hits]
-    return _written(request, marks, hits[-1].score, read_cursor(request))
+    return _written(request, marks, hits[-1].score if hits else inf, read_cursor(request))
 
 
 def behind(cursor: Cursor, ranked: Sequence[Ranked], by: str, *, is_all: bool) -> list[Ranked] | None:
@@ -117,7 +118,7 @@ def behind(cursor: Cursor, ranked: Sequence[Ranked], by: str, *, is_all: bool) -
     """
     marks = [_mark(entry, by) for entry in ranked]
     place_of = {mark: place for place, mark in enumerate(marks)}
-    if not is_all and cursor.marks[0] not in place_of:
+    if not is_all and cursor.marks and cursor.marks[0] not in place_of:
         return None  # what was shown last may have sunk below what is here
     start = next((place_of[mark] + 1 for mark in cursor.marks if mark in place_of), None)
     if start is None:

@@ -9,7 +9,7 @@ from findling.domain.ports import ReadStore
 from findling.domain.queries import Filters
 from findling.domain.resources import Document
 
-__all__ = ["find_document", "full_id"]
+__all__ = ["find_document", "full_id", "not_there"]
 
 _SHORTEST_ID = 8
 """Characters behind the type of an id that may stand for all of it."""
@@ -39,7 +39,7 @@ def find_document(store: ReadStore, name: str, below: str = "") -> tuple[Documen
             return document, at or cids
     named = _named(store, full_id(store, name), "")
     if named is None:  # deleted since it was looked up
-        raise _not_there(name)
+        raise not_there(name)
     return named
 
 
@@ -58,13 +58,14 @@ def full_id(store: ReadStore, name: str) -> str:
         if known.startswith(name):
             fitting.append(rid)
     if not fitting or len(name if is_bare else name.partition(":")[2]) < _SHORTEST_ID:
-        raise _not_there(name)
+        raise not_there(name)
     if len(fitting) > 1:
         raise _several(name, "is the beginning of", fitting, hint="write more of it")
     return fitting[0]
 
 
-def _not_there(name: str) -> NotFoundError:
+def not_there(name: str) -> NotFoundError:
+    """The error that says so, without all of a long name."""
     return NotFoundError(f"there is no {_echoed(name)} in the index", hint="findling ls lists what is")
 
 

@@ -149,6 +149,8 @@ class DiskIndex:
         with self._turn() as has_waited:
             if (seems_fresh or has_waited) and self._is_fresh():
                 return ""
+            if self._files.exists and not self._root.exists():
+                return f"{self._root} is gone; the answer comes from the index alone"
             return self._take_in_changes(on_progress) if self.is_complete() else self._begin(on_progress)
 
     def is_complete(self) -> bool:
@@ -193,8 +195,6 @@ class DiskIndex:
 
     def _take_in_changes(self, on_progress: Progress | None) -> str:
         """Bring an index that is not fresh up to date; returns what stood in the way."""
-        if not self._root.exists():
-            return f"{self._root} is gone; the answer comes from the index alone"
         found = self._survey()
         if not found.differs:
             self._remember(found)

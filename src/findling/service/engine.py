@@ -6,14 +6,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from findling.domain.errors import CorruptError, InvalidValueError, ReplacedError, StoreDamagedError
+from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError, ReplacedError, StoreDamagedError
 from findling.domain.ports import SkippedPath
 from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
@@ -23,7 +22,6 @@ from findling.pipelines.legs import Legs
 from findling.pipelines.searching import Legs as SearchedLegs
 from findling.pipelines.searching import search
 from findling.service.disk import UNSURE, DiskIndex
-from findling.service.keeping import KeptEngine
 from findling.service.model_table import ModelTable
 from findling.service.opened import OpenedWorkspace
 from findling.service.options import scoring
@@ -31,14 +29,14 @@ from findling.service.parts import WorkspaceParts
 from findling.service.profiles import plan_of
 from findling.service.scoping import is_below, placed, prepared, timings_for, told
 from findling.service.settings import Settings, load_settings
+from findling.service.upkeep import TendedEngine
 from findling.service.workspace import Workspace, home_folder, locate
 
 if TYPE_CHECKING:
-    from findling.domain.reports import Check, IndexReport, Status
+    from findling.domain.reports import IndexReport, Status
     from findling.domain.sight import Sight
     from findling.pipelines.refining import RefineProgress, RefineReport
     from findling.pipelines.suggesting import Completion
-    from findling.service.compacting import CompactReport
     from findling.service.documents import FetchedDocument
     from findling.service.sights import WorkspaceSights
     from findling.service.vectors import WorkspaceVectors
@@ -67,7 +65,7 @@ def open_engine(
     return Engine(found, settings)
 
 
-class Engine(KeptEngine, WorkspaceParts):
+class Engine(TendedEngine, WorkspaceParts):
     """One workspace, opened: index into it, search in it, look after it. Use it as a context manager."""
 
     def __init__(self, workspace: Workspace, settings: Settings, models: ModelTable | None = None) -> None:
@@ -86,6 +84,8 @@ class Engine(KeptEngine, WorkspaceParts):
         self._opening = threading.RLock()
         self._opened_vectors: WorkspaceVectors | None = None
         self._opened_sights: WorkspaceSights | None = None
+        self._opened_above: dict[Path, Self] = {}
+        self._looks_above = True
         self._disk = DiskIndex(self._files, settings, workspace, self._legs)
         self._plan_of = cache(partial(plan_of, settings))
 
@@ -103,6 +103,8 @@ class Engine(KeptEngine, WorkspaceParts):
             self._opened_sights.close()
         if self._opened_vectors is not None:
             self._opened_vectors.close()
+        with self._opening:
+            self._close_above()
         self._files.close()
 
     # Indexing
@@ -184,20 +186,35 @@ class Engine(KeptEngine, WorkspaceParts):
     ) -> SearchAnswer:
         """Answer a question; options are the fields of SearchRequest.
 
-        With `refresh`, a first search indexes and every later one first takes in what has changed on disk.
-        Raises NotIndexedError when there is nothing to search and `refresh` is off.
+        With `refresh`, a first search indexes and every later one first takes in what has changed on disk. The owner
+        finds the items of the folders above, too, unless the request has a cursor. Raises NotIndexedError when there is
+        nothing to search and `refresh` is off.
         """
         scoped = prepared(request, options, self._settings, self.scope, self._plan_of)
         asked = scoped.request
         started = time.perf_counter()
         notes = self._ready(refresh, on_progress, asked.principals)
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
-        lines = self._settings["search.snippet_lines"]
-        answer = self._ask(
-            asked.principals, notes, lambda legs: search(legs, asked, snippet_lines=lines, degraded=notes)
-        )
+        above = self._asked_above(asked)
+        if above:
+            from findling.service.items_above import to_be_fused, with_items_above
+
+            asked = to_be_fused(asked)
+        answer = self.answer(asked, notes)
         timings = {"refresh": refreshed_ms, **answer.timings_ms}
-        return replace(told(scoped, answer), timings_ms=timings_for(asked.principals, timings))
+        answer = replace(told(scoped, answer), timings_ms=timings_for(asked.principals, timings))
+        return with_items_above(answer, scoped, self, above) if above else answer
+
+    def answer(self, asked: SearchRequest, notes: list[Degradation]) -> SearchAnswer:
+        """Answer a request that was prepared, from the index as it is; `notes` are told with the answer."""
+        lines = self._settings["search.snippet_lines"]
+        return self._ask(asked.principals, notes, lambda legs: search(legs, asked, snippet_lines=lines, degraded=notes))
+
+    def search_items(self, request: SearchRequest) -> SearchAnswer:
+        """Answer whoever has asked another workspace, from the index as it is; what its files miss is not told."""
+        self._must_be_indexed()
+        self._files.level_leg()
+        return self.answer(self.asked_as(request), [])
 
     def explain(
         self,
@@ -215,11 +232,19 @@ class Engine(KeptEngine, WorkspaceParts):
         """
         from findling.pipelines.explaining import explain
 
-        request = prepared(request, options, self._settings, self.scope, self._plan_of).request
-        notes = self._ready(refresh, on_progress, request.principals)
-        return self._ask(
-            request.principals, notes, lambda legs: explain(legs, request, name, self.scope, degraded=notes)
-        )
+        scoped = prepared(request, options, self._settings, self.scope, self._plan_of)
+        asked = scoped.request
+        notes = self._ready(refresh, on_progress, asked.principals)
+        above = self._asked_above(replace(asked, cursor=""))
+
+        def ask(legs: SearchedLegs) -> Explanation:
+            return explain(legs, asked, name, self.scope, degraded=notes)
+
+        if not above:
+            return self._ask(asked.principals, notes, ask)
+        from findling.service.items_above import explained_with
+
+        return explained_with(lambda: self._ask(None, notes, ask), name, scoped, self, above)
 
     def fetch(self, name: str, *, context: int = 0, principals: tuple[str, ...] | None = None) -> FetchedDocument:
         """A document, or the passage of it that a name stands for, with what is known about it.
@@ -229,7 +254,15 @@ class Engine(KeptEngine, WorkspaceParts):
         from findling.service.documents import fetch
 
         self._ready(False, None)
-        return self._ask(principals, [], lambda legs: fetch(legs, name, context=context, below=self.scope))
+        try:
+            return self._ask(principals, [], lambda legs: fetch(legs, name, context=context, below=self.scope))
+        except NotFoundError:
+            above = self.above() if principals is None else ()
+            if not above:
+                raise
+            from findling.service.items_above import fetch_item
+
+            return fetch_item(name, context, above)
 
     def similar(self, name: str, limit: int = 10, *, principals: tuple[str, ...] | None = None) -> SearchAnswer:
         """What is most like a document, by its meaning or by its words. Raises as `fetch` does."""
@@ -273,17 +306,6 @@ class Engine(KeptEngine, WorkspaceParts):
             lambda legs: {"resources": sum(1 for _ in legs.store.resources()), "chunks": legs.keyword.size()},
         )
 
-    def skipped(self) -> list[SkippedPath]:
-        """What the latest run left out, and why."""
-        self._must_be_indexed()
-        return self._files.store.skipped()
-
-    def failed(self) -> list[SkippedPath]:
-        """The files that were opened and could not be read, or not all of it (`read-in-part`), and why."""
-        from findling.service.accounts import failures
-
-        return failures(self.skipped(), self._resources())
-
     def ls(self, prefix: str = "", *, principals: tuple[str, ...] | None = None) -> Iterator[Resource]:
         """The resources of the index in order of their ids, or those at and below a path."""
         is_everywhere = not prefix.strip("/.")
@@ -299,32 +321,6 @@ class Engine(KeptEngine, WorkspaceParts):
         self._must_be_indexed()
         return find_document(self._files.store, name, self.scope)[0].resource.rid
 
-    def check(self) -> list[Check]:
-        """Examine the workspace: is every part there, sound, and in step with the others?"""
-        from findling.domain.reports import Check
-        from findling.service.checks import check_workspace
-
-        with suppress(StoreDamagedError):  # the first of the findings
-            self._must_be_indexed()
-        return [
-            Check(name=name, ok=not problem, detail=problem or detail, hint=hint if problem else "")
-            for name, detail, problem, hint in check_workspace(self._files, self._vectors)
-        ]
-
-    def compact(self, *, full: bool = False) -> CompactReport:
-        """Give unused space back; `full` rewrites everything. Searches go on meanwhile. Raises as `index` does."""
-        from findling.service.compacting import compact
-
-        self._must_be_indexed()
-        return compact(self._files, self._vectors, self._settings, full=full)
-
-    def repair(self) -> IndexReport:
-        """Rebuild the legs from the truth, and what else can be."""
-        from findling.service.mending import repair
-
-        self._must_be_indexed()
-        return repair(self._files, self._vectors)
-
     # Inside
 
     def _legs(self) -> Legs:
@@ -334,6 +330,11 @@ class Engine(KeptEngine, WorkspaceParts):
     def _resources(self) -> Iterator[Resource]:
         self._must_be_indexed()
         return self._files.store.resources()
+
+    def _asked_above(self, asked: SearchRequest) -> Sequence[Self]:
+        """The workspaces above whose items answer a request: the owner's, whose page is the first and names no path."""
+        is_theirs = asked.principals is None and not asked.cursor and not asked.filters.path
+        return self.above() if is_theirs else ()
 
     def _ready(
         self, refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None = None

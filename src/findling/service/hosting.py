@@ -94,7 +94,8 @@ class Host:
         """
         place, settings = self._find(caller, workspace)
         with spending(self.budget(caller)), self._leased(place, settings) as engine:
-            yield engine
+            # The items of the folders above are for those who may ask the workspaces that hold them.
+            yield engine if caller.is_owner and ALL_WORKSPACES in caller.workspaces else engine.alone()
 
     def budget(self, caller: Caller) -> WorkBudget:
         """What one request of a caller may cost: the owner's processor is the owner's, everybody else shares it."""

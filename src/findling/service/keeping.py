@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from abc import ABC
+from abc import ABC, abstractmethod
 from copy import copy
 from functools import cache, partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from findling.service.opened import OpenedWorkspace
 from findling.service.profiles import plan_of
 from findling.service.scoping import prepared
 from findling.service.settings import Settings
-from findling.service.workspace import STORE_FILE, Workspace
+from findling.service.workspace import STORE_FILE, Workspace, has_items, home_folder, workspaces_above
 
 if TYPE_CHECKING:
     from findling.service.sights import WorkspaceSights
@@ -46,6 +46,15 @@ class KeptEngine(ABC):
     _opening: threading.RLock
     _opened_vectors: WorkspaceVectors | None
     _opened_sights: WorkspaceSights | None
+    _opened_above: dict[Path, Self]
+    _looks_above: bool
+
+    @abstractmethod
+    def __init__(self, workspace: Workspace, settings: Settings, models: ModelTable | None = None) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release files; closing twice is fine."""
 
     def beside(self, workspace: Workspace, settings: Settings) -> Self:
         """The same opened index, for another part of its root and under settings that agree on how legs are opened.
@@ -58,6 +67,28 @@ class KeptEngine(ABC):
         other._disk = DiskIndex(self._files, settings, workspace, self._legs)
         other._plan_of = cache(partial(plan_of, settings))
         return other
+
+    def alone(self) -> Self:
+        """The same opened index without the items of the folders above. It is not to be closed."""
+        _ = (self._vectors, self._sights)
+        other = copy(self)
+        other._looks_above = False
+        return other
+
+    def above(self) -> list[Self]:
+        """The workspaces of the folders above that hold items, the nearest first. They are not to be closed."""
+        found = []
+        for place in self._places_above():
+            if place.folder in self._opened_above or has_items(place.folder):
+                with self._opening:
+                    if place.folder not in self._opened_above:
+                        self._opened_above[place.folder] = type(self)(place, self._settings, self._models)
+                    found.append(self._opened_above[place.folder].beside(place, self._settings).alone())
+        return found
+
+    def holds(self, rid: str) -> bool:
+        """Whether there is a resource with this id."""
+        return self._files.store.document(rid) is not None
 
     @property
     def subject(self) -> Path:
@@ -83,7 +114,8 @@ class KeptEngine(ABC):
         self._files.let_go_if_replaced()
         store = self._files.store
         # The numbers tell every change of content and rights; the files also one of the glossary, and of vectors.
-        files = [self.home / (STORE_FILE + suffix) for suffix in ("", "-wal")]
+        folders = [self.home, *[place.folder for place in self._places_above()]]
+        files = [folder / (STORE_FILE + suffix) for folder in folders for suffix in ("", "-wal")]
         return store.get_meta("store_id"), store.seq(), store.relations_version(), *map(_version, files)
 
     def warm_up(self, notes: list[Degradation]) -> dict[str, float]:
@@ -127,11 +159,21 @@ class KeptEngine(ABC):
         with self._opening:
             vectors, sights = self._opened_vectors, self._opened_sights
             self._opened_vectors = self._opened_sights = None
+            self._close_above()
         if sights is not None:
             sights.close()
         if vectors is not None:
             vectors.close()
         return vectors is not None
+
+    def _places_above(self) -> list[Workspace]:
+        if not self._looks_above:
+            return []
+        return workspaces_above(self.home, self.root / self._only, home_folder(self._settings["store.home"]))
+
+    def _close_above(self) -> None:
+        while self._opened_above:
+            self._opened_above.popitem()[1].close()
 
     @property
     def _vectors(self) -> WorkspaceVectors:

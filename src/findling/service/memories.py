@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
 from findling.domain.memories import Access
 from findling.domain.permissions import EVERYONE
 from findling.domain.plans import MODES, Plan
@@ -54,8 +54,8 @@ _NO_VECTORS = Degradation(
 class WorkspaceMemories:
     """What was remembered in one workspace.
 
-    `search` answers a request as `Engine.search` does; it need not look at the files on disk. `clock` gives seconds
-    since the epoch.
+    `search` answers a request as `Engine.search` does, from this workspace alone; it need not look at the files on
+    disk. `above` gives the memories of the folders above by their folder. `clock` gives seconds since the epoch.
     """
 
     def __init__(
@@ -63,10 +63,12 @@ class WorkspaceMemories:
         writer: WorkspaceWriter,
         search: Callable[[SearchRequest], SearchAnswer],
         *,
+        above: Callable[[], Mapping[str, WorkspaceMemories]] = dict,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._writer = writer
         self._search = search
+        self._above = above
         self._clock = clock
         self._log = AccessLog(writer.files.folder, clock=clock)
 
@@ -120,9 +122,58 @@ class WorkspaceMemories:
         """The memories that answer a query, best first; each of them is noted as accessed, without any waiting.
 
         What has none of the query's words must be close to it in meaning. `mode` is `hybrid`, `keyword` or `semantic`,
-        by default that of the settings. Raises InvalidValueError for a limit, mode or importance that cannot be.
+        by default that of the settings. The owner recalls the memories of the folders above as well. Raises
+        InvalidValueError for a limit, mode or importance that cannot be.
         """
         _check(limit, mode, min_importance)
+        answer = self._recalled(query, limit, mode, min_importance, principals)
+        places = {"": self}
+        if principals is None and (above := self._above()):
+            places.update(above)
+            answer = self._joined(answer, above, lambda one: one._recalled(query, limit, mode, min_importance), limit)
+        noted = [
+            place._log.append([one.rid for one in answer.memories if one.hit.workspace == label])
+            for label, place in places.items()
+        ]
+        return replace(answer, is_counted=all(noted))
+
+    def _joined(
+        self,
+        own: RecallAnswer,
+        above: Mapping[str, WorkspaceMemories],
+        ask: Callable[[WorkspaceMemories], RecallAnswer],
+        limit: int,
+    ) -> RecallAnswer:
+        """The answer of this workspace with the memories of those above, by relevance; the nearest has each id."""
+        answers, nearer, degraded = [own], [self], list(own.degraded)
+        for label, place in above.items():
+            try:
+                found = ask(place)
+            except FindlingError as error:
+                missing = Degradation.of(error)
+                degraded.append(replace(missing, what=f"the memories of {label} are not searched: {missing.what}"))
+                continue
+            others = [one for one in found.memories if not any(near._holds(one.rid) for near in nearer)]
+            labelled = [replace(one, hit=replace(one.hit, workspace=label)) for one in others]
+            answers.append(replace(found, memories=tuple(labelled)))
+            nearer.append(place)
+        everything = [one for answer in answers for one in answer.memories]
+        best = sorted(everything, key=lambda one: (-one.relevance, one.rid))[:limit]
+        lead = next((answer for answer in answers if answer.memories), own)
+        return replace(lead, memories=tuple(best), degraded=tuple(degraded))
+
+    def _holds(self, rid: str) -> bool:
+        return self._writer.exists and self._writer.store.document(rid) is not None
+
+    def _recalled(
+        self,
+        query: str,
+        limit: int,
+        mode: str | None,
+        min_importance: float,
+        principals: tuple[str, ...] | None = None,
+    ) -> RecallAnswer:
+        """What of this workspace answers a query; no access is noted."""
         if not self._writer.exists:
             return RecallAnswer(query=query)
         plan = self._plan(mode)
@@ -138,7 +189,6 @@ class WorkspaceMemories:
             notes=answer.notes,
             did_you_mean=answer.did_you_mean,
             meaning=answer.meaning,
-            is_counted=self._log.append(one.rid for one in recalled),
         )
 
     def forget(self, ids: Iterable[str]) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
 from findling.service.opened import OpenedWorkspace
 from findling.service.settings import Settings
@@ -59,7 +59,13 @@ class WorkspaceParts(ABC):
         """What was remembered."""
         from findling.service.memories import WorkspaceMemories
 
-        return WorkspaceMemories(self.writer, partial(self.search, refresh=False))
+        def search(request: SearchRequest) -> SearchAnswer:
+            return self.alone().search(request, refresh=False)
+
+        def above() -> dict[str, WorkspaceMemories]:
+            return {str(one.root): one.memories for one in self.above()}
+
+        return WorkspaceMemories(self.writer, search, above=above)
 
     @property
     def glossary(self) -> WorkspaceGlossary:
@@ -85,6 +91,14 @@ class WorkspaceParts(ABC):
     @abstractmethod
     def search(self, request: Any, **options: Any) -> SearchAnswer:
         """Answer a question."""
+
+    @abstractmethod
+    def alone(self) -> Self:
+        """The same workspace without the items of the folders above."""
+
+    @abstractmethod
+    def above(self) -> list[Self]:
+        """The workspaces of the folders above that hold items."""
 
     @abstractmethod
     def _legs(self) -> Legs:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError, UsageError
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation, Hit, SearchAnswer
-from findling.pipelines.across import fuse_across
+from findling.pipelines.across import as_relaxed, fuse_across
 from findling.service.engine import Engine
 from findling.service.manifest import read_manifest
 from findling.service.settings import Settings, load_settings
@@ -88,7 +88,7 @@ def search_across(
         answers.append((asked, answer))
         degraded += [_in_workspace(label, missing) for missing in answer.degraded]
     hits = _merged(answers, request)
-    looser = [] if hits else [(asked, _as_relaxed(answer)) for asked, answer in answers]
+    looser = [] if hits else [(asked, as_relaxed(answer)) for asked, answer in answers]
     return AcrossAnswer(
         query=request.query,
         hits=hits,
@@ -117,18 +117,9 @@ def _merged(answers: Sequence[tuple[_Asked, SearchAnswer]], request: SearchReque
     )
 
 
-def _as_relaxed(answer: SearchAnswer) -> SearchAnswer:
-    """An answer of what it has found without the demands of the query."""
-    return replace(
-        answer, hits=answer.relaxed, plan={**answer.plan, **answer.plan.get("relaxed", {})}, reading="ranked"
-    )
-
-
 def _documents(hits: Iterable[AcrossHit]) -> list[dict[str, Any]]:
-    return [
-        {"workspace": found.workspace, "root": str(found.root), **asdict(found.hit), "score": found.score}
-        for found in hits
-    ]
+    shown = [(found, replace(found.hit, workspace=found.workspace, score=found.score)) for found in hits]
+    return [{"workspace": found.workspace, "root": str(found.root), **asdict(hit)} for found, hit in shown]
 
 
 def _meant(home: Path, names: Sequence[str], shared: bool, *, is_owner: bool) -> Iterable[FoundWorkspace]:
@@ -164,7 +155,7 @@ def _ask(asked: _Asked, request: SearchRequest, settings_for: Callable[[Path], S
         if not (is_indexed := engine.is_indexed()) and not engine.status().resources:
             # A first run may take long and read what nobody meant to have read: never by the way.
             raise NotIndexedError("it has not been indexed yet", hint=_index_command(asked))
-        return engine.search(request, refresh=is_indexed)
+        return engine.alone().search(request, refresh=is_indexed)
 
 
 def _in_workspace(label: str, missing: Degradation) -> Degradation:

@@ -52,7 +52,9 @@ class Viewer:
         from findling.pipelines.cursors import cursor_after
 
         asked = self._engine.asked_as(self._asked(request, {}))
-        return cursor_after(asked, answer.hits[:count], self._group_of)
+        # Later pages are those of the workspace itself.
+        own = [hit for hit in answer.hits[:count] if not hit.workspace]
+        return cursor_after(asked, own, self.group_of)
 
     def explain(self, request: SearchRequest | str, name: str, **options: Any) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
@@ -78,7 +80,7 @@ class Viewer:
         """What the workspace holds: everything for its owner, for others how much of it they may see."""
         return self._engine.status_for(self.principals)
 
-    def _group_of(self, hit: Hit, by: str) -> str:
+    def group_of(self, hit: Hit, by: str) -> str:
         """What a hit is grouped under. One that is gone since it was found is known by its id."""
         from findling.pipelines.grouping import group_of
 

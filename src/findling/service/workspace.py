@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import (
     CorruptError,
+    FindlingError,
     InvalidValueError,
     NotIndexedError,
     PathNotFoundError,
@@ -26,6 +28,7 @@ __all__ = [
     "check_name",
     "folder_name",
     "folder_of",
+    "has_items",
     "holds_file",
     "holds_workspace",
     "home_folder",
@@ -38,6 +41,7 @@ __all__ = [
     "pointer_of",
     "refuse_link",
     "workspace_in",
+    "workspaces_above",
 ]
 
 STORE_FILE = "index.sqlite"
@@ -116,9 +120,9 @@ def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home")
         raise PathNotFoundError(f"there is no {path}", hint="name a folder or file that exists") from error
     if name:
         return _named(folder_of(check_name(name), home), target, name, is_default=str(path) == ".")
-    has_pointers = (home / _POINTERS).exists()
+    folder_at = _finder(home)
     for root in (target, *target.parents):
-        folder = folder_of(folder_name(root), home) if has_pointers else _in_home(folder_name(root), home)
+        folder = folder_at(root)
         if holds_workspace(folder):
             found = _on(folder, root, target)
             return found._replace(part=found.only or found.scope)
@@ -127,6 +131,18 @@ def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home")
     folder = _free_folder_in(target) if in_project else home / folder_name(target)
     found = _on(folder, target, target)
     return found._replace(part=found.only)
+
+
+def workspaces_above(folder: Path, subject: Path, home: Path) -> list[Workspace]:
+    """The workspaces of the folders above the `subject` of the one in a folder, the nearest first.
+
+    One that goes by a name has none: whoever names it means that one alone.
+    """
+    folder_at = _finder(home)
+    if folder_at(subject) != folder:
+        return []
+    above = [Workspace(folder_at(root), root) for root in subject.parents]
+    return [place for place in above if holds_workspace(place.folder)]
 
 
 def workspace_in(folder: Path) -> Workspace:
@@ -196,6 +212,19 @@ def holds_file(workspace: Workspace, file: Path) -> bool:
         return False
 
 
+def has_items(folder: Path) -> bool:
+    """Whether a workspace may hold what lies in no folder; one that cannot be read, or has lost its store, may."""
+    from findling.stores.sqlite import SqliteStore
+
+    try:
+        with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
+            return store.has_items()
+    except NotIndexedError:  # just being made, dropped meanwhile, or lost
+        return holds_workspace(folder) and not (folder / STORE_FILE).exists()
+    except FindlingError:  # whoever asks it is told why
+        return True
+
+
 def is_name(text: str) -> bool:
     """Whether this may be the name of a workspace."""
     return _NAME.fullmatch(text) is not None and len(os.fsencode(text)) <= _LONGEST_NAME
@@ -263,6 +292,12 @@ def _former_name(key: str) -> str:
 def _in_home(key: str, home: Path) -> Path:
     former = _former_name(key)
     return home / former if former and holds_workspace(home / former) else home / key
+
+
+def _finder(home: Path) -> Callable[[Path], Path]:
+    """What tells where the workspace of a root lies, or would lie in the home; it looks for pointers just once."""
+    has_pointers = (home / _POINTERS).exists()
+    return lambda root: (folder_of if has_pointers else _in_home)(folder_name(root), home)
 
 
 def _on(folder: Path, root: Path, target: Path) -> Workspace:

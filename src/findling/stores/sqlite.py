@@ -262,6 +262,11 @@ class SqliteStore(SqliteRecords):
         with self._connections.reading() as connection:
             return find_matching(connection, filters)
 
+    def has_items(self) -> bool:
+        """Whether it holds a resource without a path."""
+        with self._connections.reading() as connection:
+            return connection.execute("SELECT 1 FROM resources WHERE path = '' LIMIT 1").fetchone() is not None
+
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by the digest of the chunks they were made from; what is there stays.
 

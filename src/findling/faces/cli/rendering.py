@@ -196,6 +196,8 @@ def _also(passage: Passage, hit: Hit, view: View) -> str:
 
 def _header(hit: Hit, view: View) -> str:
     location = shown_path(hit, view)
+    if hit.workspace:
+        location = f"[{hit.workspace}] {location}"
     if hit.place or hit.line:
         location += f" {hit.place}" if hit.place else f":{hit.line}"
     heading = " › ".join(hit.heading)

@@ -51,7 +51,7 @@ def make_instructions(desk: Desk) -> str:
 def status_document(desk: Desk) -> dict[str, Any]:
     """What the workspace holds: all about it for its owner, for others what they may see. Raises NotIndexedError."""
     with desk.opened() as engine:
-        viewer = desk.viewer(engine)
+        viewer = desk.viewer(engine.alone())
         status = viewer.status()
         types = visible_types(viewer)
         failed = len(engine.failed()) if desk.caller.is_owner else 0

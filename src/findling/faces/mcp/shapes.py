@@ -231,6 +231,7 @@ def _result(
     shown = hit.lines if is_whole else hit.lines[start : start + count]
     facts: dict[str, Any] = {
         "heading": " › ".join(hit.heading) if hit.type == "file" or is_full else "",
+        "workspace": hit.workspace,
         "author": hit.author,
         "date": iso_time(hit.at)[:10],
         "superseded_by": hit.receipt.superseded_by[-1] if hit.receipt.superseded_by else "",

@@ -134,7 +134,8 @@ def _tell(answer: RecallAnswer) -> None:
 def _shown(one: Recalled) -> str:
     accessed = f"accessed {_times(one.access_count)} so far" if one.access_count else "never accessed so far"
     reasons = "; ".join((*one.reasons, accessed))
-    return f"{one.rid}  {one.score:.2f}\n{_indented(one.text)}  {show_controls(reasons)}\n"
+    where = f"[{show_controls(one.hit.workspace)}] " if one.hit.workspace else ""
+    return f"{where}{one.rid}  {one.score:.2f}\n{_indented(one.text)}  {show_controls(reasons)}\n"
 
 
 def _shown_plainly(memory: Memory) -> str:
@@ -163,10 +164,6 @@ def _stdin() -> str:
 @contextmanager
 def _memories(workspace: str | None) -> Iterator[tuple[WorkspaceMemories, Callable[[], None]]]:
     """The memories of the workspace that the current folder belongs to, and what has work go on in the background."""
-    from findling.service.memories import WorkspaceMemories
-
     settings = resolve(".", workspace=workspace)
     with opened(".", settings) as engine:
-        # What lies on disk has nothing to say about memories.
-        memories = WorkspaceMemories(engine.writer, partial(engine.search, refresh=False))
-        yield memories, partial(work_in_background, engine, settings)
+        yield engine.memories, partial(work_in_background, engine, settings)

@@ -6,7 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from copy import copy
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -79,7 +79,7 @@ class KeptEngine(ABC):
         """The workspaces of the folders above that hold items, the nearest first. They are not to be closed."""
         found = []
         for place in self._places_above():
-            if place.folder in self._opened_above or has_items(place.folder):
+            if place.folder in self._opened_above or _has_items(place.folder, _versions(place.folder)):
                 with self._opening:
                     if place.folder not in self._opened_above:
                         self._opened_above[place.folder] = type(self)(place, self._settings, self._models)
@@ -115,8 +115,7 @@ class KeptEngine(ABC):
         store = self._files.store
         # The numbers tell every change of content and rights; the files also one of the glossary, and of vectors.
         folders = [self.home, *[place.folder for place in self._places_above()]]
-        files = [folder / (STORE_FILE + suffix) for folder in folders for suffix in ("", "-wal")]
-        return store.get_meta("store_id"), store.seq(), store.relations_version(), *map(_version, files)
+        return store.get_meta("store_id"), store.seq(), store.relations_version(), *map(_versions, folders)
 
     def warm_up(self, notes: list[Degradation]) -> dict[str, float]:
         """Load the legs and the model; how many seconds each of them took. Raises NotIndexedError, CorruptError."""
@@ -197,6 +196,16 @@ class KeptEngine(ABC):
         self._files.let_go_if_replaced()
         if not self._files.exists:
             raise NotIndexedError(f"{self.root} is not indexed", hint=f"findling index {self.root}")
+
+
+@lru_cache(maxsize=64)
+def _has_items(folder: Path, versions: object) -> bool:
+    """Whether a workspace may hold items, as long as its files are the same: opening a store takes 1.5 ms."""
+    return has_items(folder)
+
+
+def _versions(folder: Path) -> tuple[tuple[int, int, int], ...]:
+    return tuple([_version(folder / (STORE_FILE + suffix)) for suffix in ("", "-wal")])
 
 
 def _version(path: Path) -> tuple[int, int, int]:

@@ -50,6 +50,8 @@ def with_items_above(own: SearchAnswer, scoped: Scoped, engine: Engine, above: S
             degraded.append(replace(missing, what=f"the items of {label} are not searched: {missing.what}"))
         else:
             labels.append(label)
+            missed = [missing for missing in answers[-1].degraded if missing not in own.degraded]
+            degraded += [replace(missing, what=f"{label}: {missing.what}") for missing in missed]
     fused = fuse_across(answers, asked.offset + asked.limit)
     hits = tuple(_hit(one, labels) for one in fused[asked.offset :])
     is_empty = not any(answer.hits for answer in answers) and not asked.offset

@@ -174,13 +174,19 @@ def test_nothing_is_opened_where_no_folder_above_holds_items(
     assert replace(after, timings_ms={}) == replace(before, timings_ms={})
 
 
-def test_what_cannot_be_searched_above_is_told(tree: Path, settings: findling.Settings, below: findling.Engine) -> None:
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_what_cannot_be_searched_above_is_told(
+    tree: Path, settings: findling.Settings, below: findling.Engine, is_lost: bool
+) -> None:
     alone = below.search("walrus")
     fill(tree, settings)
     with findling.open(tree, settings=settings) as engine:
         store = engine.home / STORE_FILE
     for file in store.parent.glob(f"{STORE_FILE}*"):
-        file.write_bytes(b"no store" * 1000)
+        if is_lost:
+            file.unlink()
+        else:
+            file.write_bytes(b"no store" * 1000)
     answer = below.search("walrus")
     assert names(answer) == names(alone)
     (missing,) = answer.degraded

@@ -53,7 +53,7 @@ __all__ = [
     "register_type",
 ]
 
-__version__ = "0.6.0"
+__version__ = "0.7.0"
 
 _HOMES = {
     "AsyncEngine": "findling.service.async_engine",

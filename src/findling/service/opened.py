@@ -33,7 +33,7 @@ from findling.service.identity import (
 from findling.service.workspace import STORE_FILE, keyword_folder
 from findling.stores.keyword import TantivyLeg, discard_leg
 from findling.stores.keyword_query import Scoring
-from findling.stores.keyword_reading import sampled_damage
+from findling.stores.keyword_reading import note_parts, sampled_damage
 from findling.stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -197,6 +197,7 @@ class OpenedWorkspace:
                 # It stays open for reading: outside the lock another process may be making it anew.
                 if self._leg is not None:
                     self._leg.close()
+                    note_parts(self._leg_folder)
 
     def delete(self) -> None:
         """Delete the folder when no other process is writing. Raises as `writing` does."""

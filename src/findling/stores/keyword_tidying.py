@@ -12,6 +12,7 @@ import tantivy
 
 from findling.stores.keyword import discard_leg
 from findling.stores.keyword_note import NOTE_FILE, LegNote, read_state, write_note
+from findling.stores.keyword_reading import PARTS_FILE
 from findling.stores.syncing import sync_folder
 from findling.stores.vector_files import writing
 
@@ -19,7 +20,9 @@ __all__ = ["Entries", "adopt_index", "count_entries"]
 
 _META = "meta.json"
 _MANAGED = ".managed.json"
-_OWN = frozenset({_META, _MANAGED, NOTE_FILE, f"{NOTE_FILE}.new", ".tantivy-meta.lock", ".tantivy-writer.lock"})
+_OWN = frozenset(
+    {_META, _MANAGED, NOTE_FILE, f"{NOTE_FILE}.new", PARTS_FILE, ".tantivy-meta.lock", ".tantivy-writer.lock"}
+)
 
 _HEAP_BYTES = 15_000_000
 """The least that a writer takes; this one writes nothing."""

@@ -92,6 +92,7 @@ class Playground:
             "FINDLING_SEARCH_MODE": "keyword",
             "FINDLING_SEARCH_TYPOS": "ignore",
             "FINDLING_SEMANTIC_REFINE": "never",
+            "FINDLING_COMPACT_AUTO": "false",
         }
         return {**kept, **own, "HOME": str(self.folder), "RUST_BACKTRACE": "0", **self.settings}
 

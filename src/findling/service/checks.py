@@ -13,7 +13,7 @@ from findling.domain.errors import CorruptError, FormatError, ManifestError
 from findling.service.identity import identity_problem
 from findling.service.manifest import read_manifest
 from findling.service.opened import OpenedWorkspace
-from findling.service.snapshot_files import FOLDER, SUFFIX, examine, find_snapshots, way_back
+from findling.service.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, examine, find_snapshots, way_back
 from findling.service.vectors import WorkspaceVectors
 from findling.service.workspace import VIEWS, keyword_folder
 from findling.stores.keyword import TantivyLeg
@@ -96,7 +96,8 @@ def _check_leg_files(home: Path) -> Iterator[Finding]:
 
 
 def _check_snapshots(home: Path) -> Iterator[Finding]:
-    snapshots = find_snapshots(home / FOLDER)
+    # What a restore has kept of a damaged store is there for people to look into.
+    snapshots = [one for one in find_snapshots(home / FOLDER) if not one.problem.startswith(OF_DAMAGED)]
     wrong = {one.name: "; ".join(problems) for one in snapshots if (problems := examine(one.path))}
     for name, problem in wrong.items():
         hint = f"findling snapshot drop {name}"

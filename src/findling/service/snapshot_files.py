@@ -25,6 +25,7 @@ from findling.stores.syncing import sync_folder
 __all__ = [
     "FOLDER",
     "LOCK_FILE",
+    "OF_DAMAGED",
     "SUFFIX",
     "Snapshot",
     "check_name",
@@ -48,7 +49,8 @@ LOCK_FILE = "snapshot.lock"
 
 SUFFIX = ".sqlite"
 
-_DAMAGED = "the store was damaged when it was copied: "
+OF_DAMAGED = "the store was damaged when it was copied: "
+"""How the problem of a snapshot begins that keeps a damaged store on purpose."""
 
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
@@ -245,7 +247,7 @@ def _account(part: Path, path: Path, damage: str) -> Snapshot:
         _digest(part),
         facts.format,
         __version__,
-        f"{_DAMAGED}{damage}" if damage else "",
+        f"{OF_DAMAGED}{damage}" if damage else "",
     )
 
 
@@ -262,7 +264,7 @@ def _read_description(path: Path) -> Snapshot:
         str(values["sha256"]),
         int(values["format"]),
         str(values["version"]),
-        f"{_DAMAGED}{values['damage']}" if values.get("damage") else "",
+        f"{OF_DAMAGED}{values['damage']}" if values.get("damage") else "",
     )
 
 
@@ -279,7 +281,7 @@ def _described(made: Snapshot) -> bytes:
         "sha256": made.sha256,
         "format": made.format,
         "version": made.version,
-        **({"damage": made.problem.removeprefix(_DAMAGED)} if made.problem else {}),
+        **({"damage": made.problem.removeprefix(OF_DAMAGED)} if made.problem else {}),
     }
     return (json.dumps(values, indent=2) + "\n").encode()
 

@@ -57,7 +57,7 @@ def run_process(
     check: bool = False,
     timeout: float = PATIENCE_S,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end; Raises TimeoutExpired, CalledProcessError."""
+    """Run a command to its end. Raises TimeoutExpired, CalledProcessError."""
     done = subprocess.run(
         command, input=stdin, env=env, cwd=cwd, capture_output=True, text=True, timeout=timeout, check=False
     )

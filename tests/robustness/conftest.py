@@ -59,6 +59,11 @@ class Outcome(NamedTuple):
     out: str
     err: str
 
+    @property
+    def complaints(self) -> str:
+        """What stands on stderr beyond where an index run starts, and why."""
+        return "".join(line for line in self.err.splitlines(True) if not line.startswith("findling: indexing "))
+
 
 class State(NamedTuple):
     """What a workspace holds: resource → text and chunk ids, and every entry of the leg, repeated ones repeatedly."""

@@ -229,8 +229,8 @@ def test_odd_names(playground: Playground) -> None:
 def test_a_root_with_an_odd_name(playground: Playground, name: str) -> None:
     playground.write(f"{name}/note.md", "quagga\n")
     for command in (["index"], ["search", "-l", "quagga"], ["search", "-l", "quagga"], ["doctor"], ["repair"]):
-        code, _, err = playground.call(*command, "--", str(playground.root / name))
-        assert (code, err) == (0, ""), command
+        done = playground.call(*command, "--", str(playground.root / name))
+        assert (done.code, done.complaints) == (0, ""), command
 
 
 def test_a_root_whose_name_is_no_unicode(playground: Playground) -> None:

@@ -65,13 +65,13 @@ def test_many_processes_start_from_nothing(
     playground.plant(FILES)
     commands = [("search", "-l", playground.mark(60))] * searchers + [("index",)] * (PROCESSES - searchers)
     outcomes = [playground.finish(process) for process in [playground.start(*command) for command in commands]]
-    for command, (code, out, err) in zip(commands, outcomes, strict=True):
+    for command, outcome in zip(commands, outcomes, strict=True):
         if command == ("index",):
-            assert (code, err) == (0, "")
-        elif code == 1:
-            assert "another process is indexing for the first time" in err
+            assert (outcome.code, outcome.complaints) == (0, "")
+        elif outcome.code == 1:
+            assert "another process is indexing for the first time" in outcome.err
         else:
-            assert (code, out, err.partition("; ")[2]) in {
+            assert (outcome.code, outcome.out, outcome.complaints.partition("; ")[2]) in {
                 (0, "part4/file60.txt\n", ""),
                 (0, "part4/file60.txt\n", "files may be missing\n"),
             }
@@ -121,12 +121,13 @@ def test_an_index_that_is_taken_away_while_it_is_used(playground: Playground, nu
     for _ in range(2):
         processes = [(command, playground.start(*command)) for command in commands]
         for command, process in processes:
-            code, out, err = playground.finish(process)
-            assert "Traceback" not in err
+            done = playground.finish(process)
+            assert "Traceback" not in done.err
             if command[0] == "search":
-                assert (code, out) == (0, "part4/file60.txt\n") or err.startswith("findling: "), err
+                found = (done.code, done.out) == (0, "part4/file60.txt\n")
+                assert found or done.complaints.startswith("findling: "), done
             elif nuisance[0] == "index":
-                assert (code, err) == (0, "")
+                assert (done.code, done.complaints) == (0, "")
         assert playground.found(playground.mark(60)) == ["part4/file60.txt"]
         playground.assert_sound()
         playground.assert_complete()

@@ -189,8 +189,8 @@ def test_a_damaged_leg_does_not_stop_other_commands(playground: Playground, dama
     playground.index()
     DAMAGES[damage](playground.leg_folder)
     playground.write("new.md", "quagga\n")
-    code, _, err = playground.run(command)
-    assert (code, err) == (0, "")
+    done = playground.run(command)
+    assert (done.code, done.complaints) == (0, "")
     assert playground.found("quagga") == ["new.md"]
     playground.assert_sound()
     playground.assert_complete()
@@ -379,8 +379,8 @@ def test_a_disk_that_is_full_during_the_first_run(playground: Playground, size: 
         with SqliteStore.open(playground.store_file) as store:
             assert store.integrity() == []
             committed = {rid: store.document(rid) for rid in store.rids()}
-        code, _, err = playground.run("index")
-        assert (code, err) == (0, "")
+        done = playground.run("index")
+        assert (done.code, done.complaints) == (0, "")
         with SqliteStore.open(playground.store_file) as store:
             assert committed.items() <= {rid: store.document(rid) for rid in store.rids()}.items()
         playground.assert_sound()
@@ -473,7 +473,7 @@ def test_files_that_may_not_grow(playground: Playground, most: int) -> None:
     assert (code, out) == (2, "")
     assert "Traceback" not in err
     assert "  try: " in err
-    code, _, err = playground.run("index")
-    assert (code, err) == (0, "")
+    done = playground.run("index")
+    assert (done.code, done.complaints) == (0, "")
     playground.assert_sound()
     playground.assert_complete()

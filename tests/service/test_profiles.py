@@ -86,6 +86,7 @@ def test_every_field_of_a_plan_comes_from_a_setting() -> None:
         "search.rrf_k": 20,
         "search.overfetch": 4,
         "search.min_score": 0.5,
+        "search.weak": True,
         "search.feedback": True,
         "search.boosts": True,
         "search.exact_boost": 1.5,

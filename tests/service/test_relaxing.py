@@ -37,7 +37,7 @@ def engine(tmp_path: Path) -> Iterator[findling.Engine]:
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 @pytest.mark.parametrize("query", ['"pool connection"', '"pool connection" waits', "connection AND redis"])
 def test_a_demand_that_nothing_fulfils_is_dropped_apart(engine: findling.Engine, query: str, mode: str) -> None:
-    answer = engine.search(query, refresh=False, plan=Plan(mode=mode))
+    answer = engine.search(query, refresh=False, plan=Plan(mode=mode, weak=True))
     assert (answer.hits, answer.total) == ((), 0)
     assert {"pool.md", "cache.md"} <= {hit.path for hit in answer.relaxed}
     assert answer.relaxed[0].score > 0
@@ -80,7 +80,7 @@ def test_an_exclusion_demands_nothing_of_the_other_words(engine: findling.Engine
 def test_a_quote_in_capitals_or_in_a_sentence_finds(engine: findling.Engine) -> None:
     question = 'I AM INTERESTED IN THE CONNECTION OF A POOL AND IN "A ZEBRA"'
     for query in (question, question.capitalize(), "which pool is “waiting for zebras” in the cache, AND why?"):
-        answer = engine.search(query, refresh=False, plan=Plan(mode="keyword"))
+        answer = engine.search(query, refresh=False, plan=Plan(mode="keyword", weak=True))
         assert {"pool.md", "cache.md"} <= {hit.path for hit in answer}
         assert answer.plan["because"]
 

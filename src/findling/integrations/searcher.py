@@ -165,8 +165,8 @@ def filters_from(given: Filters | Mapping[str, Any] | None) -> Filters:
     listed = {name: [value] if isinstance(value, str) and name != "where" else value for name, value in given.items()}
     # What is no filter, or of another kind, is found here; what fits no search, below.
     read = {**vars(read_filters({**listed, **moments})), **limits}
-    where = read.pop("where")
-    return replace(written_filters(**read), where=where)
+    checked = {name: read.pop(name) for name in ("where", "within")}
+    return replace(written_filters(**read), **checked)
 
 
 def checked_principals(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -166,7 +166,10 @@ class DiskIndex:
 
     def subject(self) -> Path:
         """The folder or file that is indexed, or will be: the root, or the part of it that was asked for."""
-        above = self._part_above() if self._files.exists else None
+        try:
+            above = self._part_above() if self._files.exists else None
+        except CorruptError:  # whoever writes next says so, and may rebuild it
+            above = None
         return self._root / (self._part if above is None else above)
 
     @contextlib.contextmanager

@@ -152,8 +152,9 @@ class _Judged:
 
     def best_of(self, numbers: range) -> int:
         """The line that tells most of those that are shown."""
-        near = self._near or {}
         told = {number: sum(held.values()) / self._all for number, held in self._worth.items() if number in numbers}
+        asks_meaning = not told and self._telling.nearness is not None
+        near = self._nearness() if asks_meaning else self._near or {}
         for number in near:
             if number in numbers:
                 told[number] = told.get(number, 0.0) + _NEAR * near[number]

@@ -137,7 +137,7 @@ def test_a_run_that_fails_says_why(root: Path) -> None:
         assert runs.account() is None and runs.start()
         while (run := runs.account()) and run["state"] == "running":
             time.sleep(0.01)
-        assert run is not None and (run["state"], run["error"]["code"]) == ("failed", "corrupt")
+        assert run is not None and (run["state"], run["error"]["code"]) == ("failed", "store-damaged")
         assert run["error"]["hint"] == "findling index --rebuild"
         runs.close()
         assert not runs.start()

@@ -104,9 +104,9 @@ class TantivyLeg:
             if self._writer is not None and self._is_dirty:
                 self._writer.commit()
                 self._is_dirty = False
+            self._reload()
         except (ValueError, OSError) as error:
             raise _write_error(error, self._folder) from error
-        self._reload()
         self._seq = seq
 
     def search(

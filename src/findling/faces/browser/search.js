@@ -8,7 +8,7 @@ const SHORTEST_BEGINNING = 3;
 
 function search(index, query) {
   const asked = parseQuery(query, index);
-  const answer = { query, asked, leaves: [], hits: [], total: 0, documents: 0, notes: [...asked.notes] };
+  const answer = { query, asked, leaves: [], demanded: [], hits: [], total: 0, documents: 0, notes: [...asked.notes] };
   Object.assign(answer, { unknown: [], suggestions: [], related: [], facets: { type: [], ext: [] } });
   if (asked.kind === "empty") return withReasonForNothing(answer, index, new Map());
   const matched = asked.kind === "browse" ? everything(index) : byWords(index, asked, answer);
@@ -33,6 +33,7 @@ function byWords(index, asked, answer) {
   }
   const demanded = asked.isProse ? [] : others;
   const required = asked.kind === "any" ? demanded : answer.leaves;
+  answer.demanded = required;
   const sums = joined([new Map(), ...answer.leaves.map((leaf) => leaf.found)], 1);
   return new Map([...sums].filter(([passage]) => required.every((leaf) => leaf.found.has(passage))));
 }
@@ -163,7 +164,7 @@ function withReasonForNothing(answer, index, matched) {
     answer.notes.push("there is no letter, digit or emoji to search for");
   } else if (matched.size) {
     answer.notes.push(`${counted(matched.size, "passage")} would match without the filters`);
-  } else if (asked.kind === "all" && answer.leaves.length > 1 && answer.leaves.every((leaf) => leaf.found.size)) {
+  } else if (answer.demanded.length > 1 && answer.demanded.every((leaf) => leaf.found.size)) {
     answer.notes.push("each of these occurs, but no passage has all of them");
   }
   return answer;

@@ -116,6 +116,10 @@ def each(pattern: str, damage: Callable[[Path], None]) -> Callable[[Path], None]
         files = list(leg.glob(pattern))
         assert files
         for file in files:
+            # Another inode: this process may still have the old one in its memory, and would die of a bus error.
+            copy = file.with_suffix(".copy")
+            shutil.copy2(file, copy)
+            copy.replace(file)
             damage(file)
 
     return do

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 FILES = 120
 PROCESSES = tries(8, short=4)
-UPDATES, VERSIONS_OF = 25, 6
+UPDATES, VERSIONS_OF = tries(25, short=8), 6
 """How often the writer goes round, and the files it changes each time."""
 
 READER = """
@@ -91,7 +91,7 @@ def test_processes_that_search_while_files_change(playground: Playground) -> Non
     """Several processes find the same changes at once: one takes them in, the others wait for nothing."""
     playground.plant(FILES)
     assert playground.run("index").code == 0
-    for turn in range(4):
+    for turn in range(tries(4, short=2)):
         for number in range(0, FILES, 3):
             playground.write(f"part{number % 7}/file{number}.txt", playground.prose(1000 * turn + number, 20))
         commands = [("search", "-l", "bako"), ("index",)] * (PROCESSES // 2)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from findling.pipelines.freshness import UNSURE_NS
 from tests.faces.daemons import daemon_of
 from tests.faces.mcp_desks import call, served
 
@@ -34,6 +36,7 @@ def tree(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (home / "exports").mkdir()
     (home / "exports" / "talk.jsonl").write_text(MESSAGE)
     (home / "exports" / "items.jsonl").write_text(DECISION)
+    time.sleep(2 * UNSURE_NS / 1e9)  # a file that was just written is read once more by the next search
     monkeypatch.chdir(root)
     return root
 

@@ -68,12 +68,11 @@ def test_no_test_runs_for_ever(pytestconfig: pytest.Config) -> None:
 
 
 def test_a_process_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "PATIENCE_S", 0.01)
     for wait in (BoundedProcess.wait, BoundedProcess.communicate):
         with BoundedProcess([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
-            with pytest.raises(subprocess.TimeoutExpired):
+            with monkeypatch.context() as patch, pytest.raises(subprocess.TimeoutExpired):
+                patch.setattr(processes, "PATIENCE_S", 0.01)
                 wait(process)
-            monkeypatch.undo()
             assert process.wait() < 0
 
 

@@ -180,7 +180,7 @@ def test_a_worker_that_stands_still_is_given_up(tmp_path: Path, monkeypatch: pyt
                 os.kill(pid, signal.SIGSTOP)
                 stopped.append(pid)
 
-    with open_engine(root, tmp_path / "home", **{"index.workers": 1, "index.max_seconds": 2.0}) as engine:
+    with open_engine(root, tmp_path / "home", **{"index.workers": 1, "index.max_seconds": 0.5}) as engine:
         report = engine.index(on_progress=stop_once)
         assert stopped
         assert report.added + report.failed == 40

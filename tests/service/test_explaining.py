@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +15,7 @@ from findling.domain.plans import Plan
 from findling.domain.resources import Resource
 from findling.domain.results import Explanation
 from findling.faces.cli.main import run
+from findling.pipelines.freshness import UNSURE_NS
 from findling.service.engine import Engine, open_engine
 from findling.service.settings import Settings
 
@@ -189,7 +190,7 @@ def test_the_command_line_counts_the_hits_and_tells_what_was_missing(
     root.mkdir()
     for name, text in {"tapir.md": "One tapir.", "okapi.md": "An okapi.", "pair.md": "Okapi and eland."}.items():
         (root / name).write_text(text)
-        os.utime(root / name, (1_700_000_000, 1_700_000_000))  # what has just changed is looked at twice
+    time.sleep(2 * UNSURE_NS / 1e9)  # what has just changed is looked at twice
 
     def first_line(*args: str) -> tuple[int, str, str]:
         code = run(["explain", *args, str(root)])

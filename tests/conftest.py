@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.processes import hear_signals
+
+# No test fails because other work takes the processor for a while.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def pytest_configure() -> None:
     hear_signals()
+    settings.load_profile("unhurried")
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

@@ -18,7 +18,16 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
 from findling.stores.keyword_scope import KeywordScope
-from findling.stores.keyword_scoring import IN_A_ROW, NAMED_FILE, NAMED_STEM, OTHER_FORMS, Scoring, repeated
+from findling.stores.keyword_scoring import (
+    IN_A_ROW,
+    NAMED_FILE,
+    NAMED_STEM,
+    OTHER_FORMS,
+    UNADDED,
+    Scoring,
+    is_added,
+    repeated,
+)
 from findling.stores.keyword_words import Form, Forms, KeywordWords, begins_longer_terms
 from findling.text.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
 
@@ -178,12 +187,13 @@ class Leaves:
 
     def _in_fields(self, form: Form, weights: Mapping[str, float], main_boost: float) -> Query:
         main = next(iter(weights))
+        is_one_word = is_added(form.text)
         clauses = []
         for field in form.fields:
             query = Query.term_query(self._schema, field, form.text, index_option="freq")
-            boost = weights[field] * main_boost if field == main else weights[field]
+            boost = weights[field] * (main_boost if field == main else 1.0 if is_one_word else UNADDED)
             clauses.append(query if boost == 1.0 else Query.boost_query(query, boost))
-        return _sum(clauses) or Query.empty_query()
+        return (_sum(clauses) if is_one_word else _best_of(clauses, 0.0)) or Query.empty_query()
 
     def _row(self, words: Sequence[str], weights: Mapping[str, float]) -> Part:
         """All words in a row in one field, as they are."""

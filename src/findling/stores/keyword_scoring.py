@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from findling.domain.queries import Node, Term, Word
 from findling.text.analysis import is_compound, row_terms
-from findling.text.scripts import is_mostly_unspaced
+from findling.text.scripts import is_mostly_unspaced, is_unspaced
 
 __all__ = [
     "INFLECTED",
@@ -21,8 +21,10 @@ __all__ = [
     "PADDING",
     "STANDARD_B",
     "STANDARD_K1",
+    "UNADDED",
     "Scoring",
     "counted",
+    "is_added",
     "named_file",
     "padding",
     "repeated",
@@ -61,6 +63,12 @@ parentheses is free: a turn of a chat is short."""
 PAD = "¤"
 """The term that a body is padded with; no text gives it."""
 
+UNADDED = 2.0
+"""Weight of the lesser fields, as a multiple, for pairs of characters. A pair in the title is no word: its points are
+not added to those of the body, the better of both counts. NDCG@10 on the first 400 questions of jsquad, a development
+set: added .912, the better one .923; one field for everything, the reference, .924. For words adding is better:
+hotpotqa .811 against .782, cacm .516 against .449."""
+
 _REPEATED_K = 8.0
 """How fast the repetitions of a word in a query wear off: said twice it counts 1.8, said four times 3."""
 
@@ -71,6 +79,11 @@ def padding(text: str) -> int:
         return 0
     signs = sum(map(text.count, _CODE_SIGNS))
     return 0 if not text or (signs - _FREE_SIGNS) * _CHARACTERS_A_SIGN > len(text) else PADDING
+
+
+def is_added(term: str) -> bool:
+    """Whether a term counts in all its fields together, as words do."""
+    return not is_unspaced(term[0])
 
 
 def repeated(times: int) -> float:

@@ -31,8 +31,10 @@ from findling.stores.keyword_scoring import (
     NAMED_FILE,
     NAMED_STEM,
     OTHER_FORMS,
+    UNADDED,
     Scoring,
     counted,
+    is_added,
     named_file,
     repeated,
 )
@@ -216,13 +218,13 @@ class Question:
         main = next(iter(weights))
         found = []
         for form, share in step.forms.items():
-            scores: Found = defaultdict(float)
+            in_fields: list[Found] = []
             for field, weight in weights.items():
                 places = self._postings.places(form, field)
                 worth = self._worth([step], [main]) * share if field == main else self._idf(len(places))
-                for cid, positions in places.items():
-                    scores[cid] += weight * worth * self._saturation(len(positions), field, cid)
-            found.append(scores)
+                worth *= weight if field == main or is_added(form) else weight * UNADDED
+                in_fields.append({cid: worth * self._saturation(len(at), field, cid) for cid, at in places.items()})
+            found.append(_joined(in_fields, rest=1.0 if is_added(form) else 0.0))
         return _joined(found, rest=OTHER_FORMS)
 
     def _near(self, node: Near) -> Found:

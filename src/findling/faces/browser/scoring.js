@@ -6,6 +6,7 @@ const IN_A_ROW = 0.5; // a compound found as it was typed, besides its terms
 const NAMED_FILE = 1.5; // what a file gains when the query names it, as a share of all the word can score
 const NAMED_STEM = 0.3; // the same without its extension
 const REPEATED_K = 8; // how fast the repetitions of a word in a query wear off
+const UNADDED = 2; // the lesser fields for pairs of characters, of which the best field counts
 const RARE_FORM = 0.1;
 const MOST_FORMS = 24;
 const FEWEST_LETTERS = 4;
@@ -138,12 +139,15 @@ function formScores(index, forms, rest = []) {
   const worth = worthOf(index, forms);
   const found = forms.map(([form, weight]) => {
     const scores = new Map();
+    const isAdded = !isUnspaced([...form][0]);
     for (const [name, places] of postingsOf(index, form)) {
       const field = fieldNamed(index, name);
-      const tells = field === index.fields[0] ? worth * weight : idf(index, places.size);
+      const isMain = field === index.fields[0];
+      const tells = isMain ? worth * weight : idf(index, places.size) * (isAdded ? 1 : UNADDED);
       for (const [passage, count] of places) {
         const points = field.weight * tells * saturation(index, field, passage, count);
-        scores.set(passage, (scores.get(passage) ?? 0) + points);
+        const before = scores.get(passage) ?? 0;
+        scores.set(passage, isAdded ? before + points : Math.max(before, points));
       }
     }
     return scores;

@@ -4,6 +4,9 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 3
 
+# Tests start hundreds of processes: each would compile 240 modules anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test test-long docs clean
 
 $(BIN)/findling: pyproject.toml

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
+from findling.models import local_model
 from tests.processes import hear_signals
 
 # No test fails because other work takes the processor for a while.
@@ -14,6 +15,8 @@ settings.register_profile("unhurried", deadline=None, suppress_health_check=[Hea
 def pytest_configure() -> None:
     hear_signals()
     settings.load_profile("unhurried")
+    # A model that was opened stays open: 0.2 s for each of some hundred engines.
+    local_model._OPEN = {}  # type: ignore[assignment]
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
 
 from findling.domain.errors import ModelError
+from findling.models import local_model
 from findling.models.int8_graph import to_int8_arithmetic
 from findling.models.locating import locate
 from findling.models.onnx_embedder import OnnxEmbedder
@@ -19,6 +21,12 @@ onnx = pytest.importorskip("onnx")
 helper = onnx.helper
 FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat", "dog", "tax", "a", "##s", ".")
+
+
+@pytest.fixture(autouse=True)
+def unshared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test takes over a model that another one has opened."""
+    monkeypatch.setattr(local_model, "_OPEN", WeakValueDictionary())
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +78,17 @@ def test_the_prepared_model_is_kept_and_used_again(minilm: OnnxEmbedder, home: P
     assert [file.suffix for file in prepared] == [".onnx"]
     minilm.close()
     assert np.array_equal(minilm.embed(["once"]), before)
+
+
+def test_models_of_one_process_share_what_is_open(home: Path) -> None:
+    first, second = (OnnxEmbedder(locate("minilm", home), home, threads=1) for _ in range(2))
+    vectors = first.embed(["one text"]), second.embed(["one text"])
+    assert np.array_equal(*vectors)
+    assert len(local_model._OPEN) == 1
+    first.close()
+    assert np.array_equal(second.embed(["one text"]), vectors[0])
+    second.close()
+    assert not local_model._OPEN
 
 
 def test_a_home_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,11 @@ from findling.models.onnx_session import OnnxSession, Row, open_session
 from findling.models.tokenizing import TextEncoder, load_encoder
 
 __all__ = ["LocalModel"]
+
+
+_OPEN: WeakValueDictionary[tuple[object, ...], OnnxSession] = WeakValueDictionary()
+_OPENING = Lock()
+"""The sessions of this process: the workspaces of a daemon share 60 MB and 0.2 s of CPU time for each model."""
 
 
 class LocalModel:
@@ -76,5 +82,12 @@ class LocalModel:
     def _opened(self) -> OnnxSession:
         with self._lock:
             if self._session is None:
-                self._session = open_session(self._files.model, self._outputs, self._prepared)
+                self._session = self._shared()
             return self._session
+
+    def _shared(self) -> OnnxSession:
+        key = self.sha256, *self._outputs, self._prepared is None
+        with _OPENING:
+            if (session := _OPEN.get(key)) is None:
+                session = _OPEN[key] = open_session(self._files.model, self._outputs, self._prepared)
+            return session

@@ -47,6 +47,16 @@ def store(path: Path) -> Iterator[SqliteStore]:
         yield store
 
 
+@pytest.mark.parametrize("time", [0, -0.0, 7, -1.5, 1e300, None])
+def test_a_time_of_any_kind_is_no_damage(store: SqliteStore, time: float | None) -> None:
+    store.write([line_document("r", ["one"], updated_at=time)])
+    store.write_glossary([TERM._replace(decided_at=time)])
+    read = store.document("r")
+    assert read is not None
+    assert read.resource.updated_at == time
+    assert [term.decided_at for term in store.glossary()] == [time]
+
+
 def test_everything_is_there_when_opened_again(path: Path) -> None:
     with SqliteStore.open(path) as store:
         store.write([PLAIN, FULL])

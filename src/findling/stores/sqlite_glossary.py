@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Sequence
 from findling.domain.glossary import GlossaryTerm
 from findling.stores.schema import GLOSSARY_FORMAT, GLOSSARY_VERSION, SUMS_FORMAT, read_header
 from findling.stores.sqlite_reads import batched, placeholders, scan_predecessors
-from findling.stores.sums import check_row, row_sum
+from findling.stores.sums import check_row, row_sum, stored_time
 
 __all__ = ["GLOSSARY_COLUMNS", "find_successors", "find_superseded", "load_glossary", "store_glossary"]
 
@@ -80,7 +80,7 @@ def find_superseded(connection: sqlite3.Connection, among: Container[int] | None
 
 def _sum_of(term: GlossaryTerm) -> int:
     *row, decided_at = term
-    return row_sum((*row, None if decided_at is None else float(decided_at)))
+    return row_sum((*row, stored_time(decided_at)))
 
 
 def _is_older(connection: sqlite3.Connection) -> bool:

@@ -8,10 +8,10 @@ from zlib import crc32
 
 from findling.domain.errors import StoreDamagedError
 
-__all__ = ["check_row", "check_text", "resource_sum", "row_sum", "text_sum", "vector_sum"]
+__all__ = ["check_row", "check_text", "resource_sum", "row_sum", "stored_time", "text_sum", "vector_sum"]
 
 _TIMES = slice(8, 10)
-"""Where a row of a resource has its times, which a table hands back as floats whatever was put in."""
+"""Where a row of a resource has its times."""
 
 
 def row_sum(row: Sequence[Any]) -> int:
@@ -21,8 +21,12 @@ def row_sum(row: Sequence[Any]) -> int:
 
 def resource_sum(row: Sequence[Any]) -> int:
     """The checksum of the row of a resource."""
-    times = [None if time is None else float(time) for time in row[_TIMES]]
-    return row_sum((*row[: _TIMES.start], *times, *row[_TIMES.stop :]))
+    return row_sum((*row[: _TIMES.start], *map(stored_time, row[_TIMES]), *row[_TIMES.stop :]))
+
+
+def stored_time(time: float | None) -> float | None:
+    """A time as a table hands it back: a float whatever was put in, without the sign of a zero, nothing for NaN."""
+    return None if time is None or time != time else time + 0.0
 
 
 def text_sum(text: str) -> int:

@@ -77,3 +77,5 @@ def test_an_index_that_speaks_the_language_corrects_it(engine: findling.Engine, 
 def test_unknown_words_are_shown_as_they_were_typed(engine: findling.Engine) -> None:
     answer = engine.search("Käse Zürich xyzzyx", refresh=False, plan=Plan(mode="keyword"))
     assert answer.unknown_terms == ("Käse", "Zürich", "xyzzyx")
+    answer = engine.search("iPhone of ThreadPuulExcutor", refresh=False, plan=Plan(mode="keyword"))
+    assert answer.unknown_terms == ("iPhone", "ThreadPuulExcutor"), "each once, parts and all"

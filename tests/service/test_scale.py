@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import heapq
 import random
+import shutil
+import statistics
+import stringprep
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -150,3 +154,20 @@ def test_explain_says_that_a_match_is_weak(engine: Engine) -> None:
     told = engine.explain("packing.md 2", "2/day-7.md")
     assert not told.found
     assert any("weaker match" in reason and "--weak" in reason for reason in told.reasons)
+
+
+def test_numbers_and_codes_that_nobody_wrote_find_nothing(tmp_path: Path) -> None:
+    """Tables of other numbers are near to the digits of any number, in the vectors of a model."""
+    root = tmp_path / "code"
+    root.mkdir()
+    for module in (statistics, stringprep, heapq):
+        shutil.copy(str(module.__file__), root)
+    (root / "invoice.md").write_text("The invoice NCT06145295 was paid.", encoding="utf-8")
+    own = {"store.home": str(tmp_path / "home"), "search.mode": "hybrid", "semantic.refine": "never"}
+    with open_engine(root, settings=Settings().override(own, "test")) as opened:
+        opened.index()
+        for query in ("7391824650", "3f9a0b7c22", "CVE-2031-99123", "8888777.6666"):
+            assert not ask(opened, query).hits, query
+        answer = ask(opened, "NCT06145295")
+        assert ([hit.path for hit in answer], answer.strategy) == (["invoice.md"], "keyword")
+        assert ask(opened, "covid19").strategy == "hybrid", "a name with a meaning"

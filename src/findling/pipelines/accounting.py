@@ -12,8 +12,8 @@ from findling.pipelines.assembling import Ranked
 from findling.pipelines.candidates import Found
 from findling.pipelines.meaning import Meaning
 from findling.pipelines.plan_files import filters_document, plan_document
-from findling.pipelines.understanding import Question, typed_words
-from findling.text.analysis import is_unspaced
+from findling.pipelines.understanding import WORDS, Question
+from findling.text.analysis import is_unspaced, word_terms
 from findling.text.query_tree import typed_terms
 from findling.text.sentences import SENTENCE_WORDS
 
@@ -82,15 +82,16 @@ def quality_of(found: Found, hits: Sequence[Hit], meaning: Meaning, degraded: Se
 
 
 def unknown_terms(question: Question, found: Found) -> list[str]:
-    """The words that were typed, not those that a glossary adds, which the index does not hold in any form.
+    """The words as they were typed, not those that a glossary adds, which the index does not hold in any form.
 
     Not those that are asked of one field, none that only hold a sentence together, and no pairs of characters that
-    stand for a word.
+    stand for a word. An identifier is told as a whole, whichever of its parts is missing.
     """
     forms, in_a_field = found.keyword.forms, _asked_of_a_field(question.node)
     typed = [term for term in typed_terms(question.node) if term not in in_a_field and not forms.get(term)]
-    told = typed_words(question.request.query)
-    return [told.get(term, term) for term in typed if term not in SENTENCE_WORDS and not any(map(is_unspaced, term))]
+    told = {term: word for word in WORDS.findall(question.request.query) for term in word_terms(word)}
+    words = [term for term in typed if term not in SENTENCE_WORDS and not any(map(is_unspaced, term))]
+    return [*dict.fromkeys(told.get(term, term) for term in words)]
 
 
 def _asked_of_a_field(node: Node) -> set[str]:

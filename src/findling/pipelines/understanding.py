@@ -38,11 +38,12 @@ LONGEST_QUERY = 10_000
 SPELLING = "~"
 """The group of a word and what was probably meant by it."""
 
-_TO_THE_LETTER = frozenset({"identifier", "path", "url", "regex"})
+_TO_THE_LETTER = frozenset({"identifier", "number", "path", "url", "regex"})
 """Shapes of a query that is meant to the letter: its neighbours by meaning are no hits."""
 
-_CODE = re.compile(r"[_.:#(/\\\[]|\b[a-z]+[A-Z]")
-"""What tells `get_user`, `os.path` and `getUser` from names such as JavaScript and COVID19, which have a meaning."""
+_CODE = re.compile(r"[_.:#(/\\\[]|\b[a-z]+[A-Z]|(?:[0-9][^\s0-9]*){3}")
+"""What tells `get_user`, `os.path`, `getUser` and `CVE-2024-3094` from names such as JavaScript and COVID19, which have
+a meaning. Three digits are a code, to whose pieces a model finds any table of numbers near."""
 
 
 class Question(NamedTuple):
@@ -188,7 +189,7 @@ def _routed(plan: Plan, shape: Route, text: str, reading: str) -> tuple[Plan, li
     decisions = []
     if plan.mode == "hybrid" and reading == "browse":
         plan = replace(plan, mode="keyword")
-    elif plan.mode == "hybrid" and (letters := _TO_THE_LETTER.intersection(shape.shape)) and _CODE.search(text):
+    elif plan.mode == "hybrid" and (letters := _letters(shape, text)):
         plan = replace(plan, mode="keyword")
         decisions.append(f"{'an' if 'identifier' in letters else 'a'} {min(letters)} is meant to the letter")
     if shape.depth_factor > 1:
@@ -196,6 +197,12 @@ def _routed(plan: Plan, shape: Route, text: str, reading: str) -> tuple[Plan, li
         plan = replace(plan, overfetch=plan.overfetch * shape.depth_factor)
         decisions.append(f"a {shape.kind.replace('_', ' ')} question: {shape.depth_factor:g} times the candidates")
     return plan, decisions
+
+
+def _letters(shape: Route, text: str) -> frozenset[str]:
+    """The shapes for which the query is meant to the letter."""
+    letters = _TO_THE_LETTER.intersection(shape.shape)
+    return letters if "number" in letters or _CODE.search(text) else frozenset()
 
 
 def _resolved(node: Node, store: ReadStore) -> Node:

@@ -35,8 +35,8 @@ def word_count(text: str, tokens: Sequence[str]) -> int:
 def shapes(text: str, tokens: Sequence[str], count: int) -> dict[str, str]:
     """What the query looks like, each with its reason; `tokens` and `count` are its `words` and `word_count`.
 
-    Any of `identifier`, `path`, `url`, `regex`, `code`, `quoted`, `question` and `sentence`; if none, `keywords`, and
-    `empty` when there is no word at all.
+    Any of `identifier`, `number`, `path`, `url`, `regex`, `code`, `quoted`, `question` and `sentence`; if none,
+    `keywords`, and `empty` when there is no word at all.
     """
     if not any(map(str.isalnum, text)):
         return {"empty": "no letter and no digit"}
@@ -84,10 +84,12 @@ def _word_shapes(raw: Sequence[str]) -> dict[str, str]:
     """The shapes of single words, each with the first word that has it.
 
     `identifier`, `path` and `url` are for a query of nothing else: among other words they are a piece of `code` at
-    most, since then the words are asked for as well.
+    most, since then the words are asked for as well. A `number` is a plain word beside anything but numbers.
     """
     bare = [word.strip(f"{QUOTES},;!?") or word for word in raw]
     given = [_shape_of(word) for word in bare]
+    if set(given) != {"number"}:
+        given = ["" if shape == "number" else shape for shape in given]
     found: dict[str, str] = {}
     for word, shape in zip(bare, given, strict=True):
         if "" in given and shape in ("identifier", "path", "url"):
@@ -101,7 +103,9 @@ def _word_shapes(raw: Sequence[str]) -> dict[str, str]:
 
 
 def _shape_of(word: str) -> str:
-    """What a word by itself is: `url`, `path`, `regex`, `identifier` or nothing of these."""
+    """What a word by itself is: `number`, `url`, `path`, `regex`, `identifier` or nothing of these."""
+    if any(map(str.isdigit, word)) and not any(map(str.isalpha, word)):
+        return "number"  # 2024, 3.11.7, 12:30, $1,000
     if word.isalnum():
         return "identifier" if _may_be_identifier(word) and _is_identifier(word) else ""
     if "://" in word[:16] or word.startswith("www."):

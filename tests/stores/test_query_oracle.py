@@ -118,7 +118,8 @@ def _stands(leaf: Word | Term | Phrase | Prefix | Fuzzy | Near, row: str, vocabu
         return bool(words) and f" {' '.join(words)}" in row
     if isinstance(leaf, Fuzzy):
         words = prefix_terms(leaf.text)
-        return bool(words) and any(edits(words[0], term) <= leaf.distance for term in row.split())
+        most = min(leaf.distance, len(words[0]) // 2) if words else 0
+        return bool(words) and any(edits(words[0], term) <= most for term in row.split())
     first, second = _as_meant(leaf.first, vocabulary), _as_meant(leaf.second, vocabulary)
     if first is None or second is None:
         return False

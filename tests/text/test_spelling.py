@@ -51,8 +51,16 @@ def test_edits_are_those_of_the_textbook_and_stop_beyond_the_most(a: str, b: str
 @given(WORDS, st.dictionaries(WORDS, st.integers(1, 5), max_size=40), st.integers(0, 3))
 def test_close_terms_are_complete_and_in_order(term: str, vocabulary: dict[str, int], distance: int) -> None:
     measured = [(word, frequency, table_of_edits(term, word)) for word, frequency in vocabulary.items()]
-    expected = sorted((e for e in measured if e[2] <= distance), key=lambda e: (e[2], -e[1], e[0]))
+    most = min(distance, len(term) // 2)
+    expected = sorted((e for e in measured if e[2] <= most), key=lambda e: (e[2], -e[1], e[0]))
     assert close_terms(term, vocabulary.items(), distance) == expected
+
+
+def test_at_most_half_of_the_letters_are_edited() -> None:
+    vocabulary = [("os", 1), ("as", 1), ("at", 1), ("cost", 1), ("most", 1)]
+    assert [word for word, _, _ in close_terms("os", vocabulary, 2)] == ["os", "as"]
+    assert [word for word, _, _ in close_terms("o", vocabulary, 2)] == []
+    assert [word for word, _, _ in close_terms("past", vocabulary, 2)] == ["as", "at", "cost", "most"]
 
 
 def test_letters_that_were_swapped_come_before_another_letter() -> None:

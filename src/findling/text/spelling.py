@@ -29,14 +29,18 @@ class Spellings:
 
     def compared(self, term: str, distance: int) -> int:
         """How many words `close` has to compare: 100,000 of them take 30 ms."""
-        return sum(map(len, self._alike(term, distance)))
+        return sum(map(len, self._alike(term, _sensible(term, distance))))
 
     def close(self, term: str, distance: int) -> list[tuple[str, int, int]]:
-        """All words within that many edits: word, frequency, edits; nearest first, then most frequent."""
+        """All words within that many edits: word, frequency, edits; nearest first, then most frequent.
+
+        At most half of the letters are edited: two edits turn `os` into any of 9,000 words of a code tree.
+        """
         from rapidfuzz import process
         from rapidfuzz.distance import OSA
 
         found = []
+        distance = _sensible(term, distance)
         for words in self._alike(term, distance):
             near = process.extract(term, list(words), scorer=OSA.distance, score_cutoff=distance, limit=None)
             found += [(word, words[word], int(edits)) for word, edits, _ in near]
@@ -45,6 +49,10 @@ class Spellings:
     def _alike(self, term: str, distance: int) -> list[dict[str, int]]:
         lengths = range(len(term) - distance, len(term) + distance + 1)
         return [self._by_length[length] for length in lengths if length in self._by_length]
+
+
+def _sensible(term: str, distance: int) -> int:
+    return min(distance, len(term) // 2)
 
 
 def edits(a: str, b: str, most: int) -> int:

@@ -109,6 +109,22 @@ def test_prose_and_capitals_are_never_boolean(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "excluded"),
+    [
+        ("why does the temperature fall to -5 degrees in the night?", 0),
+        ("find returns -1 when nothing is there", 0),
+        ("what is the \"lowest temperature\" of -5.5°C", 0),
+        ("how to bake a bread of -20 degrees -walnut", 1),
+        ("iphone -15", 1),
+        ("tea -2024 -coffee", 2),
+    ],
+)
+def test_the_sign_of_a_number_in_a_sentence_excludes_nothing(text: str, excluded: int) -> None:
+    node = read(parse(text)).node
+    assert sum(isinstance(part, Not) for part in (node.nodes if isinstance(node, All) else ())) == excluded
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "timeout AND pool",

@@ -2,7 +2,7 @@
 
 AND, OR, NOT and NEAR are words where everything else is in capitals, or where the query is a sentence. Quotes demand
 their phrase where somebody who types little has typed them: ASCII ones, beside a few words, in a script with spaces.
-Anywhere else they are what prose does with quotes, and rank.
+Anywhere else they are what prose does with quotes, and rank. The dash before a number in a sentence is its sign.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from findling.text.query_syntax import KEYWORD_KINDS, unquoted
 
-__all__ = ["EXPRESSION", "Intent", "intent_of"]
+__all__ = ["EXPRESSION", "Intent", "intent_of", "without_signs"]
 
 
 class Intent(NamedTuple):
@@ -41,9 +41,10 @@ def intent_of(tokens: Sequence[tuple[str, str]]) -> Intent:
     """How the tokens of a query are meant."""
     kinds = {kind for kind, _ in tokens}
     has_keywords = not KEYWORD_KINDS.isdisjoint(kinds)
-    if not has_keywords and "phrase" not in kinds:
+    unsigned = without_signs(tokens) if "minus" in kinds else tokens
+    if not has_keywords and "phrase" not in kinds and len(unsigned) == len(tokens):
         return EXPRESSION
-    asked = _asked(tokens)
+    asked = _asked(unsigned)
     quotes, runs = [raw for kind, raw in asked if kind == "phrase"], _runs(asked)
     words = [word for run in runs for word in run]
     if has_keywords and _is_in_capitals([raw for kind, raw in tokens if kind == "word"]):
@@ -54,6 +55,16 @@ def intent_of(tokens: Sequence[tuple[str, str]]) -> Intent:
         is_long = len(words) >= _SHORT
         return Intent(True, False, False, "many words stand beside them" if is_long else "they are those of prose")
     return EXPRESSION
+
+
+def without_signs(tokens: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """The tokens of a sentence without the signs of numbers: `-5 degrees` excludes nothing."""
+    following = [*tokens[1:], ("end", "")]
+    return [token for token, after in zip(tokens, following, strict=True) if token[0] != "minus" or not _is_number(after)]
+
+
+def _is_number(token: tuple[str, str]) -> bool:
+    return token[0] == "word" and token[1][0].isdigit()
 
 
 def _asked(tokens: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

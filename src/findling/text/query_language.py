@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from findling.domain.queries import All, Any, Node, Not, Same
 from findling.text.analysis import row_terms
-from findling.text.intent import EXPRESSION, Intent, intent_of
+from findling.text.intent import EXPRESSION, Intent, intent_of, without_signs
 from findling.text.query_fields import condition, nearest_field, possible_values
 from findling.text.query_leaves import (
     UNCLOSED_QUOTE,
@@ -181,7 +181,8 @@ class _Parser:
         if keywords:
             are = "is read as a word" if len(keywords) == 1 else "are read as words"
             self._remarks.notes.append(f"{' and '.join(keywords)} {are}: {self._intent.because}")
-        return [("word" if kind in KEYWORD_KINDS else kind, raw) for kind, raw in typed]
+        kept = without_signs(typed) if self._intent.is_prose else typed
+        return [("word" if kind in KEYWORD_KINDS else kind, raw) for kind, raw in kept]
 
     def _without_leaves(self) -> Node:
         """A query of nothing but keywords is these words; of nothing but `in:` it is about everything."""

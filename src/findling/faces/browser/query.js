@@ -18,7 +18,8 @@ function parseQuery(text, index) {
       asked.isJoined ||= raw === "AND";
       continue;
     }
-    const isNegative = isExcluded !== (minus === "-");
+    const isSign = asked.isProse && /^\d/.test(value); // the dash of a number in a sentence
+    const isNegative = isExcluded !== (minus === "-" && !isSign);
     isExcluded = false;
     const field = (name ?? "").toLowerCase();
     if (FILTERS.includes(field)) {
@@ -105,7 +106,7 @@ function kindOf(asked) {
 
 // A sentence demands nothing, whatever its quotes: they rank.
 function isProse(text, index) {
-  const words = text.replace(/(^|\s)-("[^"]*"?|\S+)/g, " ").replace(/"[^"]*"/g, " x ").trim().toLowerCase().split(/\s+/);
+  const words = text.replace(/(^|\s)-("[^"]*"?|\D\S*)/g, " ").replace(/"[^"]*"/g, " x ").trim().toLowerCase().split(/\s+/);
   if (words.length < 6 && !(words.length > 2 && /[?？؟]$/.test(words.at(-1)))) return false;
   return words.some((word) => index.sentenceWords.has(word.replace(/^[.,;:!¿¡]+|[.,;:!¿¡]+$/g, "")));
 }

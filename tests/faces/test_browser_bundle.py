@@ -182,6 +182,8 @@ def test_scores_are_those_of_the_engine(page: BrowserPage, engine: Engine) -> No
         ("据", {"notes/中文.txt"}),
         ("c#", {"src/shop.ts"}),
         ("👩", {"notes/köln.txt"}),
+        ("Köln -5", set[str]()),
+        ("what is it that weighs -5 kg in Köln", {"notes/köln.txt"}),
     ],
 )
 def test_operators_and_filters(page: BrowserPage, query: str, paths: set[str]) -> None:

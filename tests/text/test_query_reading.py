@@ -113,7 +113,7 @@ def test_prose_and_capitals_are_never_boolean(text: str) -> None:
     [
         ("why does the temperature fall to -5 degrees in the night?", 0),
         ("find returns -1 when nothing is there", 0),
-        ("what is the \"lowest temperature\" of -5.5°C", 0),
+        ('what is the "lowest temperature" of -5.5°C', 0),
         ("how to bake a bread of -20 degrees -walnut", 1),
         ("iphone -15", 1),
         ("tea -2024 -coffee", 2),

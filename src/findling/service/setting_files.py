@@ -222,7 +222,8 @@ def _read_text(path: Path) -> str:
             raise InvalidValueError(f"{path} is larger than {_MOST_BYTES >> 10} KB", hint=f"shorten {path}")
         return data.decode()
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", hint=f"make {path} a file that you can read, or remove it") from error
+        hint = f"make {path} a file that you can read, or remove it"
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
         raise InvalidValueError(f"{path} is not UTF-8 text: {error}", hint=f"correct {path}") from error
 

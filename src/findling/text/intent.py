@@ -59,8 +59,8 @@ def intent_of(tokens: Sequence[tuple[str, str]]) -> Intent:
 
 def without_signs(tokens: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """The tokens of a sentence without the signs of numbers: `-5 degrees` excludes nothing."""
-    following = [*tokens[1:], ("end", "")]
-    return [token for token, after in zip(tokens, following, strict=True) if token[0] != "minus" or not _is_number(after)]
+    pairs = zip(tokens, [*tokens[1:], ("end", "")], strict=True)
+    return [token for token, after in pairs if token[0] != "minus" or not _is_number(after)]
 
 
 def _is_number(token: tuple[str, str]) -> bool:

@@ -306,3 +306,14 @@ def test_a_file_that_is_named_comes_first(tmp_path: Path) -> None:
 def test_a_word_of_an_unspaced_script_is_not_its_last_character(tmp_path: Path) -> None:
     built = build(tmp_path, {"tokyo": ("東京に行く", {}), "beijing": ("北京に行く", {})})
     assert found(built, "東京") == ["tokyo"]
+
+
+@pytest.mark.parametrize(
+    "name", ["pool.py", "./pool.py", "../src/pool.py:12:5", "/home/ann/project/src/pool.py", "src\\pool.py"]
+)
+def test_a_file_is_named_however_its_path_is_written(tmp_path: Path, name: str) -> None:
+    corpus: Corpus = {
+        "talk": ("pool.py and src/pool.py of the project of ann at home", {"path": "test/talk.md"}),
+        "file": ("def connect(): ...", {"path": "src/pool.py"}),
+    }
+    assert found(build(tmp_path, corpus), name)[0] == "file"

@@ -234,3 +234,8 @@ def test_all_words_of_a_pasted_sentence_are_those_that_tell() -> None:
     node = read(parse(pasted), "all").node
     assert isinstance(node, All)
     assert [*dict.fromkeys(node.nodes)] == [Term("keep"), Term("green"), Term("tea")]
+
+
+@pytest.mark.parametrize("code", ['open("x")', 'os.path.exists("/tmp")', 'print("%s" % name)', 'load("./a.json")'])
+def test_the_quotes_of_a_call_demand_nothing(code: str) -> None:
+    assert not any(isinstance(part, Phrase) for part in getattr(read(parse(code)).node, "nodes", ()))

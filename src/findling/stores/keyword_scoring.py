@@ -109,8 +109,9 @@ def _said(node: Node) -> object:
 
 
 def named_file(text: str) -> str:
-    """A text as the name of a file, without the line that may stand behind it: `queues.py` of `queues.py:120:5`."""
-    return _LINE.sub("", text).strip("/").lower()
+    """A text as the name of a file, with its folder at most, and without a line: `queues.py` of `./queues.py:120:5`."""
+    parts = re.split(r"[/\\]", _LINE.sub("", text).lower())
+    return "/".join([part for part in parts if part not in ("", ".", "..")][-2:])
 
 
 _LINE = re.compile(r"(?::\d{1,9}){1,2}:?$")

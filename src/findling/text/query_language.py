@@ -103,7 +103,7 @@ def parse(text: str, *, now: float | None = None, intent: Intent | None = None) 
     return parsed
 
 
-_CALL = re.compile(r'\w\("\w')
+_CALL = re.compile(r'\w\("[^\s"]')
 """`open("x")`: the quotes of a piece of code are no wish for a phrase."""
 
 _BEGINNINGS = frozenset({"minus", "open", "phrase", "field", "word", "NOT"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from findling.domain.callers import OWNER, Caller
+from findling.domain.resources import Document
 from findling.faces.http.guards import Guard
 from findling.service.hosting import Host
 from findling.service.tokens import TokenBook
+from findling.stores.visible import VisibleStore
 from tests.faces.http_servers import Client, in_process
 
 ANN = Caller("ann", ("user:ann",), frozenset({"read"}))
@@ -54,6 +57,54 @@ def test_a_dear_request_ends_in_a_degraded_answer(served: tuple[Host, Guard]) ->
     assert any("for the best passages alone" in one["what"] for one in answer["degraded"])
     owners = Client(app).ask("POST", "/v1/search", json=DEAR).json()
     assert not any("for the best passages alone" in one["what"] for one in owners["degraded"])
+
+
+def test_whole_passages_are_read_without_their_documents(
+    served: tuple[Host, Guard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, app = served
+    client, body = Client(app, token(host)), {"query": "login", "limit": 100}
+    client.post("/api/v2/search", body)
+    read: list[str] = []
+    document = VisibleStore.document
+
+    def counting(store: VisibleStore, rid: str) -> Document | None:
+        read.append(rid)
+        return document(store, rid)
+
+    monkeypatch.setattr(VisibleStore, "document", counting)
+    results = client.post("/api/v2/search", body).json()["results"]
+    assert len(results) == 100
+    assert all(one["chunk_text"].startswith("# Login") for one in results)
+    assert read == []
+
+
+def test_a_stream_is_not_answered_twice_where_once_was_dear(served: tuple[Host, Guard]) -> None:
+    host, app = served
+    client = Client(app, token(host))
+
+    def whole(**changes: Any) -> dict[str, Any]:
+        events = client.post("/v1/search/stream", {"query": "login session", **changes}).text.split("\n\n")
+        named = dict(one.removeprefix("event: ").split("\ndata: ", 1) for one in events if one)
+        assert list(named) == ["candidates", "reranked", "done"]
+        answer: dict[str, Any] = json.loads(named["reranked"])
+        return answer
+
+    assert not any("nothing was read again" in one["what"] for one in whole()["degraded"])
+    host.settings = host.settings.override({"serve.cpu_s": 1e-6}, "test")
+    dear = whole(limit=20)
+    assert any("nothing was read again" in one["what"] for one in dear["degraded"])
+    assert dear["hits"]
+
+
+def test_an_explanation_ends_with_the_budget(served: tuple[Host, Guard]) -> None:
+    host, app = served
+    client, asked = Client(app, token(host)), "/v1/explain?q=login&limit=1&id=7.md"
+    assert {one["leg"] for one in client.get(asked).json()["legs"]} >= {"keyword"}
+    host.settings = host.settings.override({"serve.cpu_s": 1e-6}, "test")
+    told = client.get(asked).json()
+    assert (told["legs"], told["rid"]) == ([], "file:7.md")
+    assert any("its rank in each leg was not counted" in one["what"] for one in told["degraded"])
 
 
 def test_completions_of_a_long_text_are_few(served: tuple[Host, Guard]) -> None:

@@ -431,6 +431,17 @@ def test_only_what_takes_documents_takes_large_bodies() -> None:
     assert ask(app, method="POST", path="/v1/resources", body=_pieces(400_100)).status == 413
 
 
+def test_only_the_owner_sends_large_bodies(book: TokenBook) -> None:
+    """To take apart 16 MB of JSON costs 7 CPU seconds, in the thread that everybody waits for."""
+    inner = Starlette(routes=[Route("/mcp", _tell_caller, methods=["POST"])])
+    app, size = guarded(book, app=inner, max_body=400_000), 300_000
+    ann = bearer(book.create("ann", principals=("user:ann",), scopes=("read", "write")))
+    owner = bearer(book.create("mine", principals=None))
+    for sized in ({"content-length": str(size)}, {"transfer-encoding": "chunked"}):
+        assert ask(app, {**ann, **sized}, method="POST", path="/mcp", body=_pieces(size)).status == 413
+        assert ask(app, {**owner, **sized}, method="POST", path="/mcp", body=_pieces(size)).status == 200
+
+
 def test_what_an_app_makes_of_half_a_body_is_not_sent() -> None:
     api = FastAPI()
     api.post("/")(_take)

@@ -237,6 +237,23 @@ def test_work_that_nobody_waits_for_keeps_the_place_of_its_caller() -> None:
     _with_shares(ask, threads=3, waiting=6)
 
 
+def test_work_without_a_connection_to_look_at_keeps_the_place_of_its_caller_too() -> None:
+    """That of an MCP client, whose request has been read to its end."""
+
+    async def ask(line: WorkLine, shares: Shares, release: threading.Event) -> None:
+        given_up = [asyncio.create_task(shares.run(ANN, lambda: release.wait())) for _ in range(2)]
+        await _until(lambda: line.running == 2)
+        for one in given_up:
+            one.cancel()
+        third = asyncio.create_task(shares.run(ANN, lambda: "later"))
+        assert await shares.run(BOB, lambda: "at once") == "at once"
+        assert (line.running, third.done()) == (2, False)
+        release.set()
+        assert await third == "later"
+
+    _with_shares(ask, threads=3, waiting=6)
+
+
 def test_too_many_questions_of_one_token_are_429(root: Path) -> None:
     host, line = make_host(root), WorkLine(threads=2, most_waiting=2)
     host.take_in()

@@ -12,7 +12,7 @@ import pytest
 from findling.domain.callers import OWNER
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation, SearchAnswer
-from findling.faces.mcp.budget import compact_json, count_tokens
+from findling.faces.mcp.budget import Budget, compact_json, count_tokens, fit_text
 from findling.faces.mcp.desk import local_desk
 from findling.faces.mcp.server import make_server
 from findling.service.settings import Settings
@@ -51,6 +51,20 @@ def _pages(one: Served, **options: Any) -> list[str]:
         if not cursor:
             return passages
     raise AssertionError("there is no end of pages")
+
+
+def test_of_a_long_text_only_the_beginning_is_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
+    weighed: list[int] = []
+
+    def counting(text: str) -> int:
+        weighed.append(len(text))
+        return count_tokens(text)
+
+    monkeypatch.setattr("findling.faces.mcp.budget.count_tokens", counting)
+    for text in ("All work and no play. " * 100_000, "\\" * 1_000_000, LONG * 10_000):
+        fitted = fit_text({"text": text}, "text", Budget(500, 1 << 62))["text"]
+        assert text.startswith(fitted) and len(fitted) > 400
+    assert max(weighed) < 10_000
 
 
 @pytest.mark.parametrize("max_chars", [1000, 1700, 3000, 8000])

@@ -94,7 +94,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Listening]:
         engine.index()
         engine.permissions.share("file:note.md", "user:bob")
     host, line = Host(settings, root), WorkLine(2)
-    mcp = mcp_app(host, line)
+    mcp = mcp_app(host, lambda caller, work: line.run(work))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:

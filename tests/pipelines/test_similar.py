@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from findling.domain.budgets import WorkBudget, spending
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.resources import Resource
 from findling.pipelines.documents import text_documents
@@ -51,6 +52,17 @@ def test_what_shares_the_telling_words_is_most_like_it(legs: Legs) -> None:
     assert answer.total == len(answer.hits) == 3
     eagle = next(hit for hit in answer if hit.path == "eagle.md")
     assert eagle.lines and {match.term for match in eagle.receipt.matches} >= {"raptor", "talons"}
+
+
+def test_a_long_document_is_read_as_far_as_the_budget_goes(legs: Legs) -> None:
+    document = legs.store.document("file:falcon.md")
+    assert document is not None
+    with spending(WorkBudget(read=0)) as budget:
+        assert telling_words(legs.keyword, document, document.chunks) == []
+    assert budget.refused == ["its first passages alone stand for it"]
+    with spending(WorkBudget(read=1)) as budget:
+        assert {hit.rid for hit in similar(legs, "falcon.md")} >= {"file:eagle.md"}
+        assert (budget.left["read"], budget.refused) == (0, [])
 
 
 def test_a_thread_is_one_hit_and_never_like_itself(legs: Legs) -> None:

@@ -9,6 +9,7 @@ from typing import Any as Anything
 
 import pytest
 
+from findling.domain.budgets import WorkBudget, spending
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import KeywordHits
 from findling.domain.queries import (
@@ -220,6 +221,20 @@ def test_a_spelling_near_a_name_with_a_sign_is_not_near_its_letter(tmp_path: Pat
         forms = built[1].search(node, Filters(), 10).forms
         assert {*forms} == {*leg.search(node, Filters(), 10).forms} == {"c++~"}
         assert leg.search(node, Filters(), 10).total == len(found(built, node))
+
+
+def test_near_draws_on_the_budget_of_an_answer(built: Built) -> None:
+    """A word near itself is a row for every distance: of 44 such words in every passage, 25 CPU seconds."""
+    itself, others = Near("connection", "connection", 1000), Near("pool", "free", 1000)
+    for rows, expected in ((0, set()), (6, set()), (7, {"pool"})):
+        with spending(WorkBudget(rows=rows)) as budget:
+            assert found(built, itself) == expected
+            assert found(built, itself) == expected, "the same leaf is paid for once"
+            assert budget.refused == ["not all words near each other were looked for, or at smaller distances"]
+            assert found(built, others) == set(), "nothing is left for another one"
+    with spending(WorkBudget(rows=2)) as budget:
+        assert found(built, others) == {"pool"}
+        assert budget.refused == []
 
 
 def test_near_finds_words_of_all_scripts(built: Built) -> None:

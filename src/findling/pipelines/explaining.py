@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.budgets import spending
+from findling.domain.budgets import current_budget, spending
 from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
 from findling.domain.resources import Document
@@ -71,10 +72,11 @@ def explain(
     shown = ranking.ranked[request.offset : request.offset + request.limit]
     ranked, place = shown, _place(shown, case.cids)
     found = place > 0
+    budget = current_budget()
     verdicts, reasons = tuple(_verdicts(case)), tuple[str, ...]()
     if found:
         place += request.offset
-    else:
+    elif not budget.is_over("why it is not among the hits was not looked for"):
         ranked = rank(legs, _deeper(asked), exclude).ranked
         place = _place(ranked, case.cids)
         why = _held_back(case, ranked[place - 1], place) if place else _absent(case, ranked, verdicts)
@@ -94,7 +96,7 @@ def explain(
         filters=tuple(_filters(case)),
         legs=verdicts,
         hit=make_hit(entry, asked_for(question, ranking.found.keyword.forms, 3), legs.store) if entry else None,
-        degraded=(*degraded, *ranking.degraded),
+        degraded=(*degraded, *ranking.degraded, *[Degradation(what=one, fix="ask for less") for one in budget.refused]),
     )
 
 
@@ -205,12 +207,13 @@ def _unmatched(case: _Case) -> Iterator[str]:
     if keyword.scores(node, cids):
         return
     parts: tuple[Node, ...] = node.nodes if isinstance(node, All) else (node,)
-    lacking = [part for part in parts if not keyword.scores(part, cids)]
+    is_over = partial(current_budget().is_over, "not every part of the question was looked for in it")
+    lacking = [part for part in parts if not is_over() and not keyword.scores(part, cids)]
     for part in lacking:
         typed = _as_typed(part, case.legs.store)
         told = " or ".join(map(canonical, typed.nodes if isinstance(typed, Any) else (typed,)))
         yield f"it has what {told} excludes" if told.startswith("-") else f"it does not have {told}"
-    if not lacking:
+    if not lacking and not is_over():
         yield "no single passage of it has all that is asked for"
 
 
@@ -242,6 +245,8 @@ def _as_typed(node: Node, store: ReadStore) -> Node:
 
 def _verdicts(case: _Case) -> Iterator[LegVerdict]:
     """What each leg makes of the chunks: the best rank and score, and whether that leg finds them."""
+    if current_budget().is_over("its rank in each leg was not counted"):
+        return
     legs, question, spaces, cids = case.legs, case.question, case.ranking.meaning.spaces, case.leg_cids
     hits = legs.keyword.search(question.node, question.filters, _DEEPEST, weights=question.plan.weights).hits
     at = next((place for place, (cid, _) in enumerate(hits, start=1) if cid in cids), 0)

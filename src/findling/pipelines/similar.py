@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from findling.domain.budgets import current_budget, spending
 from findling.domain.errors import InvalidValueError, MissingExtraError, ModelError
-from findling.domain.ports import KeywordLeg
+from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import Any, Field, Filters, Not, Word
 from findling.domain.resources import Chunk, Document
-from findling.domain.results import Degradation, SearchAnswer
+from findling.domain.results import Degradation, Hit, SearchAnswer
 from findling.pipelines.accounting import vector_account
 from findling.pipelines.assembling import Asked, Ranked, make_hit
 from findling.pipelines.candidates import Candidate
@@ -63,7 +63,7 @@ def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_
     return SearchAnswer(
         query=name,
         understood_as=f"like {document.resource.path or document.resource.rid}",
-        hits=tuple(make_hit(entry, asked, legs.store) for entry in page),
+        hits=tuple(_hits(page, asked, legs.store)),
         total=len(ranked),
         strategy="semantic" if meaning.spaces else "keyword",
         quality="reduced" if meaning.degraded else "good",
@@ -73,9 +73,17 @@ def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_
     )
 
 
+def _hits(page: Sequence[Ranked], asked: Asked, store: ReadStore) -> Iterator[Hit]:
+    for place, entry in enumerate(page):
+        if place and current_budget().is_over("fewer are shown than were asked for"):
+            return
+        yield make_hit(entry, asked, store)
+
+
 def telling_words(keyword: KeywordLeg, document: Document, chunks: Sequence[Chunk]) -> list[str]:
     """The words that tell these chunks from others and that others have, too; the most telling first."""
-    texts = [terms(document.text[chunk.start : chunk.end]) for chunk in chunks]
+    some = current_budget().take("read", len(chunks), "its first passages alone stand for it")
+    texts = [terms(document.text[chunk.start : chunk.end]) for chunk in chunks[:some]]
     counts = Counter(word for text in texts for word in text)
     holding = Counter(word for text in texts for word in set(text))
     candidates = [word for word in counts if len(word) > 1 and not word.isdecimal() and word not in STOP_WORDS]
@@ -118,14 +126,22 @@ def _vector(space: Space, document: Document, chunks: Sequence[Chunk]) -> Vector
 
 
 def _near(legs: Legs, space: Space, vector: Vectors, document: Document, limit: int) -> list[Ranked]:
-    depth = len(document.chunks) + max(limit, 1) * _DEEPER
+    # A document is nearest to itself. Its own passages are not looked up: 13,000 of them take a second.
+    own = {chunk.cid for chunk in document.chunks}
+    depth = len(own) + max(limit, 1) * _DEEPER
     while True:
         found = space.leg.search(vector, depth)
         judge = Judge(space, vector, found.mean, found.deviation)
         near = [(cid, hit) for cid, cosine in found.hits if (hit := judge.hit(cosine)).is_near]
         candidates = [
-            Candidate(cid, hit.evidence, vector_rank=rank, vector=hit) for rank, (cid, hit) in enumerate(near, start=1)
+            Candidate(cid, hit.evidence, vector_rank=rank, vector=hit)
+            for rank, (cid, hit) in enumerate(near, start=1)
+            if cid not in own
         ]
+        most = current_budget().candidates
+        if len(candidates) > most:
+            current_budget().refuse(f"only the best {most:,} passages were compared")
+            del candidates[most:]
         ranked, holding = _others(legs, document, candidates)
         if holding >= limit or len(near) < depth or _is_deep(depth):
             return ranked

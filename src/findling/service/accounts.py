@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from findling.domain.ports import SkippedPath
 from findling.domain.reports import Status
 from findling.domain.resources import Resource
+from findling.pipelines.searching import Legs
 from findling.service.opened import OpenedWorkspace
 from findling.service.vectors import WorkspaceVectors
 from findling.service.whole_files import file_size
 from findling.text.analysis import FINGERPRINT
 
-__all__ = ["failures", "workspace_status"]
+__all__ = ["failures", "visible_counts", "workspace_status"]
 
 
 def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Path) -> Status:
@@ -37,6 +39,11 @@ def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Pa
         analyzer=FINGERPRINT,
         meaning=vectors.account(),
     )
+
+
+def visible_counts(legs: Legs) -> dict[str, Any]:
+    """How much there is for the eyes of whoever the legs are for."""
+    return {"resources": sum(1 for _ in legs.store.resources()), "chunks": legs.keyword.size()}
 
 
 def failures(skipped: Iterable[SkippedPath], resources: Iterable[Resource]) -> list[SkippedPath]:

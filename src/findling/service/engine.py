@@ -264,6 +264,13 @@ class Engine(TendedEngine, WorkspaceParts):
 
             return fetch_item(name, context, above)
 
+    def passages(self, ids: Sequence[str], *, principals: tuple[str, ...] | None = None) -> dict[str, str]:
+        """The whole texts of hits by their ids, without those that are not there."""
+        from findling.service.documents import passages
+
+        self._must_be_indexed()
+        return self._ask(principals, [], lambda legs: passages(legs, ids))
+
     def similar(self, name: str, limit: int = 10, *, principals: tuple[str, ...] | None = None) -> SearchAnswer:
         """What is most like a document, by its meaning or by its words. Raises as `fetch` does."""
         from findling.pipelines.similar import similar
@@ -299,12 +306,10 @@ class Engine(TendedEngine, WorkspaceParts):
         """What a caller may know of the status: the owner everything, others how much there is that they may see."""
         if principals is None:
             return {**vars(self.status())}
+        from findling.service.accounts import visible_counts
+
         self._must_be_indexed()
-        return self._ask(
-            principals,
-            [],
-            lambda legs: {"resources": sum(1 for _ in legs.store.resources()), "chunks": legs.keyword.size()},
-        )
+        return self._ask(principals, [], visible_counts)
 
     def ls(self, prefix: str = "", *, principals: tuple[str, ...] | None = None) -> Iterator[Resource]:
         """The resources of the index in order of their ids, or those at and below a path."""

@@ -61,6 +61,9 @@ _CANDIDATES = 5_000
 _READ = 500
 """Passages that are taken apart into words for one request of a token: 0.5 s."""
 
+_ROWS = 1_000
+"""Rows of words that are looked for to find words near each other, for one request of a token: 0.2 s a search."""
+
 
 class Host:
     """The workspaces of one home, opened when they are asked for. `path` says which one is asked by default."""
@@ -101,7 +104,7 @@ class Host:
         """What one request of a caller may cost: the owner's processor is the owner's, everybody else shares it."""
         if caller.is_owner:
             return WorkBudget()
-        return WorkBudget(cpu_s=self.settings["serve.cpu_s"], candidates=_CANDIDATES, read=_READ)
+        return WorkBudget(cpu_s=self.settings["serve.cpu_s"], candidates=_CANDIDATES, read=_READ, rows=_ROWS)
 
     @contextlib.contextmanager
     def viewing(self, caller: Caller, workspace: str = "") -> Iterator[Viewer]:

@@ -342,7 +342,7 @@ SETTINGS: tuple[Setting, ...] = (
         "serve.max_body",
         "size",
         16777216,
-        "The largest request of resources, or of an MCP client, that is read; others may have 256 KB.",
+        "The largest request of the owner with resources, or to MCP, that is read; others may have 256 KB.",
         minimum=1024,
     ),
     Setting("serve.cache", "count", 512, "Answers kept for the same question on the same index; 0: none."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,10 @@ class Viewer:
     def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
         """One document, as `Engine.fetch` gives it."""
         return self._engine.fetch(name, context=context, principals=self.principals)
+
+    def passages(self, ids: Sequence[str]) -> dict[str, str]:
+        """The whole texts of hits, as `Engine.passages` gives them."""
+        return self._engine.passages(ids, principals=self.principals)
 
     def similar(self, name: str, limit: int = 10) -> SearchAnswer:
         """What is most like a document, as `Engine.similar` finds it."""

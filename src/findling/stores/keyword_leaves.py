@@ -14,6 +14,7 @@ from typing import NamedTuple
 import tantivy
 from tantivy import Occur, Query
 
+from findling.domain.budgets import current_budget
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
@@ -38,9 +39,6 @@ _RARE_FORM = 0.1
 
 _MOST_EXPANSIONS = 16_000
 """Words that one place of a row may stand for; tantivy refuses more than 16,384."""
-
-_MOST_ROWS = 5_000
-"""Rows that one NEAR may be made of; what has more is looked for at smaller distances."""
 
 _MOST_SLOP = 1 << 20
 """No chunk has as many words; tantivy takes 32 bits."""
@@ -237,16 +235,15 @@ class Leaves:
         second, second_worth = self._ways(leaf.second, weights)
         worth = first_worth + second_worth
         distance = max(0, leaf.distance)
-        pairs = dict.fromkeys((*product(first, second), *product(second, first)))
-        most_gaps = _MOST_ROWS // max(1, len(pairs))
+        pairs = list(dict.fromkeys((*product(first, second), *product(second, first))))
+        rows = _granted_rows(leaf, pairs, distance)
         queries = []
-        for one, other in pairs:
+        for one, other in pairs[:rows]:
             boost = weights["body"] * worth / self._worth([*one, *other], weights)
-            if len(one) == len(other) == 1 and one != other:
+            if _is_one_row(one, other):
                 close = [Query.phrase_query(self._schema, "body", [*one, *other], slop=min(distance, _MOST_SLOP))]
             else:
-                # The slop of a phrase is that of all its words together, and lets a word stand next to itself.
-                gaps = range(min(distance, most_gaps) + 1)
+                gaps = range(min(distance + 1, max(1, rows // len(pairs))))
                 close = [Query.phrase_query(self._schema, "body", _apart(one, other, gap)) for gap in gaps]
             queries += [Query.boost_query(query, boost) for query in close]
         return Part(_best_of(queries, 0.0), self._most(worth, weights))
@@ -307,3 +304,16 @@ def _best_of(queries: Sequence[Query], tie: float) -> Query | None:
     if len(queries) < 2:
         return queries[0] if queries else None
     return Query.disjunction_max_query(queries, tie)
+
+
+def _granted_rows(leaf: Near, pairs: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], distance: int) -> int:
+    """How many rows may be looked for: one for each pair, or one for each distance where a pair needs that."""
+    each = 1 if all(_is_one_row(one, other) for one, other in pairs) else distance + 1
+    left_out = "not all words near each other were looked for, or at smaller distances"
+    budget = current_budget()
+    return budget.once(leaf, lambda: budget.take("rows", each * len(pairs), left_out))
+
+
+def _is_one_row(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether a phrase with slop says it all: that is for all of its words, and lets a word stand next to itself."""
+    return len(one) == len(other) == 1 and one != other

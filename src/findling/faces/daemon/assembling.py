@@ -12,6 +12,7 @@ from findling.faces.daemon.local import local_routes
 from findling.faces.daemon.turns import Turns
 from findling.faces.http import guards
 from findling.faces.http.app import create_app
+from findling.faces.http.sharing import Shares
 from findling.faces.mcp.http_app import mcp_app
 from findling.faces.web import pages
 from findling.service.hosting import Host
@@ -32,7 +33,8 @@ def assemble(
     about: Callable[[], dict[str, Any]],
 ) -> ASGIApp:
     """The HTTP interface, the web page, MCP, and what only the command line asks; `local_routes` says what for."""
-    mcp = mcp_app(host, line, turn=turns.turn)
+    shares = Shares(line)
+    mcp = mcp_app(host, shares.run, turn=turns.turn)
     local = local_routes(host, line, turns, stop=stop, about=about)
     app = create_app(
         host,
@@ -40,6 +42,7 @@ def assemble(
         identify=_caller,
         extra_routes=[*pages.page_routes(), mcp.route, *local],
         lifespan=lambda _: mcp.lifespan(),
+        shares=shares,
     )
     settings = host.settings
     return guards.Guard(

@@ -58,11 +58,12 @@ def create_app(
     identify: Callable[[Scope], Caller],
     extra_routes: Sequence[BaseRoute] = (),
     lifespan: Lifespan | None = None,
+    shares: Shares | None = None,
 ) -> FastAPI:
     """All routes of the interface, and others beside them.
 
     Nothing here finds out who asks: `identify` tells it for each request, and whoever serves the app has to put a guard
-    before it. Neither the host nor the line is closed by it.
+    before it. Neither the host nor the line is closed by it. `shares` is for whoever else works in the line.
     """
     runs = IndexRuns(host)
     app = FastAPI(
@@ -75,7 +76,7 @@ def create_app(
         lifespan=_lifespan(runs, lifespan),
         middleware=[Middleware(GZipMiddleware, minimum_size=_LEAST_COMPRESSED, compresslevel=_COMPRESSION)],
     )
-    app.state.served = Served(host, line, identify, runs, Shares(line))
+    app.state.served = Served(host, line, identify, runs, shares or Shares(line))
     for router in _ROUTERS:
         app.include_router(router)
     description = openapi_document(app)

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from findling.domain.errors import FindlingError
-from findling.domain.results import SearchAnswer
+from findling.domain.results import Degradation, SearchAnswer
 from findling.faces.http.asking import Asked, Reading
 from findling.faces.http.bodies import Question, SearchBody, SearchParameters
 from findling.faces.http.checked_routes import CheckedRoute
@@ -90,7 +90,7 @@ async def _stages(
         if await request.is_disconnected():
             return
         try:
-            answer, root = await asked.run(lambda: _answered(asked, question))
+            answer, root = await asked.run(lambda: _whole(asked, question, first))
         except ClientDisconnect:
             return
         except FindlingError as error:
@@ -100,6 +100,14 @@ async def _stages(
             return
         yield event("reranked", answer_text(answer, asked.caller, root))
     yield event("done", _summary(answer))
+
+
+def _whole(asked: Asked, question: Question, quick: tuple[SearchAnswer, str]) -> tuple[SearchAnswer, str]:
+    """The whole answer, or the quick one again where that has taken more than half of what both may take."""
+    if asked.budget.allows_again("nothing was read again"):
+        return _answered(asked, question)
+    told = Degradation(what=asked.budget.refused[-1], fix="ask for less")
+    return replace(quick[0], degraded=(*quick[0].degraded, told), quality="reduced"), quick[1]
 
 
 def _summary(answer: SearchAnswer) -> bytes:

@@ -87,7 +87,9 @@ def _searched(asked: Asked, body: SecondBody) -> bytes:
     with host.opened(caller, body.workspace) as engine:
         answer = host.search(caller, planned(engine, request, body.changes()), body.workspace)
         viewer = Viewer(engine, caller.principals)
-        results = [_result(hit, _passage(viewer, hit)) for hit in answer.hits]
+        # One look for all of them: to fetch each reads its whole document again, 100 times 12 MB in 35 CPU seconds.
+        texts = viewer.passages([hit.id for hit in answer.hits])
+        results = [_result(hit, texts.get(hit.id) or _passage(viewer, hit)) for hit in answer.hits]
     return report_text(_report(answer, body, results, time.perf_counter() - started))
 
 
@@ -119,7 +121,8 @@ def _result(hit: Hit, text: str) -> dict[str, Any]:
 
 
 def _passage(viewer: Viewer, hit: Hit) -> str:
+    """The text of a hit of the folders above, or of one that is gone since it was found."""
     try:
         return viewer.fetch(hit.id).text
-    except NotFoundError:  # gone since it was found
+    except NotFoundError:
         return "\n".join(line.text for line in hit.lines)

@@ -34,9 +34,14 @@ class Shares:
         self._left_behind: set[asyncio.Task[Any]] = set()
 
     async def run(
-        self, caller: Caller, work: Callable[[], _Result], *, receive: Receive, timeout_s: float | None = None
+        self,
+        caller: Caller,
+        work: Callable[[], _Result],
+        *,
+        receive: Receive | None = None,
+        timeout_s: float | None = None,
     ) -> _Result:
-        """What `work` returns or raises, while the client that `receive` hears of waits for it.
+        """What `work` returns or raises, while the client that `receive` hears of, if given, waits for it.
 
         Raises ClientDisconnect when it has gone, OverdueError after `timeout_s`, TooManyError when too much of the
         caller waits, and as `WorkLine.run` does. What has not begun by then never does; what has begun goes on, and
@@ -44,7 +49,7 @@ class Shares:
         """
         job = _Job(work)
         answering = asyncio.ensure_future(self._in_turn(caller, job))
-        leaving = asyncio.ensure_future(_gone(receive))
+        leaving = asyncio.ensure_future(_gone(receive) if receive else asyncio.Event().wait())
         try:
             await asyncio.wait((answering, leaving), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
             if answering.done():

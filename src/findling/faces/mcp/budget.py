@@ -109,9 +109,11 @@ def fit_text(document: dict[str, Any], key: str, budget: Budget) -> dict[str, An
     Whatever the budget, there is some of it: whoever reads on must get on.
     """
     text = document[key]
-    if budget.allows(document):
+    # No text is shorter than its tokens at their longest: of 16 MB, all but the beginning need not be looked at.
+    longest = min(len(text), budget.tokens * _ASCII_PER_TOKEN, budget.chars)
+    if longest == len(text) and budget.allows(document):
         return document
-    size = max(_most(len(text), lambda count: budget.allows({**document, key: text[:count]})), _LEAST_TEXT)
+    size = max(_most(longest, lambda count: budget.allows({**document, key: text[:count]})), _LEAST_TEXT)
     return {**document, key: text[: end_of_line(text, size)]}
 
 

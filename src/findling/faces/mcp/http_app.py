@@ -6,11 +6,11 @@ headers say which folder is meant and under which settings, so that it is as if 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qs, unquote
 
 from anyio.to_thread import run_sync
@@ -23,12 +23,17 @@ from findling.domain.callers import Caller
 from findling.faces.mcp.desk import Desk, Turn, hosted_desk, local_desk
 from findling.faces.mcp.server import Runner, make_server
 from findling.service.hosting import Host
-from findling.service.queueing import WorkLine
 from findling.service.settings import Settings, load_settings
 
-__all__ = ["McpApp", "mcp_app"]
+__all__ = ["CallersRunner", "McpApp", "mcp_app"]
 
 _Result = TypeVar("_Result")
+
+
+class CallersRunner(Protocol):
+    """Does work of a caller that blocks where it holds up nobody else."""
+
+    def __call__(self, caller: Caller, work: Callable[[], _Result], /) -> Awaitable[_Result]: ...
 
 
 class McpApp(NamedTuple):
@@ -52,19 +57,19 @@ _asked: ContextVar[_Asked] = ContextVar("_asked")
 
 def mcp_app(
     host: Host,
-    line: WorkLine | None = None,
+    run: CallersRunner | None = None,
     *,
     path: str = "/mcp",
     turn: Turn = lambda root: nullcontext(),
 ) -> McpApp:
-    """The MCP server of a host; work is done in the line, if there is one.
+    """The MCP server of a host; `run` does the work of a caller, if it is given.
 
-    Whatever writes the index of some root waits for its `turn` there, and neither waits nor writes in the line.
+    Whatever writes the index of some root waits for its `turn` there, and neither waits nor writes there.
 
     Whatever is in front of it has checked the request, above all its Host and Origin, and has put the caller into
     `scope["state"]["caller"]`. A request without one is a fault, and fails.
     """
-    server = make_server(lambda: _desk(host, _asked.get(), turn), _runner(line))
+    server = make_server(lambda: _desk(host, _asked.get(), turn), _runner(run))
     # Clients get one JSON document, or a stream of events when there is progress to tell.
     manager = StreamableHTTPSessionManager(
         app=server, stateless=True, max_request_body_size=host.settings["serve.max_body"]
@@ -130,11 +135,11 @@ def _sent_settings(text: str) -> Settings:
     return read_settings(json.loads(text))
 
 
-def _runner(line: WorkLine | None) -> Runner:
-    if line is None:
+def _runner(run: CallersRunner | None) -> Runner:
+    if run is None:
         return run_sync
 
-    async def run(work: Callable[[], _Result], /) -> _Result:
-        return await line.run(work)
+    async def as_caller(work: Callable[[], _Result], /) -> _Result:
+        return await run(_asked.get().caller, work)
 
-    return run
+    return as_caller

@@ -168,6 +168,7 @@ def test_numbers_and_codes_that_nobody_wrote_find_nothing(tmp_path: Path) -> Non
         opened.index()
         for query in ("7391824650", "3f9a0b7c22", "CVE-2031-99123", "8888777.6666"):
             assert not ask(opened, query).hits, query
+        assert not ask(opened, "7391824650").related
         answer = ask(opened, "NCT06145295")
         assert ([hit.path for hit in answer], answer.strategy) == (["invoice.md"], "keyword")
         assert ask(opened, "covid19").strategy == "hybrid", "a name with a meaning"

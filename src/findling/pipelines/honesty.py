@@ -74,14 +74,15 @@ def neighbours(
 ) -> tuple[tuple[Hit, ...], Meaning]:
     """The passages that come near to the query by meaning, when nothing matches it, and what of meaning was asked.
 
-    None contains what the query excludes. What is meant to the letter is not sent anywhere for this.
+    None contains what the query excludes. What is meant to the letter is not sent anywhere for this. A number has no
+    neighbours: any table of other numbers is near to it.
     """
     question = ranking.question
     count = question.plan.related
     asked_mode = (question.request.plan or question.plan).mode
     if not count or legs.meaning is None or asked_mode == "keyword" or not question.asked or not question.text:
         return (), ranking.meaning
-    if legs.keyword.unit == "page":
+    if legs.keyword.unit == "page" or not any(map(str.isalpha, question.text)):
         return (), ranking.meaning
     at_hand = ranking.meaning
     if not at_hand.spaces:

@@ -277,3 +277,12 @@ def test_undecodable_bytes_in_an_ignore_file_do_no_harm(tmp_path: Path, write: W
     write("a.tmp.md", "text\n")
     write("b.md", "text\n")
     assert found(tmp_path) == ["b.md"]
+
+
+@pytest.mark.parametrize("line", ["\xff" * 400_000, "[[:" * 130_000 + "]"], ids=["name", "classes"])
+def test_a_line_without_end_is_read_once(tmp_path: Path, write: Write, line: str) -> None:
+    """A square of its length would be minutes."""
+    write(".findlingignore", f"{line}\n*.tmp.md\n")
+    write("a.tmp.md", "text\n")
+    write("b.md", "text\n")
+    assert found(tmp_path) == ["b.md"]

@@ -199,15 +199,15 @@ def _parse(line: str, number: int) -> Pattern | None:
     tokens = _tokens(body.removeprefix("/"))
     if tokens is None:
         return None
-    segments: list[tuple[str, ...]] = [()]
+    segments: list[list[str]] = [[]]
     for token in tokens:
         if token == "/":
-            segments.append(())
+            segments.append([])
         else:
-            segments[-1] += (token,)
+            segments[-1].append(token)
     if not all(segments):
         return None
-    return Pattern(number, text, negated, directories_only, anchored, tuple(segments))
+    return Pattern(number, text, negated, directories_only, anchored, tuple(map(tuple, segments)))
 
 
 def _without_trailing_spaces(line: str) -> str:
@@ -224,9 +224,10 @@ def _tokens(body: str) -> list[str] | None:
         char = body[at]
         at += 1
         if char == "*":
-            end = at + len(body[at:]) - len(body[at:].lstrip("*"))
-            tokens.append(_STARS if end > at else _STAR)
-            at = end
+            start = at
+            while body.startswith("*", at):
+                at += 1
+            tokens.append(_STARS if at > start else _STAR)
         elif char == "[":
             closed = _set(body, at)
             if closed is None:
@@ -259,7 +260,7 @@ _CLASSES = {
     "upper": "A-Z",
     "xdigit": "0-9a-fA-F",
 }
-_CLASS = re.compile(r"\[:([^\]]*):\]")
+_CLASS = re.compile(r"\[:([^\]]{,64}):\]")  # no name is as long: without an end, each one would search the whole line
 _RANGE = re.compile(r"\\?(.)(?:-(?!\])\\?(.))?", re.DOTALL)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import ModelDamagedError, ModelError, ModelNotFoundError
-from findling.models.cards import ModelCard, card_of_folder
+from findling.models.cards import ModelCard, card_of_folder, recorded_sha256
 from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER, known_card
 from findling.models.locating import file_sha256, locate, verified_sha256
 from findling.models.tokenizing import load_encoder
@@ -109,12 +109,46 @@ def test_a_folder_without_a_card_is_read_as_sentence_transformers_writes_it(tmp_
 
 @pytest.mark.parametrize(
     "document",
-    ["[]", "{", '{"pooling": "max"}', '{"dimensions": "many"}', '{"max_tokens": 1}', '{"usual_cosines": [1]}'],
+    [
+        "[]",
+        "{",
+        '{"pooling": "max"}',
+        '{"dimensions": "many"}',
+        '{"max_tokens": 1}',
+        '{"usual_cosines": [1]}',
+        '{"usual_cosines": 5}',
+        '{"usual_cosines": [NaN, 0.5]}',
+        pytest.param('{"a":' * 100_000, id="deep"),
+    ],
 )
 def test_a_card_that_makes_no_sense_is_refused(document: str, tmp_path: Path) -> None:
     (tmp_path / "findling-model.json").write_text(document)
     with pytest.raises(ModelError, match=str(tmp_path)):
         card_of_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "document"),
+    [
+        ("config.json", '{"architectures": 7}'),
+        ("config.json", '{"max_position_embeddings": "many"}'),
+        ("config.json", '{"hidden_size": []}'),
+        ("config_sentence_transformers.json", '{"prompts": ["q: "]}'),
+        ("config_sentence_transformers.json", '{"prompts": {"query": 5}}'),
+        ("sentence_bert_config.json", '{"max_seq_length": "x"}'),
+        pytest.param("config.json", "[" * 100_000, id="deep"),
+    ],
+)
+def test_a_strangers_description_that_makes_no_sense_is_refused(name: str, document: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(document)
+    with pytest.raises(ModelError, match=str(tmp_path)):
+        card_of_folder(tmp_path)
+
+
+def test_checksums_that_are_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "findling-model.json").write_text('{"files": ["model.onnx"]}')
+    with pytest.raises(ModelError, match="files"):
+        recorded_sha256(tmp_path)
 
 
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
@@ -175,7 +209,25 @@ def test_a_tokenizer_of_berts_kind_needs_no_library(tmp_path: Path) -> None:
     assert load_encoder(tmp_path / "tokenizer.json") == load_encoder(None)
 
 
-def test_a_damaged_tokenizer_is_named(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_text("{}")
+@pytest.mark.parametrize("number", ["7", -1, 10**30, None])
+def test_a_vocabulary_without_numbers_is_refused(number: object, tmp_path: Path) -> None:
+    document = {
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "lowercase": True,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "model": {"unk_token": "[UNK]", "vocab": {**bert_vocabulary().numbers, "boiler": number}},
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document))
+    with pytest.raises(ModelError, match="no number of a token"):
+        load_encoder(tmp_path / "tokenizer.json")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", pytest.param("[" * 100_000, id="deep")])
+def test_a_damaged_tokenizer_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(text)
     with pytest.raises(ModelError, match=r"tokenizer\.json cannot be read"):
         load_encoder(tmp_path / "tokenizer.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,16 +47,14 @@ def card_of_folder(folder: Path) -> ModelCard:
     Where a folder says nothing, pooling is `mean` and 512 tokens are read. Raises ModelError for a damaged file.
     """
     card = ModelCard(folder.name)
-    own = _read_json(folder / CARD_FILE)
+    own = _read_json(folder / CARD_FILE, usual_cosines=list)
     if own:
         usual = own.get("usual_cosines")
         plain = {key: own[key] for key in own if key in _PLAIN_FIELDS}
-        return _checked(
-            card._replace(**plain, usual_cosines=tuple(usual) if isinstance(usual, list) else usual), folder
-        )
-    config = _read_json(folder / "config.json")
+        return _checked(card._replace(**plain, usual_cosines=tuple(usual) if usual is not None else None), folder)
+    config = _read_json(folder / "config.json", architectures=list, max_position_embeddings=int)
     pooling = _read_json(folder / "1_Pooling" / "config.json")
-    prompts = _read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
+    prompts = _read_json(folder / "config_sentence_transformers.json", prompts=dict).get("prompts") or {}
     limit = _read_json(folder / "sentence_bert_config.json").get("max_seq_length")
     architectures = config.get("architectures") or [""]
     return _checked(
@@ -74,7 +73,7 @@ def card_of_folder(folder: Path) -> ModelCard:
 
 def recorded_sha256(folder: Path) -> dict[str, str]:
     """File → sha256 as it was when the model was pulled. Raises ModelError for a card that is damaged."""
-    files = _read_json(folder / CARD_FILE).get("files") or {}
+    files = _read_json(folder / CARD_FILE, files=dict).get("files") or {}
     return {str(name): str(sha256) for name, sha256 in files.items()}
 
 
@@ -87,17 +86,21 @@ def write_card(folder: Path, card: ModelCard, sha256_by_file: dict[str, str]) ->
 _PLAIN_FIELDS = frozenset(ModelCard._fields) - {"package", "mirrors", "usual_cosines"}
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    """What a JSON file holds; nothing when it is not there."""
+def _read_json(path: Path, **kinds: type) -> dict[str, Any]:
+    """What a JSON file holds, without what is null; nothing when it is not there. `kinds` are those of some keys."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}", hint="findling models pull NAME") from error
     if not isinstance(document, dict):
         raise ModelError(f"{path} holds no JSON object", hint=f"correct or remove {path}")
-    return document
+    given = {key: value for key, value in document.items() if value is not None}
+    wrong = [key for key, kind in kinds.items() if type(given.get(key, kind())) is not kind]
+    if wrong:
+        raise ModelError(f"{path} is wrong about {', '.join(wrong)}", hint=f"correct or remove {path}")
+    return given
 
 
 def _checked(card: ModelCard, folder: Path) -> ModelCard:
@@ -105,7 +108,8 @@ def _checked(card: ModelCard, folder: Path) -> ModelCard:
     defaults = ModelCard._field_defaults
     wrong = [key for key in _PLAIN_FIELDS - {"name"} if type(getattr(card, key)) is not type(defaults[key])]
     wrong += [key for key in ("dimensions", "max_tokens") if key not in wrong and getattr(card, key) < 3]
-    if card.usual_cosines is not None and [type(number) for number in card.usual_cosines] != [float, float]:
+    usual = card.usual_cosines
+    if usual is not None and not ([type(number) for number in usual] == [float, float] and all(map(isfinite, usual))):
         wrong.append("usual_cosines")
     if card.pooling not in ("mean", "cls"):
         wrong.append("pooling")

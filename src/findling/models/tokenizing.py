@@ -34,10 +34,12 @@ def load_encoder(tokenizer_file: Path | None) -> TextEncoder:
         if not _is_bert_uncased(description):
             return _library_encoder(tokenizer_file)
         numbers = description["model"]["vocab"]
+        if not all(type(number) is int and 0 <= number < 1 << 31 for number in numbers.values()):
+            raise ValueError("its vocabulary holds what is no number of a token")
         if numbers == bert_vocabulary().numbers:
             return _bert_encoder(numbers, piece_ids)
         return _bert_encoder(numbers, WordPieces(Vocabulary(numbers, description["model"]["unk_token"])).ids)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"{tokenizer_file} cannot be read: {error!r}", hint="findling models pull NAME") from error
 
 

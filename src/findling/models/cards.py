@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import ModelError
+from findling.domain.json_values import read_json
 
 __all__ = ["CARD_FILE", "ModelCard", "card_of_folder", "recorded_sha256", "write_card"]
 
@@ -89,10 +90,10 @@ _PLAIN_FIELDS = frozenset(ModelCard._fields) - {"package", "mirrors", "usual_cos
 def _read_json(path: Path, **kinds: type) -> dict[str, Any]:
     """What a JSON file holds, without what is null; nothing when it is not there. `kinds` are those of some keys."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be read: {error}", hint="findling models pull NAME") from error
     if not isinstance(document, dict):
         raise ModelError(f"{path} holds no JSON object", hint=f"correct or remove {path}")

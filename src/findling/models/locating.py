@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import ModelDamagedError, ModelError, ModelNotFoundError
+from findling.domain.json_values import read_json
 from findling.models.cards import CARD_FILE, ModelCard, card_of_folder, recorded_sha256
 from findling.models.catalogue import CATALOGUE, known_card
 
@@ -102,7 +103,7 @@ def file_sha256(path: Path, models_home: Path, *, read_again: bool = False) -> s
 
 def _read_memory(path: Path) -> dict[str, list[object]]:
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
+        known = read_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # missing or damaged: everything is read again
         return {}
     is_sound = isinstance(known, dict) and all(isinstance(entry, list) and len(entry) == 3 for entry in known.values())

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from findling.domain.json_values import read_json
+
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
 
@@ -42,7 +44,7 @@ def usual_cosines(
 ) -> tuple[float, float]:
     """Mean and deviation, kept in the file `memory` for the next process."""
     try:
-        known = json.loads(memory.read_text(encoding="utf-8"))
+        known = read_json(memory.read_text(encoding="utf-8"))
         mean, deviation = known[fingerprint]
         return float(mean), float(deviation)
     except (OSError, ValueError, KeyError, TypeError):  # not there, or not readable: it is found out anew
@@ -51,7 +53,7 @@ def usual_cosines(
     # Sixty-four pairs of short texts lie closer together than the passages of a whole collection.
     found = float(cosines.mean()), max(float(cosines.std()), _SHORTEST_DEVIATION)
     with suppress(OSError, ValueError):
-        kept = json.loads(memory.read_text(encoding="utf-8")) if memory.is_file() else {}
+        kept = read_json(memory.read_text(encoding="utf-8")) if memory.is_file() else {}
         memory.parent.mkdir(parents=True, exist_ok=True)
         fresh = memory.with_name(f"{memory.name}.{os.getpid()}")
         fresh.write_text(json.dumps({**kept, fingerprint: found}), encoding="utf-8")

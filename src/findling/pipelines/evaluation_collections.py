@@ -9,13 +9,13 @@ unanswerable.jsonl   if it is there: questions like those of queries.jsonl that 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.domain.json_values import read_json
 from findling.ranking.metrics import Grades
 
 __all__ = [
@@ -173,7 +173,7 @@ def _find_qrels(folder: Path, split: str | None) -> Path:
 def _read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, text in _read_lines(path):
         try:
-            row = json.loads(text)
+            row = read_json(text)
         except ValueError as error:
             raise InvalidValueError(f"{path}:{line}: not JSON: {error}", hint="write one object a line") from None
         if not isinstance(row, dict):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.domain.json_values import read_json
 from findling.pipelines.evaluation import MAIN_MEASURE, EvaluatedCollection, EvaluatedRun
 from findling.ranking.significance import Comparison, compare
 
@@ -52,7 +52,7 @@ def read_saved_runs(path: Path, *, gain: str) -> SavedRuns:
     another gain.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path.read_text(encoding="utf-8"))
         saved_gain = document["plan"]["gain"]
         saved = {collection["name"]: dict(_saved_values(collection)) for collection in document["collections"]}
     except OSError as error:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
+from findling.domain.json_values import read_json
 from findling.domain.ports import ReadStore
 from findling.domain.resources import Document, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Line
@@ -111,7 +111,7 @@ class _Record(NamedTuple):
 def _recorded(resource: Resource) -> list[_Record]:
     """What an importer wrote down about the messages, in order of their starts; what cannot be read is left out."""
     try:
-        entries = json.loads(resource.fields.get("messages", "[]"))
+        entries = read_json(resource.fields.get("messages", "[]"))
     except ValueError:
         return []
     records = {}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
+from findling.domain.json_values import read_json
 from findling.domain.ports import ReadStore
 from findling.domain.resources import Chunk, Document, Resource
 from findling.domain.results import SCHEMA_VERSION
@@ -180,7 +180,7 @@ def _lines(chunks: Sequence[Chunk], first: int, last: int) -> tuple[int, int]:
 def _links(resource: Resource, store: ReadStore) -> Iterator[LinkedResource]:
     """The links of a resource to what is there, for the caller's eyes; a field that holds no links has none."""
     try:
-        entries = json.loads(resource.fields.get("links", "[]"))
+        entries = read_json(resource.fields.get("links", "[]"))
     except ValueError:
         return
     for entry in entries if isinstance(entries, list) else ():

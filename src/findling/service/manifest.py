@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 from zlib import crc32
 
 from findling.domain.errors import FormatError, ManifestError
+from findling.domain.json_values import read_json
 from findling.service.quotas import Quota, effective_quota
 from findling.service.whole_files import write_whole
 from findling.service.workspace import is_name
@@ -96,7 +97,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     """
     path = folder / MANIFEST_FILE
     try:
-        document = json.loads(path.read_bytes())
+        document = read_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValueError as error:  # no JSON, or no UTF-8

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from findling import __version__
 from findling.domain.errors import CorruptError, FindlingError, InvalidValueError, PathNotFoundError
+from findling.domain.json_values import read_json
 from findling.service.whole_files import write_whole
 from findling.stores.lock import WriteLock
 from findling.stores.room import check_room
@@ -253,7 +254,7 @@ def _account(part: Path, path: Path, damage: str) -> Snapshot:
 
 def _read_description(path: Path) -> Snapshot:
     """What is told of a snapshot. Raises FileNotFoundError, and what is `_UNREADABLE` for what is none of ours."""
-    values: dict[str, Any] = json.loads(_description_of(path).read_bytes())
+    values: dict[str, Any] = read_json(_description_of(path).read_bytes())
     return Snapshot(
         path.name.removesuffix(SUFFIX),
         path,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from findling.domain.callers import ALL_WORKSPACES, SCOPES, Caller
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
+from findling.domain.json_values import read_json
 from findling.domain.permissions import check_principal
 from findling.service.whole_files import write_whole
 from findling.stores.lock import WriteLock
@@ -205,7 +206,7 @@ def _checked(token: _Token, now: float) -> _Token:
 
 def _parsed(data: bytes, path: Path) -> dict[str, _Token]:
     try:
-        document = json.loads(data)
+        document = read_json(data)
         if isinstance(document, dict) and isinstance(document.get("schema"), int) and document["schema"] > _SCHEMA:
             raise FormatError(f"{path} was written by a newer findling", hint="upgrade findling")
         tokens = [_restored(row) for row in document["tokens"]]

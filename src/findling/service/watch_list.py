@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import CorruptError, FindlingError
+from findling.domain.json_values import read_json
 from findling.service.whole_files import write_whole
 from findling.service.workspace import folder_name
 from findling.stores.lock import WriteLock
@@ -91,7 +92,7 @@ class WatchList:
 
     def _parsed(self) -> list[Path]:
         try:
-            document = json.loads(self._file.read_bytes())
+            document = read_json(self._file.read_bytes())
             if document["version"] != _VERSION:
                 raise ValueError(document["version"])
             return [Path(root) for root in document["roots"]]
@@ -190,7 +191,7 @@ def _account(home: Path, root: Path, *, is_listed: bool) -> WatchAccount:
 def _read_state(file: Path) -> dict[str, Any]:
     """What is noted; nothing where nothing is, or nothing that can be read: it only tells, nobody depends on it."""
     try:
-        found = json.loads(file.read_bytes())
+        found = read_json(file.read_bytes())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -12,6 +12,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from findling.domain.json_values import read_json
+
 __all__ = ["NOTE_FILE", "LegNote", "LegState", "read_opstamp", "read_state", "write_note"]
 
 NOTE_FILE = "absorbed.json"
@@ -47,7 +49,7 @@ def read_state(folder: Path) -> LegState | None:
     """
     try:
         # The note first: whoever reads the same state before and after opening an index knows that it is at it.
-        note = LegNote(**json.loads((folder / NOTE_FILE).read_bytes()))
+        note = LegNote(**read_json((folder / NOTE_FILE).read_bytes()))
         state = LegState(note, read_opstamp(folder))
     except (OSError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
         return None  # as good as none: the index is made anew
@@ -57,7 +59,7 @@ def read_state(folder: Path) -> LegState | None:
 def read_opstamp(folder: Path) -> int:
     """The commit that the index in a folder is at. Raises OSError when there is none, ValueError when it is damaged."""
     try:
-        return int(json.loads((folder / "meta.json").read_bytes())["opstamp"])
+        return int(read_json((folder / "meta.json").read_bytes())["opstamp"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{folder / 'meta.json'} is damaged") from error
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import tantivy
 
+from findling.domain.json_values import read_json
 from findling.stores.keyword import discard_leg
 from findling.stores.keyword_note import NOTE_FILE, LegNote, read_state, write_note
 from findling.stores.keyword_reading import PARTS_FILE
@@ -43,7 +44,7 @@ class Entries(NamedTuple):
 def count_entries(folder: Path) -> Entries:
     """The entries of the index in a folder, none where there is no index that can be read, at the least cost."""
     try:
-        segments = json.loads((folder / _META).read_bytes())["segments"]
+        segments = read_json((folder / _META).read_bytes())["segments"]
         deleted = sum((segment["deletes"] or {"num_deleted_docs": 0})["num_deleted_docs"] for segment in segments)
         return Entries(sum(segment["max_doc"] for segment in segments), deleted)
     except (OSError, ValueError, KeyError, TypeError):
@@ -91,7 +92,7 @@ def _note_for_both(fresh: Path, folder: Path) -> LegNote | None:
 
 def _managed(folder: Path) -> list[str]:
     try:
-        return [str(name) for name in json.loads((folder / _MANAGED).read_bytes())]
+        return [str(name) for name in read_json((folder / _MANAGED).read_bytes())]
     except (OSError, ValueError, TypeError):
         return [file.name for file in folder.iterdir() if file.name not in _OWN]
 

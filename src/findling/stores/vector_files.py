@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError, DiskFullError, FindlingError, ReadOnlyError
+from findling.domain.json_values import read_json
 from findling.stores.syncing import sync_folder
 from findling.stores.vector_sums import extended, find_wrong, is_sample_right
 
@@ -87,7 +88,7 @@ def read_header(folder: Path) -> Header | None:
     Raises CorruptError when it cannot be read.
     """
     try:
-        values = json.loads((folder / _HEADER).read_bytes())
+        values = read_json((folder / _HEADER).read_bytes())
         if values.pop("layout") != LAYOUT:
             return None
         if values.pop("sum") != _sum_of(values):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.domain.json_values import read_json
 from findling.domain.queries import SearchRequest
 
 __all__ = ["read_plan_file"]
@@ -26,7 +26,7 @@ def read_plan_file(source: str) -> SearchRequest:
     name = "stdin" if source == "-" else source
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-        document = json.loads(text)
+        document = read_json(text)
     except (FileNotFoundError, IsADirectoryError) as error:
         raise PathNotFoundError(f"there is no file {source}", hint="findling QUERY --json > plan.json") from error
     except ValueError as error:

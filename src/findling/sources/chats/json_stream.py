@@ -59,8 +59,8 @@ class JsonStream:
                 if may_be_cut_off and self._fill():
                     continue
                 raise self._damage(error.msg, error.pos) from error
-            except RecursionError as error:
-                raise self._damage("nested too deep", self._at) from error
+            except (ValueError, RecursionError) as error:  # a number of 5,000 digits, lists in lists
+                raise self._damage("nested too deep, or a number without an end", self._at) from error
             # Only what follows a number tells that it has no more digits.
             is_open = isinstance(value, (int, float)) and self._buffer[end : end + 1] not in _AFTER_NUMBERS
             if is_open and self._fill():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError
+from findling.domain.json_values import read_json
 from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import json_option, no_context_option, opened, resolve, workspace_option
 from findling.faces.cli.printing import write_json, write_table
@@ -253,7 +254,7 @@ def _settings(path: str | None, no_context: bool, workspace: str | None) -> Sett
 def _read_rows(file: str) -> list[Any]:
     hint = "findling glossary export writes such a file"
     try:
-        document = json.loads(Path(file).read_text(encoding="utf-8"))
+        document = read_json(Path(file).read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError) as error:
         raise PathNotFoundError(f"{file} does not exist", hint="findling glossary export FILE") from error
     except ValueError as error:  # no JSON, or no UTF-8

@@ -9,9 +9,9 @@ import pytest
 
 import findling
 from findling.domain.errors import FindlingError
-from findling.domain.json_values import read_json
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
+from findling.domain.strangers import read_json
 from findling.faces.cli.main import run
 from findling.pipelines.documents import text_documents
 from findling.pipelines.searching import Legs, search

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import ModelError
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 
 __all__ = ["CARD_FILE", "ModelCard", "card_of_folder", "recorded_sha256", "write_card"]
 

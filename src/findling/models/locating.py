@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import ModelDamagedError, ModelError, ModelNotFoundError
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 from findling.models.cards import CARD_FILE, ModelCard, card_of_folder, recorded_sha256
 from findling.models.catalogue import CATALOGUE, known_card
 

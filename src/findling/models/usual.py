@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors

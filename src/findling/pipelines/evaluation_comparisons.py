@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 from findling.pipelines.evaluation import MAIN_MEASURE, EvaluatedCollection, EvaluatedRun
 from findling.ranking.significance import Comparison, compare
 

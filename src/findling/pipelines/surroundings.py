@@ -7,10 +7,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from findling.domain.json_values import read_json
 from findling.domain.ports import ReadStore
 from findling.domain.resources import Document, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Line
+from findling.domain.strangers import read_json
 from findling.pipelines.assembling import Asked
 from findling.pipelines.chat_authors import speaker_of, split_authors
 from findling.text.snippets import snippet

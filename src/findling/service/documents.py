@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.json_values import read_json
 from findling.domain.ports import ReadStore
 from findling.domain.resources import Chunk, Document, Resource
 from findling.domain.results import SCHEMA_VERSION
+from findling.domain.strangers import read_json
 from findling.pipelines.assembling import line_span
 from findling.pipelines.document_names import find_document
 from findling.pipelines.searching import Legs

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 from zlib import crc32
 
 from findling.domain.errors import FormatError, ManifestError
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 from findling.service.quotas import Quota, effective_quota
 from findling.service.whole_files import write_whole
 from findling.service.workspace import is_name

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from findling import __version__
 from findling.domain.errors import CorruptError, FindlingError, InvalidValueError, PathNotFoundError
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 from findling.service.whole_files import write_whole
 from findling.stores.lock import WriteLock
 from findling.stores.room import check_room

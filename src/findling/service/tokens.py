@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from findling.domain.callers import ALL_WORKSPACES, SCOPES, Caller
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
-from findling.domain.json_values import read_json
 from findling.domain.permissions import check_principal
+from findling.domain.strangers import read_json
 from findling.service.whole_files import write_whole
 from findling.stores.lock import WriteLock
 from findling.stores.private_folders import make_private

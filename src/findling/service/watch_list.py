@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import CorruptError, FindlingError
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 from findling.service.whole_files import write_whole
 from findling.service.workspace import folder_name
 from findling.stores.lock import WriteLock

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 
 __all__ = ["NOTE_FILE", "LegNote", "LegState", "read_opstamp", "read_state", "write_note"]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import tantivy
 
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 from findling.stores.keyword import discard_leg
 from findling.stores.keyword_note import NOTE_FILE, LegNote, read_state, write_note
 from findling.stores.keyword_reading import PARTS_FILE

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError, DiskFullError, FindlingError, ReadOnlyError
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 from findling.stores.syncing import sync_folder
 from findling.stores.vector_sums import extended, find_wrong, is_sample_right
 

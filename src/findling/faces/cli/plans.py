@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
-from findling.domain.json_values import read_json
 from findling.domain.queries import SearchRequest
+from findling.domain.strangers import read_json
 
 __all__ = ["read_plan_file"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError
-from findling.domain.json_values import read_json
+from findling.domain.strangers import read_json
 from findling.faces.cli.columns import show_controls
 from findling.faces.cli.options import json_option, no_context_option, opened, resolve, workspace_option
 from findling.faces.cli.printing import write_json, write_table

@@ -97,6 +97,13 @@ def test_a_home_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
     assert np.isclose(np.linalg.norm(embedder.embed(["a text"])), 1, atol=1e-5)
 
 
+def test_another_tokenizer_makes_another_fingerprint(tmp_path: Path) -> None:
+    before = small_embedder(tmp_path).fingerprint
+    tokenizer = tmp_path / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace("cat", "cow"))
+    assert OnnxEmbedder(locate(str(tmp_path), tmp_path), tmp_path, threads=1).fingerprint != before
+
+
 def test_order_is_kept_when_lengths_are_mixed(tmp_path: Path) -> None:
     embedder = small_embedder(tmp_path)
     texts = ["cat", "dog dog tax", "", "tax . a dog", "cats", "dog"] * 40

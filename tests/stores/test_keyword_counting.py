@@ -61,6 +61,13 @@ def test_a_word_of_an_unspaced_script_is_counted_within_a_sentence(leg: KeywordL
     assert twice.ceiling > once.ceiling + 1
 
 
+def test_a_run_of_a_script_that_nobody_wrote_is_one_unknown_word(leg: KeywordLeg) -> None:
+    one, many = found(leg, "data 卡罗"), found(leg, "data 卡罗莱纳黑豹队的防守丢了多少分")
+    assert many.ceiling == pytest.approx(one.ceiling)
+    known = found(leg, "data 卡罗莱纳黑豹队的防守丢了多少東京")
+    assert known.ceiling > 5 * one.ceiling, "pairs that are missing beside known ones are missed"
+
+
 def test_repetitions_wear_off() -> None:
     worth = [repeated(times) for times in range(1, 50)]
     assert worth[0] == 1.0

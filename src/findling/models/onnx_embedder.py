@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from findling.domain.errors import ModelError
 from findling.models.local_model import LocalModel
-from findling.models.locating import ModelFiles
+from findling.models.locating import ModelFiles, file_sha256
 from findling.models.onnx_session import Row
 from findling.models.tokenizing import TextEncoder
 
@@ -44,7 +44,7 @@ class OnnxEmbedder:
         self._models_home = models_home
         self._usual: tuple[float, float] | None = None
         self._model = LocalModel(files, models_home, _OUTPUTS, threads=threads, exact=exact)
-        self._fingerprint = _fingerprint(files, self._model.sha256, windows, exact)
+        self._fingerprint = _fingerprint(files, models_home, self._model.sha256, windows, exact)
 
     @property
     def name(self) -> str:
@@ -53,7 +53,7 @@ class OnnxEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the model file, pooling, limits and prefixes: only vectors of one fingerprint compare."""
+        """Changes with model file, tokenizer, pooling, limits, prefixes: only vectors of one fingerprint compare."""
         return self._fingerprint
 
     @property
@@ -133,9 +133,11 @@ def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     return vector / length if np.isfinite(length) and length > 0 else np.zeros_like(vector)
 
 
-def _fingerprint(files: ModelFiles, sha256: str, windows: int, exact: bool) -> str:
+def _fingerprint(files: ModelFiles, models_home: Path, sha256: str, windows: int, exact: bool) -> str:
     card = files.card
     facts = [sha256[:16], card.pooling, str(card.max_tokens), f"w{windows}", "exact" if exact else "int8", _WAY]
     if card.query_prefix or card.passage_prefix:
         facts.append(f"{card.query_prefix!r}{card.passage_prefix!r}")
+    if files.tokenizer is not None:
+        facts.append(f"t{file_sha256(files.tokenizer, models_home)[:8]}")
     return ":".join(facts)

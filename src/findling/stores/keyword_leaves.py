@@ -27,6 +27,7 @@ from findling.stores.keyword_scoring import (
     UNADDED,
     Scoring,
     is_added,
+    most_of_word,
     repeated,
 )
 from findling.stores.keyword_words import Form, Forms, KeywordWords, begins_longer_terms
@@ -117,9 +118,9 @@ class Leaves:
         """Any term of the word; of a compound such as MAX_VALUE or node.js best all of them in a row."""
         words = phrase_terms(text)
         given = Counter(word_terms(text)) if self._weights else {}
-        parts = [self._term(term, self._weights).said(repeated(times)) for term, times in given.items()]
-        ceiling = sum(part.ceiling for part in parts)
-        queries = [part.query for part in parts if part.query is not None]
+        parts = {term: self._term(term, self._weights).said(repeated(times)) for term, times in given.items()}
+        ceiling = most_of_word((term, part.ceiling, part.query is not None) for term, part in parts.items())
+        queries = [part.query for part in parts.values() if part.query is not None]
         if len(words) > 1 and queries and "body" in self._weights and is_compound(text):
             in_a_row = Query.phrase_query(self._schema, "body", [*words])
             queries.append(Query.boost_query(in_a_row, IN_A_ROW * self._weights["body"]))

@@ -25,6 +25,7 @@ __all__ = [
     "Scoring",
     "counted",
     "is_added",
+    "most_of_word",
     "named_file",
     "padding",
     "repeated",
@@ -84,6 +85,22 @@ def padding(text: str) -> int:
 def is_added(term: str) -> bool:
     """Whether a term counts in all its fields together, as words do."""
     return not is_unspaced(term[0])
+
+
+def most_of_word(terms: Iterable[tuple[str, float, bool]]) -> float:
+    """The most that a word can score: of its terms, the most each can, and whether any chunk holds it.
+
+    A run without spaces that shares no pair with the index is one unknown word. Counted by its 19 pairs, a Chinese
+    question would drown the English name that it asks for.
+    """
+    words, known, unknown = 0.0, 0.0, list[float]()
+    for term, most, is_held in terms:
+        if is_added(term):
+            words += most
+        else:
+            known += most if is_held else 0.0
+            unknown += [] if is_held else [most]
+    return words + (known + sum(unknown) if known else max(unknown, default=0.0))
 
 
 def repeated(times: int) -> float:

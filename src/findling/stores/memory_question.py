@@ -35,6 +35,7 @@ from findling.stores.keyword_scoring import (
     Scoring,
     counted,
     is_added,
+    most_of_word,
     named_file,
     repeated,
 )
@@ -100,8 +101,13 @@ class Question:
         weights = self._weights(node)
         if not weights:
             return 0.0
-        worths = [self._worth(row, weights) * often for row, often in self._weighed_ways(node)]
-        worth = sum(worths) if isinstance(node, Word | Near) else max(worths, default=0.0)
+        ways = [(row, self._worth(row, weights) * often) for row, often in self._weighed_ways(node)]
+        if isinstance(node, Word):
+            worth = most_of_word((row[0].term, most, bool(self._row(row, weights))) for row, most in ways)
+        elif isinstance(node, Near):
+            worth = sum(most for _, most in ways)
+        else:
+            worth = max((most for _, most in ways), default=0.0)
         return worth * (self._scoring.k1 + 1) * max(weights.values())
 
     def _counted(self, nodes: Iterable[Node]) -> list[Found]:

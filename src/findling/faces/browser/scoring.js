@@ -42,7 +42,7 @@ function wordLeaf(index, asked) {
     return said(formsLeaf(index, { forms: asked.forms }, term, inflectedForms(index, term)), repeated(times));
   });
   asked.found = joined(parts.map((part) => part.found), 1);
-  asked.ceiling = parts.reduce((sum, part) => sum + part.ceiling, 0);
+  asked.ceiling = mostOfWord(distinct(given), parts);
   const row = phraseTerms(asked.text);
   if (row.length > 1 && isCompound(asked.text)) {
     asked.row = row;
@@ -52,6 +52,15 @@ function wordLeaf(index, asked) {
     }
   }
   return withNamedFile(index, asked);
+}
+
+// The most a word can score. A run without spaces that shares no pair with the index is one unknown word.
+function mostOfWord(terms, parts) {
+  const sum = (some) => some.reduce((total, part) => total + part.ceiling, 0);
+  const pairs = parts.filter((_, at) => isUnspaced([...terms[at]][0]));
+  const words = parts.filter((_, at) => !isUnspaced([...terms[at]][0]));
+  const isHeld = pairs.some((part) => part.found.size);
+  return sum(words) + (isHeld ? sum(pairs) : Math.max(0, ...pairs.map((part) => part.ceiling)));
 }
 
 function termLeaf(index, asked) {

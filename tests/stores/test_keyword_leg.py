@@ -10,7 +10,7 @@ import pytest
 
 from findling.domain.errors import CorruptError
 from findling.domain.ports import KeywordHits
-from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Word
+from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Prefix, Term, Word
 from findling.domain.resources import Document, Resource
 from findling.pipelines.catching_up import catch_up
 from findling.pipelines.documents import make_document
@@ -182,6 +182,21 @@ def test_forms_and_unknown_terms_are_reported(built: tuple[MemoryStore, TantivyL
     forms = hits_of(built[1], "connections unheardof").forms
     assert set(forms["connections"]) == {"connection", "connecting", "connected"}
     assert forms["unheardof"] == ()
+
+
+def test_leaves_that_were_met_before_answer_alike_and_do_not_pile_up(
+    built: tuple[MemoryStore, TantivyLeg], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leg = built[1]
+    queries = [Any((Word("connecting"), Prefix("sal"))), Prefix("getUs"), Term("数"), Prefix("free data")]
+    once = [leg.search(query, Filters(), 10) for query in queries]
+    assert [leg.search(query, Filters(), 10) for query in queries] == once
+    monkeypatch.setattr("findling.stores.keyword_leaves._MOST_REMEMBERED", 2)
+    for number in range(50):
+        leg.search(Word(f"word{number}"), Filters(), 10)
+    assert [leg.search(query, Filters(), 10) for query in queries] == once
+    assert leg._query is not None
+    assert len(leg._query._memory) <= 2
 
 
 def test_the_leg_remembers_how_far_it_has_come(tmp_path: Path) -> None:

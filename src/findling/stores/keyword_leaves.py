@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -41,6 +41,9 @@ _RARE_FORM = 0.1
 _MOST_EXPANSIONS = 16_000
 """Words that one place of a row may stand for; tantivy refuses more than 16,384."""
 
+_MOST_REMEMBERED = 5_000
+"""Leaves that are kept for one state of the index, 2 KB each: one query of 256 KB has 40,000 words."""
+
 _MOST_SLOP = 1 << 20
 """No chunk has as many words; tantivy takes 32 bits."""
 
@@ -59,8 +62,8 @@ class Part(NamedTuple):
         return Part(query, self.ceiling * weight)
 
 
-Memory = dict[tuple[object, ...], tuple[Part, tuple[str, ...]]]
-"""The terms met before, under which weights, with their queries and known forms; good for one state of the index."""
+Memory = dict[tuple[object, ...], tuple[Part, dict[str, tuple[str, ...]]]]
+"""Leaves met before, under which weights, with their queries and known forms; good for one state of the index."""
 
 
 class Leaves:
@@ -147,19 +150,34 @@ class Leaves:
         return part._replace(query=Query.boolean_query([(Occur.Must, part.query), (Occur.Should, named)]))
 
     def _term(self, term: str, weights: Mapping[str, float]) -> Part:
-        key = (term, *weights.items())
-        if key not in self._memory:
-            forms = self._words.inflected(term, [*weights])
-            part = self._any_form(forms, weights, prefix=term if begins_longer_terms(term) else "")
-            self._memory[key] = part, forms.known
-        part, known = self._memory[key]
-        self._note(term, known)
-        return part
+        def made(aside: Leaves) -> Part:
+            forms = aside._words.inflected(term, [*weights])
+            aside._note(term, forms.known)
+            return aside._any_form(forms, weights, prefix=term if begins_longer_terms(term) else "")
+
+        return self._once((term, *weights.items()), made)
 
     def _prefix(self, prefix: str, weights: Mapping[str, float]) -> Part:
-        forms = self._words.begun(prefix, [*weights])
-        self._note(f"{prefix}*", forms.known)
-        return self._any_form(forms, weights, prefix=prefix)
+        def made(aside: Leaves) -> Part:
+            forms = aside._words.begun(prefix, [*weights])
+            aside._note(f"{prefix}*", forms.known)
+            return aside._any_form(forms, weights, prefix=prefix)
+
+        return self._once(("begun", prefix, *weights.items()), made)
+
+    def _once(self, key: tuple[object, ...], made: Callable[[Leaves], Part]) -> Part:
+        """The part that is made, or was made for the same key before: a search builds its tree up to six times."""
+        found = self._memory.get(key)
+        if found is None:
+            aside = self.aside()
+            found = made(aside), aside.forms
+            if len(self._memory) >= _MOST_REMEMBERED:
+                self._memory.clear()
+            self._memory[key] = found
+        part, forms = found
+        for term, known in forms.items():
+            self._note(term, known)
+        return part
 
     def _fuzzy(self, word: str, distance: int, weights: Mapping[str, float]) -> Part:
         forms, words = self._words.close(word, distance, [*weights])
@@ -216,6 +234,10 @@ class Leaves:
 
     def _begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> Part:
         """All words in a row in one field, the last of which may go on; `last` is what that one is called."""
+        key = ("begun", *words, last, *weights.items())
+        return self._once(key, lambda aside: aside._made_begun_row(words, last, weights))
+
+    def _made_begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> Part:
         *first, prefix = words
         for word in first:
             self._note(word, (word,) if self._words.fields(word, [*weights]) else ())

@@ -188,7 +188,7 @@ def test_leaves_that_were_met_before_answer_alike_and_do_not_pile_up(
     built: tuple[MemoryStore, TantivyLeg], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leg = built[1]
-    queries = [Any((Word("connecting"), Prefix("sal"))), Prefix("getUs"), Term("数"), Prefix("free data")]
+    queries: list[Node] = [Any((Word("connecting"), Prefix("sal"))), Prefix("getUs"), Term("数"), Prefix("free data")]
     once = [leg.search(query, Filters(), 10) for query in queries]
     assert [leg.search(query, Filters(), 10) for query in queries] == once
     monkeypatch.setattr("findling.stores.keyword_leaves._MOST_REMEMBERED", 2)

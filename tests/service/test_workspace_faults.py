@@ -39,7 +39,7 @@ from findling.service.workspace import (
     keyword_folder,
     locate,
 )
-from findling.service.workspace_folders import changing
+from findling.service.workspace_folders import changing, discard
 from findling.service.workspace_moves import adopt_index, adoptable_index, move_workspace
 from findling.service.workspaces import (
     all_workspaces,
@@ -409,7 +409,7 @@ def test_a_writer_that_waited_does_not_write_under_a_name_that_is_gone(
         time.sleep(0.2)
         # As a change does it that holds the lock.
         if change == "drop":
-            shutil.rmtree(home / "team")
+            discard(home / "team", home)
         else:
             (home / "team").rename(home / "crew" if change == "rename" else root / PROJECT_FOLDER)
         lock.release()

@@ -344,6 +344,15 @@ def random_spoken(random: Random, depth: int, fields: list[str]) -> Spoken:
     return Spoken(text, kind(tuple(part.node for part in parts)), binding)
 
 
+def _is_shouted(text: str) -> bool:
+    """Whether the words beside operators, fields and quotes are all in capitals."""
+    bare = re.sub(r'"[^"]*"|“[^”]*”|«[^»]*»|「[^」]*」', "quote", text)
+    bare = re.sub(r"[\w:]+:[^\s|)]+|quote|[()|]", " ", bare)
+    bare = re.sub(r"\b(AND|OR|NOT)\b|NEAR/\d|[-.*]|~\d", "", bare)
+    words = [word for word in bare.split() if word.isalpha()]
+    return any(len(word) > 1 for word in words) and all(map(str.isupper, words))
+
+
 def _bracketed(random: Random, part: Spoken, binding: int) -> str:
     return f"({part.text})" if part.binding < binding or random.random() < 0.1 else part.text
 
@@ -491,6 +500,8 @@ def test_queries_find_what_is_meant(legs: list[KeywordLeg], oracle: Oracle) -> N
         fields = [name for name in (*FIELD_VALUES, "after", "before") if name != "rid"]
         random.shuffle(fields)
         spoken = random_spoken(random, 3, fields)
+        if _is_shouted(spoken.text):
+            continue  # AND, OR and NOT are words there
         expected = oracle.cids(spoken.node)
         understood = read(parse(spoken.text), "all").node
         if oracle.cids(understood) != expected:

@@ -101,7 +101,9 @@ def _demands(quotes: Iterable[str], words: Sequence[str]) -> bool:
 
 def _is_in_capitals(words: Sequence[str]) -> bool:
     """Whether all plain words are; `MAX_VALUE` is written so anyway, and so are the letters of `A OR B`."""
-    plain = [letters for word in words if (letters := word.strip(_MARKS)).isalpha()]
+    # `con*`, `con~1`, `sign-in` and `node.js` are typed words as well.
+    bare = (word.rstrip("*0123456789").removesuffix("~").translate(_UNMARKED) for word in words)
+    plain = [letters for letters in bare if letters.isalpha()]
     return any(len(word) > 1 for word in plain) and all(map(str.isupper, plain))
 
 
@@ -141,3 +143,4 @@ def _is_unspaced(letter: str) -> bool:
 
 
 _MARKS = "\"'`()[]{}.,;:!?…-"
+_UNMARKED = str.maketrans("", "", _MARKS)

@@ -27,8 +27,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from findling.domain.chats import Message, Thread
 from findling.domain.queries import SearchRequest
+from findling.domain.records import Message, Thread
 from findling.pipelines.evaluation_collections import JudgedCollection, read_collection, read_documents
 from findling.ranking.metrics import mean, ndcg
 from findling.service import chats as service

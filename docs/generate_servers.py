@@ -9,7 +9,7 @@ from typing import Any
 
 from markdown_tables import code, table
 
-from findling.domain.callers import OWNER
+from findling.domain.permissions import OWNER
 from findling.faces.http.app import create_app
 from findling.faces.mcp.schemas import input_schema
 from findling.faces.mcp.tools import TOOLS

@@ -17,8 +17,7 @@ from markdown_tables import code, codes, table
 import findling
 from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath
-from findling.domain.progress import IndexProgress
-from findling.domain.reports import Check, IndexReport, Status
+from findling.domain.reports import Check, IndexProgress, IndexReport, Status
 from findling.domain.resources import Resource
 from findling.domain.results import (
     AliasMatch,

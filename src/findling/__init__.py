@@ -14,14 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from findling.domain.chats import Message, Thread
     from findling.domain.errors import FindlingError
     from findling.domain.plans import Plan
-    from findling.domain.progress import IndexProgress
     from findling.domain.queries import Filters, SearchRequest
-    from findling.domain.reports import IndexReport
-    from findling.domain.resource_types import FieldRule, ResourceType
-    from findling.domain.resources import Resource
+    from findling.domain.records import Message, Thread
+    from findling.domain.reports import IndexProgress, IndexReport
+    from findling.domain.resources import FieldRule, Resource, ResourceType
     from findling.domain.results import Hit, SearchAnswer
     from findling.pipelines.resource_types import register as register_type
     from findling.service.async_engine import AsyncEngine, AsyncViewer
@@ -59,20 +57,20 @@ _HOMES = {
     "AsyncEngine": "findling.service.async_engine",
     "AsyncViewer": "findling.service.async_engine",
     "Engine": "findling.service.engine",
-    "FieldRule": "findling.domain.resource_types",
+    "FieldRule": "findling.domain.resources",
     "Filters": "findling.domain.queries",
     "FindlingError": "findling.domain.errors",
     "Hit": "findling.domain.results",
-    "IndexProgress": "findling.domain.progress",
+    "IndexProgress": "findling.domain.reports",
     "IndexReport": "findling.domain.reports",
-    "Message": "findling.domain.chats",
+    "Message": "findling.domain.records",
     "Plan": "findling.domain.plans",
     "Resource": "findling.domain.resources",
-    "ResourceType": "findling.domain.resource_types",
+    "ResourceType": "findling.domain.resources",
     "SearchAnswer": "findling.domain.results",
     "SearchRequest": "findling.domain.queries",
     "Settings": "findling.service.settings",
-    "Thread": "findling.domain.chats",
+    "Thread": "findling.domain.records",
     "Viewer": "findling.service.viewer",
     "open": "findling.service.engine",
     "register_type": "findling.pipelines.resource_types",

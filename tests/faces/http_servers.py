@@ -15,7 +15,7 @@ from fastapi import FastAPI
 from starlette.routing import BaseRoute
 from starlette.types import Scope
 
-from findling.domain.callers import Caller
+from findling.domain.permissions import Caller
 from findling.faces.http.app import create_app
 from findling.faces.http.guards import Guard
 from findling.service.hosting import Host

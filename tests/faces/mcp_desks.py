@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.server import Server
 
 import findling
-from findling.domain.callers import OWNER, Caller
+from findling.domain.permissions import OWNER, Caller
 from findling.faces.mcp.desk import local_desk
 from findling.faces.mcp.server import make_server
 from findling.service.settings import Settings

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.errors import UsageError
-from findling.domain.progress import IndexProgress
+from findling.domain.reports import IndexProgress
 from findling.faces.cli.columns import display_width, fit, show_controls
 from findling.faces.cli.progress import format_progress, format_size, progress_bar
 from findling.faces.cli.terminal import ask_before_indexing, use_color

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from findling.domain.callers import OWNER
 from findling.domain.errors import NotIndexedError
+from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
 from findling.faces.daemon import local
 from findling.faces.daemon.keeping import Keeper

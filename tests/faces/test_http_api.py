@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.requests import Request
 from starlette.routing import Route
 
-from findling.domain.callers import OWNER
+from findling.domain.permissions import OWNER
 from findling.domain.plans import Plan
 from findling.domain.resources import Resource
 from findling.faces.http.guards import Guard

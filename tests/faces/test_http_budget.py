@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from findling.domain.callers import OWNER, Caller
+from findling.domain.permissions import OWNER, Caller
 from findling.domain.resources import Document
 from findling.faces.http.guards import Guard
 from findling.service.hosting import Host

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from findling.domain.callers import OWNER, Caller
+from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.guards import Guard
 from findling.faces.http.indexing import IndexRuns
 from findling.service.engine import Engine

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Scope
 
 from findling.domain import errors
-from findling.domain.callers import OWNER, Caller
+from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.guards import Guard
 from findling.faces.http.limits import RateLimits
 from findling.faces.http.origins import host_names

@@ -15,8 +15,8 @@ import pytest
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
-from findling.domain.callers import OWNER, Caller
 from findling.domain.errors import OverdueError
+from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.guards import Guard
 from findling.faces.http.problems import TooManyError
 from findling.faces.http.sharing import Shares

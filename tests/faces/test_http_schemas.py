@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from findling.domain.callers import OWNER
+from findling.domain.permissions import OWNER
 from findling.faces.http.guards import Guard
 from findling.service.hosting import Host
 from findling.service.tokens import TokenBook

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from findling.domain.callers import Caller
+from findling.domain.permissions import Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
 from findling.faces.http.guards import Guard

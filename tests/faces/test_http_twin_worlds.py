@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from findling.domain.callers import OWNER
+from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
 from findling.service.tokens import TokenBook
 from findling.service.workspaces import create_workspace

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from findling.domain.callers import OWNER
+from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation, SearchAnswer
 from findling.faces.mcp.budget import Budget, compact_json, count_tokens, fit_text

@@ -21,7 +21,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import findling
-from findling.domain.callers import OWNER, Caller
+from findling.domain.permissions import OWNER, Caller
 from findling.faces.mcp.http_app import mcp_app
 from findling.service.hosting import Host
 from findling.service.queueing import WorkLine

@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextResourceContents
 
-from findling.domain.callers import OWNER, Caller
+from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, SearchAnswer

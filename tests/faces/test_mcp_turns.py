@@ -12,7 +12,7 @@ from typing import Any
 from mcp import Client
 
 import findling
-from findling.domain.callers import OWNER
+from findling.domain.permissions import OWNER
 from findling.faces.mcp.desk import Turn, local_desk
 from findling.faces.mcp.server import make_server
 from findling.service.queueing import WorkLine

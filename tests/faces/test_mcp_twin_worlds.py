@@ -17,8 +17,8 @@ from mcp import Client
 from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 
-from findling.domain.callers import OWNER, Caller
-from findling.domain.resource_types import ResourceType
+from findling.domain.permissions import OWNER, Caller
+from findling.domain.resources import ResourceType
 from findling.faces.mcp.budget import compact_json
 from findling.faces.mcp.desk import Desk, local_desk
 from findling.faces.mcp.server import make_server

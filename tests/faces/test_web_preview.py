@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from findling.domain.chats import Message, Thread
+from findling.domain.records import Message, Thread
 from findling.service.chats import WorkspaceChats
 from findling.service.engine import open_engine
 from findling.service.settings import Settings, load_settings

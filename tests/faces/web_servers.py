@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from starlette.types import ASGIApp, Scope
 
-from findling.domain.callers import Caller
+from findling.domain.permissions import Caller
 from findling.faces.http.app import create_app
 from findling.faces.http.guards import OPEN_PATHS as ALWAYS_OPEN
 from findling.faces.http.guards import Guard

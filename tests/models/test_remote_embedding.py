@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from findling.domain.errors import ProviderError
-from findling.domain.model_ports import Embedder
+from findling.domain.ports import Embedder
 from findling.models.providers import PROVIDERS
 from findling.models.remote import RemoteEmbedder, remote_embedder
 from findling.models.remote_batches import send_batches

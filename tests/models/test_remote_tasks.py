@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.errors import InvalidValueError, ProviderError
-from findling.domain.model_ports import Chat, Reranker
+from findling.domain.ports import Chat, Reranker
 from findling.models.providers import PROVIDERS, is_remote_spec, split_spec
 from findling.models.remote import remote_chat, remote_embedder, remote_reranker
 from tests.processes import run_process

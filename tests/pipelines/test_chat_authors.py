@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.domain.chats import Message
+from findling.domain.records import Message
 from findling.domain.resources import Chunk, Document, Resource, StoredChunk
 from findling.pipelines.chat_authors import Speaker, best_message, joined_authors, split_authors
 from findling.pipelines.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry

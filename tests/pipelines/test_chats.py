@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.domain.chats import Message, Thread
 from findling.domain.errors import InvalidValueError
+from findling.domain.records import Message, Thread
 from findling.domain.resources import Document
 from findling.pipelines.chat_parts import make_entry, part_of_document, split_rid
 from findling.pipelines.chats import Merge, arrivals

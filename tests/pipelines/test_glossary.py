@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findling.domain.errors import FindlingError, InvalidValueError, UsageError
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.pipelines.glossary import (
     Edit,
     Group,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.domain.glossary import GlossaryTerm
 from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Range, Same, Term, Word
+from findling.domain.records import GlossaryTerm
 from findling.pipelines.glossary import add, protect
 from findling.pipelines.glossary_expansion import Fired, Lookup, expand
 from findling.text.query_tree import canonical, positive_texts

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.pipelines.glossary import add
 from findling.pipelines.glossary_expansion import lookup_of
 from findling.stores.memory import MemoryStore

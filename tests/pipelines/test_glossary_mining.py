@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Resource
 from findling.pipelines import glossary_mining
 from findling.pipelines.documents import make_document

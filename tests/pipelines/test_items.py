@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.errors import FindlingError, InvalidValueError, UnknownSettingError
-from findling.domain.resource_types import FieldRule, ResourceType
+from findling.domain.resources import FieldRule, ResourceType
 from findling.pipelines.items import Link, compose, links_of
 from findling.pipelines.resource_types import resource_type
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.domain.resource_types import FieldRule, ResourceType
+from findling.domain.resources import FieldRule, ResourceType
 from findling.pipelines import resource_types as registry
 from findling.pipelines.resource_types import register, resource_type, types, weights_of
 
@@ -86,7 +86,7 @@ def install(folder: Path, module: str, entry: str, monkeypatch: pytest.MonkeyPat
 
 
 MODULE = """
-from findling.domain.resource_types import FieldRule, ResourceType
+from findling.domain.resources import FieldRule, ResourceType
 PLAYBOOK = ResourceType(name="playbook", fields={"play": FieldRule(required=True)})
 """
 

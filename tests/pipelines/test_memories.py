@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.memories import Access
+from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.results import Hit, Receipt, ScorePart, TermMatch
 from findling.pipelines.memories import (

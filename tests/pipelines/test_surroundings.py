@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from findling.domain.chats import Message
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
+from findling.domain.records import Message
 from findling.domain.resources import Document, Place, Resource
 from findling.domain.results import Hit
 from findling.pipelines.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.progress import IndexProgress
+from findling.domain.reports import IndexProgress
 from findling.sources.discovery import scan
 
 if TYPE_CHECKING:

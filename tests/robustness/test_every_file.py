@@ -14,7 +14,7 @@ import pytest
 
 import findling
 from findling.domain.errors import FindlingError
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.service.snapshots import WorkspaceSnapshots
 from tests.counts import tries
 

@@ -12,7 +12,7 @@ import pytest
 
 import findling
 from findling.domain.errors import BusyError, InvalidValueError, NotFoundError, NotIndexedError, UsageError
-from findling.domain.progress import IndexProgress
+from findling.domain.reports import IndexProgress
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
 from findling.service.async_engine import AsyncEngine

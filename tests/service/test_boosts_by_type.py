@@ -9,8 +9,7 @@ import pytest
 
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
-from findling.domain.resource_types import ResourceType
-from findling.domain.resources import Chunk, Place, Resource, StoredChunk
+from findling.domain.resources import Chunk, Place, Resource, ResourceType, StoredChunk
 from findling.domain.results import Degradation
 from findling.pipelines.assembling import Ranked
 from findling.pipelines.candidates import Candidate

@@ -14,7 +14,7 @@ import pytest
 
 import findling
 from findling.domain.errors import DiskFullError, NotIndexedError
-from findling.domain.memories import Access
+from findling.domain.records import Access
 from findling.service.compacting import CompactReport, compact, compact_if_worthwhile
 from findling.service.sidecars import absorbed_by_all, matrices
 from findling.service.unused_space import is_worthwhile

@@ -12,7 +12,7 @@ import pytest
 
 import findling
 from findling.domain.errors import CorruptError, InvalidValueError, NotIndexedError, PathNotFoundError
-from findling.domain.progress import IndexProgress
+from findling.domain.reports import IndexProgress
 from findling.pipelines.freshness import is_fresh
 
 

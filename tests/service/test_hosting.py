@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import findling
-from findling.domain.callers import OWNER, Caller
 from findling.domain.errors import NotFoundError, NotIndexedError
+from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation
 from findling.service.answer_cache import AnswerCache, question_of

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import findling
-from findling.domain.callers import OWNER, Caller
 from findling.domain.errors import NotFoundError
+from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import findling
-from findling.domain.progress import IndexProgress
+from findling.domain.reports import IndexProgress
 from findling.domain.results import SearchAnswer
 from findling.service import disk
 from findling.service.async_engine import AsyncEngine

@@ -26,9 +26,9 @@ from findling.domain.errors import (
     ReadOnlyError,
     UsageError,
 )
-from findling.domain.memories import Access
 from findling.domain.permissions import Relation
 from findling.domain.queries import Filters, SearchRequest
+from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.strangers import TRUSTS
 from findling.pipelines.catching_up import catch_up

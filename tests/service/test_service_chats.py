@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from findling.domain.chats import Message, Thread
 from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.domain.records import Message, Thread
 from findling.service.chats import ChatReport, ThreadSummary, WorkspaceChats
 from findling.service.engine import Engine, open_engine
 from findling.service.settings import Settings

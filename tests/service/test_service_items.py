@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.domain.resource_types import FieldRule, ResourceType
-from findling.domain.resources import Resource
+from findling.domain.resources import FieldRule, Resource, ResourceType
 from findling.pipelines.items_reading import Entry
 from findling.service.engine import Engine, open_engine
 from findling.service.items import Impact, ItemReport, WorkspaceItems

@@ -12,7 +12,7 @@ import pytest
 
 import findling
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.domain.memories import Access
+from findling.domain.records import Access
 from findling.pipelines.memories import Memory, Recalled
 from findling.service.access_log import AccessLog
 from findling.service.memories import WorkspaceMemories

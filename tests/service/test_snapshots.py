@@ -22,7 +22,7 @@ from findling.domain.errors import (
     NotIndexedError,
     PathNotFoundError,
 )
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.service.snapshots import WorkspaceSnapshots
 from findling.stores.sqlite import SqliteStore
 from tests.processes import run_process

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from findling.domain.callers import ALL_WORKSPACES, Caller
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
+from findling.domain.permissions import ALL_WORKSPACES, Caller
 from findling.service.tokens import TokenBook
 from tests.processes import BoundedProcess
 

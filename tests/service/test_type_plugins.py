@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError
-from findling.domain.resource_types import FieldRule, ResourceType
+from findling.domain.resources import FieldRule, ResourceType
 from findling.service.type_plugins import read_types
 
 RUNBOOK = """

@@ -111,7 +111,7 @@ def test_a_type_of_the_settings_ages_as_they_say(engine: Engine) -> None:
 
 
 MODULE = """
-from findling.domain.resource_types import ResourceType
+from findling.domain.resources import ResourceType
 GAZETTE = ResourceType(name="gazette", half_life_days=7.0, immutable=True, weights={"title": 4.0})
 """
 

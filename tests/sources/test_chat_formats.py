@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from findling.domain.chats import Message, Thread
 from findling.domain.errors import FindlingError, InvalidValueError, PathNotFoundError, UsageError
+from findling.domain.records import Message, Thread
 from findling.sources.chats.formats import Wishes, read_chats, read_chats_stream
 
 Read = list[tuple[str, str, str, list[Message]]]

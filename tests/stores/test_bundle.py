@@ -15,10 +15,9 @@ from hypothesis import settings as rules
 from hypothesis import strategies as st
 
 from findling.domain.errors import CorruptError, InvalidValueError
-from findling.domain.glossary import GlossaryTerm
-from findling.domain.memories import Access
 from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath, TruthStore
+from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 from findling.pipelines.bundles import Facts, export_store
 from findling.stores.bundle import FILES, Bundle, is_bundle

@@ -21,10 +21,9 @@ from findling.domain.errors import (
     NotIndexedError,
     ReadOnlyError,
 )
-from findling.domain.glossary import GlossaryTerm
-from findling.domain.memories import Access
 from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath, TruthStore
+from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Fingerprint
 from findling.stores.conformance import TruthStoreSuite
 from findling.stores.conformance_samples import (

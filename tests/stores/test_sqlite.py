@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import TruthStore
 from findling.domain.queries import All, Field, Filters, Not
+from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document
 from findling.stores.conformance import TruthStoreSuite
 from findling.stores.conformance_samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import Change, TruthStore
+from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
 from findling.stores.conformance_samples import LegModel, held_by, line_document
 from findling.stores.memory import MemoryStore

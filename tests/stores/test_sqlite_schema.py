@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import CorruptError, FormatError, NotIndexedError, ReadOnlyError
-from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import Change
 from findling.domain.queries import Field, Filters
+from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 from findling.stores import schema
 from findling.stores.conformance_samples import FULL, PLAIN

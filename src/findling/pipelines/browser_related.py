@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from findling.domain.model_ports import Embedder
-from findling.domain.ports import TruthStore
+from findling.domain.ports import Embedder, TruthStore
 from findling.domain.resources import Document
 from findling.pipelines.browser_index import Related
 from findling.pipelines.refining import to_rows

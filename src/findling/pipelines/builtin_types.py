@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from findling.domain.resource_types import FieldRule, ResourceType
+from findling.domain.resources import FieldRule, ResourceType
 
 __all__ = ["BUILTIN_TYPES", "MADE_ELSEWHERE"]
 

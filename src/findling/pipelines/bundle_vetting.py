@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from findling.domain.errors import CorruptError, InvalidValueError
-from findling.domain.memories import Access
 from findling.domain.permissions import MEMBER, PATH, UNSET, Relation, check_visibility
 from findling.domain.ports import SkippedPath
+from findling.domain.records import Access
 from findling.domain.resources import Document, Fingerprint
 from findling.domain.strangers import BUNDLE_KEPT, BUNDLE_KEPT_OF_MODEL, BUNDLE_META, is_safe_path
 from findling.pipelines.documents import with_own_ids

@@ -10,8 +10,8 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import TruthStore
+from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Chunk, Document, Resource
 from findling.domain.strangers import BUNDLE_KEPT, BUNDLE_KEPT_OF_MODEL
 from findling.stores.bundle_writing import Part, write_bundle

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple
 
-from findling.domain.chats import Message
+from findling.domain.records import Message
 from findling.domain.resources import Document, Place, Resource
 from findling.pipelines.chat_authors import joined_authors
 from findling.pipelines.documents import make_document

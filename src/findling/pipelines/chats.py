@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from findling.domain.chats import Message, Thread
 from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import check_visibility
+from findling.domain.records import Message, Thread
 from findling.domain.resources import Document
 from findling.pipelines.chat_parts import (
     ChatPart,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, UsageError
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.pipelines.glossary_book import ACCEPTED, Book, Edit, is_same, members, quoted, required_key, tidied
 from findling.text.glossary_keys import glossary_key
 

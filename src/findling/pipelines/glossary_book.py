@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, UsageError
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.text.glossary_keys import LONGEST_TERM, glossary_key, lower_key
 
 __all__ = ["ACCEPTED", "STATUSES", "Book", "Edit", "is_same", "members", "quoted", "required_key", "tidied"]

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import ReadStore
 from findling.domain.queries import All, Any, Node, Phrase, Same, Term, Word
+from findling.domain.records import GlossaryTerm
 from findling.pipelines.glossary_book import members
 from findling.text.analysis import STOP_WORDS, row_terms
 from findling.text.glossary_keys import LONGEST_TERM, glossary_key, has_hangul, lower_key

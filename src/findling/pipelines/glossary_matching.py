@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from findling.domain.model_ports import Chat
+from findling.domain.ports import Chat
 from findling.text.glossary_keys import glossary_key
 from findling.text.mining import Candidate, is_one_term
 

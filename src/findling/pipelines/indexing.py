@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from findling.domain.ports import SkippedPath, TruthStore
-from findling.domain.progress import IndexProgress, Progress
-from findling.domain.reports import IndexReport
+from findling.domain.reports import IndexProgress, IndexReport, Progress
 from findling.domain.resources import Document, Fingerprint
 from findling.pipelines.freshness import IndexOptions, remember
 from findling.pipelines.legs import Legs

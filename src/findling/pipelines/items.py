@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError
 from findling.domain.permissions import check_visibility
-from findling.domain.resource_types import FieldRule, ResourceType
-from findling.domain.resources import Resource
+from findling.domain.resources import FieldRule, Resource, ResourceType
 from findling.pipelines.builtin_types import MADE_ELSEWHERE
 from findling.pipelines.items_values import flat_lines, moment, one_line, text_list, text_of
 from findling.pipelines.resource_types import COMMON_KEYS

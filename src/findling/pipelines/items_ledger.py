@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
 from findling.domain.ports import TruthStore
-from findling.domain.resource_types import ResourceType
-from findling.domain.resources import Resource
+from findling.domain.resources import Resource, ResourceType
 from findling.pipelines.items import Link
 
 __all__ = ["Composed", "Ledger", "Written", "at"]

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.model_ports import Embedder, Reranker
-from findling.domain.ports import TruthStore, VectorHits, VectorSearch
+from findling.domain.ports import Embedder, Reranker, TruthStore, VectorHits, VectorSearch
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.pipelines.query_vectors import query_vector

@@ -14,8 +14,8 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.memories import Access
 from findling.domain.permissions import check_visibility
+from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.results import SCHEMA_VERSION, Degradation, Hit, Step, Suggestion
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from findling.domain.model_ports import Embedder
+from findling.domain.ports import Embedder
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors

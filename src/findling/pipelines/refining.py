@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from findling.domain.model_ports import Embedder
-from findling.domain.ports import TruthStore
+from findling.domain.ports import Embedder, TruthStore
 from findling.domain.resources import Resource, StoredChunk
 from findling.text.passage import passage
 

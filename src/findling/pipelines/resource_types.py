@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.plans import FIELDS
-from findling.domain.resource_types import PLACES, ResourceType
+from findling.domain.resources import PLACES, ResourceType
 from findling.pipelines.builtin_types import BUILTIN_TYPES
 
 if TYPE_CHECKING:

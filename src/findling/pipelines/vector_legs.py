@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError
-from findling.domain.model_ports import Embedder
-from findling.domain.ports import Change, TruthStore, VectorHits
+from findling.domain.ports import Change, Embedder, TruthStore, VectorHits
 from findling.pipelines.refining import to_rows
 from findling.text.passage import passage
 

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from findling.domain.memories import Access
+from findling.domain.records import Access
 
 __all__ = ["AccessLog", "AccessStore"]
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from findling.domain.errors import UsageError
-from findling.domain.progress import IndexProgress, Progress
+from findling.domain.reports import IndexProgress, Progress
 from findling.service.engine import Engine, open_engine
 from findling.service.queueing import WorkLine
 from findling.service.viewer import Viewer

@@ -44,8 +44,7 @@ from findling.stores.jsonl_records import to_term
 from findling.text.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
-    from findling.domain.model_ports import Embedder
-    from findling.domain.ports import TruthStore
+    from findling.domain.ports import Embedder, TruthStore
     from findling.domain.resources import Document
 
 __all__ = ["IMPORTING", "ExportReport", "ImportReport", "export_bundle", "import_bundle", "sight_of"]

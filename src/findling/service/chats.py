@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.chats import Thread
 from findling.domain.errors import FindlingError, NotFoundError
+from findling.domain.records import Thread
 from findling.domain.resources import Resource
 from findling.pipelines.chats import Arrival, ChatReport, Merge, arrivals, parts_by_thread
 from findling.text.chunk_presets import PRESETS

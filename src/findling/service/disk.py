@@ -22,7 +22,7 @@ from findling.domain.errors import (
     WorkerError,
 )
 from findling.domain.ports import SkippedPath
-from findling.domain.progress import IndexProgress, Progress
+from findling.domain.reports import IndexProgress, Progress
 from findling.pipelines.freshness import IndexOptions, is_fresh, remember
 from findling.pipelines.legs import Legs
 from findling.service.opened import LOCK_PATIENCE_S, OpenedWorkspace

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError, ReplacedError, StoreDamagedError
 from findling.domain.ports import SkippedPath
-from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
+from findling.domain.reports import Progress
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Explanation, SearchAnswer
 from findling.pipelines.legs import Legs

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.progress import Progress
+from findling.domain.reports import Progress
 from findling.domain.resources import Resource
 from findling.pipelines.evaluation import EvaluatedCollection, EvaluatedRun, evaluate_query, no_answer
 from findling.pipelines.evaluation_collections import (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.domain.results import Degradation
 from findling.pipelines import glossary as rules
 from findling.pipelines.glossary import Edit, Group

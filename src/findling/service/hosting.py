@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.budgets import WorkBudget, spending
-from findling.domain.callers import ALL_WORKSPACES, OWNER, Caller
 from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError, ReplacedError
-from findling.domain.progress import Progress
+from findling.domain.permissions import ALL_WORKSPACES, OWNER, Caller
 from findling.domain.queries import SearchRequest
+from findling.domain.reports import Progress
 from findling.domain.results import SearchAnswer
 from findling.service.answer_cache import AnswerCache, question_of
 from findling.service.engine import Engine, open_engine

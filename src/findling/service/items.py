@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import InvalidValueError, NotFoundError, UsageError
-from findling.domain.resource_types import ResourceType
-from findling.domain.resources import Document
+from findling.domain.resources import Document, ResourceType
 from findling.pipelines.documents import text_documents
 from findling.pipelines.items import TRAVERSED, compose, links_of
 from findling.pipelines.items_ledger import Composed, Ledger, at

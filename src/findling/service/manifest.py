@@ -20,7 +20,7 @@ from findling.service.whole_files import write_whole
 from findling.service.workspace import is_name
 
 if TYPE_CHECKING:
-    from findling.domain.model_ports import Embedder
+    from findling.domain.ports import Embedder
     from findling.service.settings import Settings
 
 __all__ = [

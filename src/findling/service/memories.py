@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
-from findling.domain.memories import Access
 from findling.domain.permissions import EVERYONE
 from findling.domain.plans import MODES, Plan
 from findling.domain.queries import Filters, SearchRequest
+from findling.domain.records import Access
 from findling.domain.results import Degradation, Hit, SearchAnswer
 from findling.pipelines.memories import (
     LARGEST_FACTOR,

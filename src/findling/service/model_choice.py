@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from findling.domain.errors import InvalidValueError, ModelNotFoundError
-from findling.domain.model_ports import Chat, Embedder, Reranker
+from findling.domain.ports import Chat, Embedder, Reranker
 from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER
 from findling.models.locating import ModelFiles, locate
 from findling.models.providers import is_remote_spec

@@ -85,7 +85,7 @@ def _is_model_path(chosen: str) -> bool:
 
 
 def _read_types(documents: list[dict[str, Any]]) -> dict[str, Any]:
-    from findling.domain.resource_types import FieldRule, ResourceType
+    from findling.domain.resources import FieldRule, ResourceType
 
     return {
         one["name"]: ResourceType(

@@ -16,7 +16,7 @@ from findling.service.setting_files import find_project_file, read_file, user_fi
 from findling.service.setting_list import ENVIRONMENT, SETTINGS, EnvironmentVariable, Setting, Value
 
 if TYPE_CHECKING:
-    from findling.domain.resource_types import ResourceType
+    from findling.domain.resources import ResourceType
 
 __all__ = [
     "ENVIRONMENT",

@@ -13,9 +13,8 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from findling.domain.callers import ALL_WORKSPACES, SCOPES, Caller
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
-from findling.domain.permissions import check_principal
+from findling.domain.permissions import ALL_WORKSPACES, SCOPES, Caller, check_principal
 from findling.domain.strangers import read_json
 from findling.service.whole_files import write_whole
 from findling.stores.lock import WriteLock

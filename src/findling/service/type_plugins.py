@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError
-from findling.domain.resource_types import FieldRule, ResourceType
+from findling.domain.resources import FieldRule, ResourceType
 from findling.pipelines.resource_types import check_type
 
 __all__ = ["read_types"]

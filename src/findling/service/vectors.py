@@ -20,7 +20,7 @@ from findling.domain.errors import (
     ModelNotFoundError,
     ReadOnlyError,
 )
-from findling.domain.model_ports import Embedder, Reranker
+from findling.domain.ports import Embedder, Reranker
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.pipelines.catching_up import catch_up

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from findling.domain.errors import FindlingError, LockedError
-from findling.domain.progress import IndexProgress
-from findling.domain.reports import IndexReport
+from findling.domain.reports import IndexProgress, IndexReport
 from findling.service.engine import Engine
 from findling.service.settings import Settings
 from findling.service.watch_list import note_problem, note_taken_in

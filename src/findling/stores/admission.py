@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.domain.resources import RESERVED, Document, Resource
 
 if TYPE_CHECKING:
-    from findling.domain.memories import Access
     from findling.domain.permissions import Relation
+    from findling.domain.records import Access
 
 __all__ = [
     "CID_LIMIT",

@@ -9,9 +9,9 @@ from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from findling.domain.errors import CorruptError
-from findling.domain.memories import Access
 from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath, TruthStore
+from findling.domain.records import Access
 from findling.domain.resources import Document, Resource
 from findling.stores.bundle import Bundle
 from findling.stores.jsonl_files import Record

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import TruthStore
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Range, Same, Term, Word
+from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document
 from findling.stores.conformance_samples import PLAIN, expect, line_document, with_metadata
 

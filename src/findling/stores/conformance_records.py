@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from functools import partial
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.memories import Access
 from findling.domain.permissions import Relation, Right
 from findling.domain.ports import TruthStore
+from findling.domain.records import Access
 from findling.stores.conformance_samples import cid_of, expect, line_document
 
 __all__ = ["RecordSuite"]

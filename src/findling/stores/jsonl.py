@@ -9,10 +9,9 @@ from types import TracebackType
 from typing import Self
 
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, NotIndexedError, ReadOnlyError
-from findling.domain.glossary import GlossaryTerm
-from findling.domain.memories import Access
 from findling.domain.permissions import Relation
 from findling.domain.ports import Change, SkippedPath
+from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
 from findling.stores.bundle import MANIFEST, Bundle
 from findling.stores.bundle_restoring import restore_all

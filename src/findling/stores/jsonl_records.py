@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 from findling.stores.jsonl_files import Record
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Iterator
 
-from findling.domain.glossary import GlossaryTerm
-from findling.domain.memories import Access
 from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath
+from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Chunk, Document
 from findling.stores.jsonl_files import Record
 from findling.stores.jsonl_records import document_record, to_document, to_fingerprint, to_term

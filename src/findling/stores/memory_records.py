@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-from findling.domain.glossary import GlossaryTerm
-from findling.domain.memories import Access
 from findling.domain.permissions import Relation
+from findling.domain.records import Access, GlossaryTerm
 from findling.stores.admission import check_accesses, check_glossary, check_relations
 
 __all__ = ["MemoryRecords"]

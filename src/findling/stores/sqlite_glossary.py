@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Container, Iterable, Sequence
 
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.stores.schema import GLOSSARY_FORMAT, GLOSSARY_VERSION, SUMS_FORMAT, read_header
 from findling.stores.sqlite_reads import batched, placeholders, scan_predecessors
 from findling.stores.sums import check_row, row_sum, stored_time

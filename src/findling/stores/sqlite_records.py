@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.stores import schema
 from findling.stores.admission import check_accesses, check_glossary, check_relations
 from findling.stores.sqlite_connections import Connections
@@ -13,8 +13,8 @@ from findling.stores.sqlite_files import StoreErrors
 from findling.stores.sqlite_reads import count_made, load_counts
 
 if TYPE_CHECKING:
-    from findling.domain.memories import Access
     from findling.domain.permissions import Relation
+    from findling.domain.records import Access
 
 __all__ = ["SqliteRecords"]
 

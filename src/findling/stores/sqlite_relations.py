@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 
 from findling.domain.errors import StoreDamagedError
-from findling.domain.memories import Access
 from findling.domain.permissions import RELATIONS, Relation
+from findling.domain.records import Access
 from findling.stores.schema import RELATIONS_FORMAT, RELATIONS_VERSION, SUMS_FORMAT, read_header
 from findling.stores.sqlite_reads import batched, placeholders
 from findling.stores.sums import check_row, row_sum

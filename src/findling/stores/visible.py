@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from findling.domain.glossary import GlossaryTerm
 from findling.domain.ports import TruthStore
 from findling.domain.queries import Filters
+from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Resource, StoredChunk
 from findling.domain.sight import Sight
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from findling.domain.progress import IndexProgress, Progress
+from findling.domain.reports import IndexProgress, Progress
 from findling.faces.cli.columns import display_width, fit, show_controls
 from findling.faces.cli.terminal import note
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Scope
 
-from findling.domain.callers import Caller
+from findling.domain.permissions import Caller
 from findling.faces.daemon.local import local_routes
 from findling.faces.daemon.turns import Turns
 from findling.faces.http import guards

@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from findling.domain.callers import Caller
 from findling.domain.errors import FindlingError, InvalidValueError, NotIndexedError
+from findling.domain.permissions import Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import SCHEMA_VERSION
 from findling.faces.daemon.turns import Turns

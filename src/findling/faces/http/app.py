@@ -13,7 +13,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import BaseRoute
 from starlette.types import Scope
 
-from findling.domain.callers import Caller
+from findling.domain.permissions import Caller
 from findling.faces.http import (
     document_routes,
     glossary_routes,

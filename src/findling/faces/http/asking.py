@@ -12,8 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Scope
 
 from findling.domain.budgets import WorkBudget, spending
-from findling.domain.callers import Caller
 from findling.domain.errors import DeniedError
+from findling.domain.permissions import Caller
 from findling.faces.http.indexing import IndexRuns
 from findling.faces.http.sharing import Shares
 from findling.service.hosting import Host

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from findling.domain.callers import Caller
 from findling.domain.errors import InvalidValueError
+from findling.domain.permissions import Caller
 from findling.domain.plans import FUSIONS, GROUPINGS, MODES, WORDS
 from findling.domain.queries import Filters, SearchRequest
 from findling.faces.http.patterns import LONGEST_PATTERN, checked_pattern

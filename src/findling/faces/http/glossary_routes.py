@@ -10,7 +10,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from findling.domain.errors import NotFoundError
-from findling.domain.glossary import GlossaryTerm
+from findling.domain.records import GlossaryTerm
 from findling.faces.http.asking import Asked, Owning, Writing
 from findling.faces.http.bodies import WorkspaceParameters
 from findling.faces.http.checked_routes import CheckedRoute

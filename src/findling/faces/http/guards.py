@@ -12,9 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from findling.domain.callers import OWNER, Caller
 from findling.domain.errors import FindlingError, InvalidValueError, TokenError
-from findling.domain.permissions import check_principal
+from findling.domain.permissions import OWNER, Caller, check_principal
 from findling.faces.http.limits import CappedBody, RateLimits
 from findling.faces.http.origins import check_host, check_origin, check_site, host_names, is_own_host
 from findling.faces.http.problems import CHALLENGE, Problem, as_problem, problem_response, protection

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from findling.domain.callers import OWNER
 from findling.domain.errors import FindlingError
-from findling.domain.progress import IndexProgress
+from findling.domain.permissions import OWNER
+from findling.domain.reports import IndexProgress
 from findling.service.hosting import Host
 
 __all__ = ["IndexRuns"]

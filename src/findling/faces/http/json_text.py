@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from findling.domain.callers import Caller
+from findling.domain.permissions import Caller
 from findling.domain.results import SCHEMA_VERSION, SearchAnswer
 
 __all__ = ["JSON", "NO_STORE", "answer_text", "encoded", "json_response", "report_text", "with_schema"]

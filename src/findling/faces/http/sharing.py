@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from findling.domain.callers import Caller
 from findling.domain.errors import OverdueError
+from findling.domain.permissions import Caller
 from findling.faces.http.problems import TooManyError
 from findling.service.queueing import WorkLine
 

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
-from findling.domain.callers import ALL_WORKSPACES
 from findling.domain.errors import NotIndexedError
+from findling.domain.permissions import ALL_WORKSPACES
 from findling.faces.http.asking import Asked, Owning, Reading, Writing
 from findling.faces.http.bodies import WorkspaceName, WorkspaceParameters
 from findling.faces.http.checked_routes import CheckedRoute

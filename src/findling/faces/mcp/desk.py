@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from findling.domain.callers import Caller
 from findling.domain.errors import DeniedError
+from findling.domain.permissions import Caller
 from findling.domain.plans import Plan
-from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
+from findling.domain.reports import Progress
 from findling.domain.results import Degradation, SearchAnswer
 from findling.service.background import tend
 from findling.service.engine import Engine

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from findling.domain.callers import Caller
+from findling.domain.permissions import Caller
 from findling.faces.mcp.desk import Desk, Turn, hosted_desk, local_desk
 from findling.faces.mcp.server import Runner, make_server
 from findling.service.hosting import Host

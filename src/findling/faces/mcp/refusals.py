@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from findling.domain.callers import Caller
 from findling.domain.errors import (
     CallerError,
     DaemonError,
@@ -14,6 +13,7 @@ from findling.domain.errors import (
     OverdueError,
     UsageError,
 )
+from findling.domain.permissions import Caller
 
 __all__ = ["for_caller", "naming", "told"]
 

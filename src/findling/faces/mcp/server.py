@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 
 from findling import __version__
 from findling.domain.errors import FindlingError, NotFoundError
-from findling.domain.progress import IndexProgress, Progress
+from findling.domain.reports import IndexProgress, Progress
 from findling.faces.mcp.accounts import make_instructions
 from findling.faces.mcp.arguments import Arguments, read_arguments
 from findling.faces.mcp.budget import compact_json

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.domain.progress import Progress
 from findling.domain.queries import SearchRequest
+from findling.domain.reports import Progress
 from findling.domain.results import SearchAnswer
 from findling.faces.mcp import arguments as given
 from findling.faces.mcp import shapes

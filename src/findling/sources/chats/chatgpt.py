@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from findling.domain.chats import Message, Thread
 from findling.domain.errors import InvalidValueError
+from findling.domain.records import Message, Thread
 from findling.sources.chats.conversations import conversations
 from findling.sources.chats.values import first_text, text, time
 

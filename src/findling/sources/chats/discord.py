@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
-from findling.domain.chats import Message, Thread
 from findling.domain.errors import InvalidValueError
+from findling.domain.records import Message, Thread
 from findling.sources.chats.json_stream import JsonStream
 from findling.sources.chats.values import first_text, named_files, objects, text, time
 

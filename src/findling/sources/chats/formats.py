@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from findling.domain.chats import Thread
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.domain.records import Thread
 from findling.sources.chats.chatgpt import read_chatgpt
 from findling.sources.chats.claude import read_claude
 from findling.sources.chats.discord import read_discord

@@ -14,8 +14,8 @@ from hashlib import blake2b
 from itertools import groupby
 from typing import IO, Any, NamedTuple
 
-from findling.domain.chats import Message, Thread
 from findling.domain.errors import InvalidValueError
+from findling.domain.records import Message, Thread
 from findling.sources.chats.values import time
 
 __all__ = ["KEYS", "read_jsonl"]

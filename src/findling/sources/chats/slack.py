@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from findling.domain.chats import Message, Thread
 from findling.domain.errors import InvalidValueError
+from findling.domain.records import Message, Thread
 from findling.sources.chats.export_files import ExportFiles
 from findling.sources.chats.json_stream import JsonStream
 from findling.sources.chats.slack_text import Names, readable

@@ -20,7 +20,7 @@ from findling.faces.cli.terminal import note
 from findling.sources.chats.formats import FORMATS, Wishes, read_chats, read_chats_stream
 
 if TYPE_CHECKING:
-    from findling.domain.chats import Thread
+    from findling.domain.records import Thread
     from findling.service.chats import ChatReport, ThreadSummary
 
 __all__ = ["chats"]

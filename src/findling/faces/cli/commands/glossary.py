@@ -19,7 +19,7 @@ from findling.faces.cli.terminal import note, write
 from findling.service.scoping import NO_CONTEXT
 
 if TYPE_CHECKING:
-    from findling.domain.glossary import GlossaryTerm
+    from findling.domain.records import GlossaryTerm
     from findling.pipelines.glossary import Edit
     from findling.service.engine import Engine
     from findling.service.settings import Settings

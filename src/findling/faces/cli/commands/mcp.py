@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from findling.domain.callers import OWNER, Caller
 from findling.domain.errors import MissingExtraError, NotFoundError
+from findling.domain.permissions import OWNER, Caller
 from findling.faces.cli.options import as_option, opened, resolve, workspace_option
 from findling.faces.cli.terminal import note, tell_index_runs, write
 from findling.faces.mcp.client_configs import CLIENTS, claude_command, client_snippet, own_command

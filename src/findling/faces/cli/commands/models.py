@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.errors import InvalidValueError, ModelError, ModelNotFoundError
-from findling.domain.model_ports import Embedder, Reranker
+from findling.domain.ports import Embedder, Reranker
 from findling.faces.cli.commands.config import change_setting
 from findling.faces.cli.options import json_option
 from findling.faces.cli.progress import format_size

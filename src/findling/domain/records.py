@@ -1,0 +1,59 @@
+"""What is kept of a memory besides its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ["Access", "GlossaryTerm", "Message", "Thread"]
+
+
+class Message(NamedTuple):
+    """One message. `id` is unique in its thread; `at` is seconds since the epoch, `None` when nobody knows."""
+
+    id: str
+    text: str
+    author: str = ""
+    at: float | None = None
+    reply_to: str = ""
+
+
+class Thread(NamedTuple):
+    """A conversation with some or all of its messages, oldest first.
+
+    `source` is where it comes from (`slack`, `chatgpt`, …) and `id` what it is called there; both together name it.
+    `visibility` is as that of a resource.
+    """
+
+    source: str
+    id: str
+    messages: Iterable[Message]
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    visibility: tuple[str, ...] | None = None
+
+
+class GlossaryTerm(NamedTuple):
+    """One surface of a group of words that mean the same; `group` is the canonical surface of its group.
+
+    `key` is the surface as `glossary_key` normalises it; group and key together are unique. `status` is `canonical`,
+    `alias`, `pending` (suggested, not used yet), `rejected` (never to be suggested again) or `protected` (to be taken
+    literally; it belongs to no group). `source` says who or what brought it, `snippet` where it was seen.
+    """
+
+    group: str
+    key: str
+    surface: str
+    status: str
+    source: str = ""
+    snippet: str = ""
+    decided_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How often something was recalled, and when last, in seconds since the epoch."""
+
+    count: int
+    last_at: float

@@ -32,8 +32,8 @@ from findling.pipelines.documents import make_document
 from findling.service.options import chunk_plan
 from findling.service.settings import get_setting, parse_text
 from findling.sources.extraction.extracted import Extracted
-from findling.text.chunk_presets import PRESETS
-from findling.text.tokens import count_tokens
+from findling.text.chunk_plan import PRESETS
+from findling.text.measures import count_tokens
 
 Judgements = dict[str, dict[str, int]]
 DEPTHS = (5, 10, 20)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from findling.models.locating import ModelFiles, locate
 from findling.models.onnx_embedder import OnnxEmbedder
-from findling.text.tokens import count_tokens
+from findling.text.measures import count_tokens
 from findling.text.wordpieces import bert_vocabulary
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -26,11 +26,9 @@ from findling.faces.daemon import local
 from findling.faces.daemon.keeping import Keeper
 from findling.faces.daemon.turns import Turns
 from findling.service.background import _started, reap
-from findling.service.daemon_client import call_daemon
-from findling.service.daemon_search import DaemonAnswers, search_in_daemon
+from findling.service.daemon_client import DaemonAnswers, call_daemon, request_document, search_in_daemon
 from findling.service.daemon_state import daemon_folder, make_folder, read_state, running
 from findling.service.hosting import Host
-from findling.service.portable_requests import request_document
 from findling.service.portable_settings import settings_document
 from findling.service.settings import load_settings
 from findling.service.tokens import TokenBook

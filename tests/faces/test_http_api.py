@@ -18,10 +18,9 @@ from starlette.routing import Route
 from findling.domain.permissions import OWNER
 from findling.domain.plans import Plan
 from findling.domain.resources import Resource
+from findling.faces.http.bodies import PlanBody, checked_pattern
 from findling.faces.http.guards import Guard
 from findling.faces.http.json_text import with_schema
-from findling.faces.http.patterns import checked_pattern
-from findling.faces.http.plan_bodies import PlanBody
 from findling.service.hosting import Host
 from findling.service.settings import load_settings
 from findling.service.tokens import TokenBook

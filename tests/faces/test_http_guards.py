@@ -20,8 +20,7 @@ from starlette.types import ASGIApp, Message, Scope
 
 from findling.domain import errors
 from findling.domain.permissions import OWNER, Caller
-from findling.faces.http.guards import Guard
-from findling.faces.http.limits import RateLimits
+from findling.faces.http.guards import Guard, RateLimits
 from findling.faces.http.origins import host_names
 from findling.faces.http.problems import Problem, problem_document, problem_response
 from findling.service.tokens import TokenBook

@@ -13,8 +13,7 @@ import pytest
 from findling.domain.errors import ProviderError
 from findling.domain.ports import Embedder
 from findling.models.providers import PROVIDERS
-from findling.models.remote import RemoteEmbedder, remote_embedder
-from findling.models.remote_batches import send_batches
+from findling.models.remote import RemoteEmbedder, remote_embedder, send_batches
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer

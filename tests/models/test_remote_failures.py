@@ -17,9 +17,8 @@ from findling.domain.errors import InvalidValueError, ProviderError
 from findling.models import http_client
 from findling.models.http_client import HttpClient, wait_before_retry
 from findling.models.providers import PROVIDERS
-from findling.models.remote import RemoteEmbedder, remote_chat, remote_embedder
+from findling.models.remote import OverdueError, RemoteEmbedder, remote_chat, remote_embedder, send_batches
 from findling.models.remote_address import Address, https_proxy, parse_address
-from findling.models.remote_batches import OverdueError, send_batches
 from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:

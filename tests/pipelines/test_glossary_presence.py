@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from findling.pipelines.glossary_presence import Presence
+from findling.pipelines.glossary_matching import Presence
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 
 from findling.domain.errors import ModelError
 from findling.models.instant import InstantEmbedder
-from findling.pipelines.query_vectors import MOST_QUERIES, query_vector
+from findling.pipelines.meaning import MOST_QUERIES, query_vector
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors

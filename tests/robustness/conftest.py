@@ -20,7 +20,7 @@ import pytest
 import findling
 from findling.domain.queries import Filters, Not, Word
 from findling.faces.cli.main import run
-from findling.pipelines.catching_up import catch_up
+from findling.pipelines.legs import catch_up
 from findling.service.settings import load_settings
 from findling.stores.keyword import TantivyLeg
 from findling.stores.sqlite import SqliteStore

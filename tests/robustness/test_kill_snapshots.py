@@ -68,7 +68,8 @@ VICTIM = """
 import os, signal, sys
 import numpy
 import findling
-from findling.service import compacting, restoring, snapshots
+from findling.service import compacting, snapshots
+from findling.service import snapshots as restoring
 from findling.service.settings import load_settings
 from findling.service.vectors import WorkspaceVectors
 

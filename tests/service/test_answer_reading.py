@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import findling
-from findling.domain.answer_reading import read_answer
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import Field, Filters, Range, SearchRequest
@@ -25,8 +24,9 @@ from findling.domain.results import (
     Step,
     Suggestion,
     TermMatch,
+    read_answer,
 )
-from findling.service.portable_requests import read_request, request_document
+from findling.service.daemon_client import read_request, request_document
 from findling.service.portable_settings import read_settings, settings_document
 from findling.service.settings import Settings, load_settings
 

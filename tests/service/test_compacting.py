@@ -15,9 +15,8 @@ import pytest
 import findling
 from findling.domain.errors import DiskFullError, NotIndexedError
 from findling.domain.records import Access
-from findling.service.compacting import CompactReport, compact, compact_if_worthwhile
+from findling.service.compacting import CompactReport, compact, compact_if_worthwhile, is_worthwhile
 from findling.service.sidecars import absorbed_by_all, matrices
-from findling.service.unused_space import is_worthwhile
 from findling.service.vectors import WorkspaceVectors
 from findling.stores.keyword_tidying import count_entries
 from findling.stores.sqlite_compacting import count_pages, rewrite_store

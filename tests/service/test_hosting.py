@@ -14,8 +14,7 @@ from findling.domain.errors import NotFoundError, NotIndexedError
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation
-from findling.service.answer_cache import AnswerCache, question_of
-from findling.service.hosting import Host
+from findling.service.hosting import AnswerCache, Host, question_of
 from findling.service.statistics import Statistics
 from findling.service.workspaces import create_workspace
 

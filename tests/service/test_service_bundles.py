@@ -31,7 +31,7 @@ from findling.domain.queries import Filters, SearchRequest
 from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.strangers import TRUSTS
-from findling.pipelines.catching_up import catch_up
+from findling.pipelines.legs import catch_up
 from findling.pipelines.searching import Legs, search
 from findling.service.bundles import IMPORTING, export_bundle, import_bundle
 from findling.service.engine import open_engine

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from findling.sources.discovery import FoundFile, scan
 from findling.sources.ignore_rules import compile_patterns, ignoring_rule, layers_above
-from findling.sources.user_rules import Rules
+from findling.sources.rule_patterns import Rules
 from tests.counts import tries
 from tests.processes import run_process
 

@@ -25,8 +25,7 @@ from findling.stores.bundle_restoring import restore_all, restore_vectors
 from findling.stores.bundle_writing import write_bundle
 from findling.stores.conformance_samples import AWKWARD, EMPTY, FULL, HISTORY, PLAIN, cids_of, line_document
 from findling.stores.jsonl import JsonlStore
-from findling.stores.jsonl_files import Record, encode
-from findling.stores.jsonl_records import document_record, to_document
+from findling.stores.jsonl_records import Record, document_record, encode, to_document
 from findling.stores.memory import MemoryStore
 from findling.stores.sqlite import SqliteStore
 from tests.counts import tries

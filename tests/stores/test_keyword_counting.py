@@ -10,8 +10,8 @@ import pytest
 from findling.domain.ports import KeywordHits, KeywordLeg
 from findling.domain.queries import Filters
 from findling.domain.resources import Resource
-from findling.pipelines.catching_up import catch_up
 from findling.pipelines.documents import text_documents
+from findling.pipelines.legs import catch_up
 from findling.stores.conformance_samples import line_document
 from findling.stores.keyword import TantivyLeg
 from findling.stores.keyword_scoring import PADDING, counted, padding, repeated

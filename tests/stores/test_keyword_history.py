@@ -12,7 +12,7 @@ import pytest
 
 from findling.domain.queries import Any, Filters, Node, Word
 from findling.domain.resources import Document
-from findling.pipelines.catching_up import catch_up
+from findling.pipelines.legs import catch_up
 from findling.stores.conformance_samples import line_document
 from findling.stores.keyword import TantivyLeg
 from findling.stores.keyword_note import NOTE_FILE, LegNote, read_opstamp, read_state, write_note
@@ -120,7 +120,7 @@ def test_a_note_is_right_before_and_after_the_commit_it_was_written_for(tmp_path
 WRITER = """
 import sys
 from pathlib import Path
-from findling.pipelines.catching_up import catch_up
+from findling.pipelines.legs import catch_up
 from findling.stores.conformance_samples import line_document
 from findling.stores.keyword import TantivyLeg
 from findling.stores.sqlite import SqliteStore

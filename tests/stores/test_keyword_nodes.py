@@ -29,8 +29,8 @@ from findling.domain.queries import (
     Word,
 )
 from findling.domain.resources import Document, Resource
-from findling.pipelines.catching_up import catch_up
 from findling.pipelines.documents import make_document
+from findling.pipelines.legs import catch_up
 from findling.sources.extraction.extracted import Extracted
 from findling.stores.keyword import TantivyLeg
 from findling.stores.keyword_query import Scoring

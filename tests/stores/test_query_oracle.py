@@ -34,7 +34,7 @@ from findling.domain.queries import (
     Word,
 )
 from findling.domain.resources import Document, Resource
-from findling.pipelines.catching_up import catch_up
+from findling.pipelines.legs import catch_up
 from findling.stores.conformance_samples import line_document
 from findling.stores.keyword import TantivyLeg
 from findling.stores.memory import MemoryStore

@@ -9,13 +9,12 @@ from itertools import pairwise
 import pytest
 
 from findling.domain.resources import Piece
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.chunk_presets import STRATEGIES, UNITS
+from findling.text.chunk_plan import STRATEGIES, UNITS, ChunkPlan
 from findling.text.chunking import chunk_outline, chunk_text
 from findling.text.code_grammars import CODE_LANGS
 from findling.text.lines import with_plain_breaks
+from findling.text.measures import count_tokens
 from findling.text.outlines import OUTLINES, Heading, Outline
-from findling.text.tokens import count_tokens
 from findling.text.windows import BLOCK_CEILING
 from tests.counts import tries
 

@@ -7,11 +7,10 @@ from itertools import pairwise
 import pytest
 
 from findling.domain.resources import Piece
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.chunk_presets import PRESETS
+from findling.text.chunk_plan import PRESETS, ChunkPlan
 from findling.text.chunking import chunk_outline, chunk_text
+from findling.text.measures import count_tokens
 from findling.text.outlines import Outline
-from findling.text.tokens import count_tokens
 
 SENTENCES = " ".join(f"Sentence number {number} tells of unaffable things." for number in range(300))
 KOREAN = " ".join(["데이터베이스 연결이 시간 초과되었습니다."] * 120)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from findling.domain.resources import Chunk, Place
 from findling.domain.results import Line
-from findling.text.places import placed_lines
+from findling.text.snippets import placed_lines
 
 TEXT = "Title\n\nfirst page\nstill first\nsecond page\n"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.text import wordpieces
-from findling.text.tokens import count_tokens
+from findling.text.measures import count_tokens
 from findling.text.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
 
 tokenizers = pytest.importorskip("tokenizers")

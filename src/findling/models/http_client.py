@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from findling.domain.errors import ProviderError
 from findling.models.remote_address import Address, https_proxy, is_loopback
-from findling.models.remote_refusals import is_oversize, is_spent, reason
+from findling.models.remote_wire import is_oversize, is_spent, reason
 
 __all__ = ["HttpClient", "OversizeError", "wait_before_retry"]
 

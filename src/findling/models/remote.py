@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
@@ -18,12 +19,85 @@ from findling.models import remote_wire as wire
 from findling.models.http_client import HttpClient, OversizeError
 from findling.models.providers import Provider, prefixes, split_spec
 from findling.models.remote_address import is_loopback, parse_address
-from findling.models.remote_batches import OverdueError, send_batches, split
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
 
-__all__ = ["RemoteChat", "RemoteEmbedder", "RemoteReranker", "remote_chat", "remote_embedder", "remote_reranker"]
+__all__ = [
+    "OverdueError",
+    "RemoteChat",
+    "RemoteEmbedder",
+    "RemoteReranker",
+    "remote_chat",
+    "remote_embedder",
+    "remote_reranker",
+    "send_batches",
+    "split",
+]
+
+
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
+
+# A worker that keeps its own deadline is given this much longer before it is given up.
+_GRACE_S = 0.5
+
+
+class OverdueError(Exception):
+    """A worker has not come back within the time it had."""
+
+
+def send_batches(
+    batches: Sequence[Batch],
+    send: Callable[[Batch, threading.Event], Result],
+    *,
+    max_concurrent: int,
+    patience_s: float,
+) -> list[Result]:
+    """What `send` makes of each batch, in order; the first error ends it all and is raised.
+
+    `send` must finish within `patience_s`, and should when its event is set. The workers are daemons and the wait is
+    bounded here too, because looking up a host's name cannot be interrupted: it may take 30 s without a network.
+    Raises OverdueError.
+    """
+    stop = threading.Event()
+    lock = threading.Lock()
+    waiting = iter(enumerate(batches))
+    outcomes: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
+
+    def work() -> None:
+        while not stop.is_set():
+            with lock:
+                number, batch = next(waiting, (-1, None))
+            if batch is None:
+                return
+            try:
+                outcomes.put((number, send(batch, stop), None))
+            except BaseException as error:  # raised again where the caller waits
+                outcomes.put((number, None, error))
+                return
+
+    results: dict[int, Result] = {}
+    try:
+        for _ in range(min(max_concurrent, len(batches))):
+            threading.Thread(target=work, name="findling-provider", daemon=True).start()
+        while len(results) < len(batches):
+            try:
+                number, result, error = outcomes.get(timeout=patience_s + _GRACE_S)
+            except Empty:
+                raise OverdueError from None
+            if error is not None:
+                raise error
+            results[number] = result  # type: ignore[assignment]  # `None` only beside an error
+    finally:
+        stop.set()
+    return [results[number] for number in range(len(batches))]
+
+
+def split(texts: Sequence[str], size: int) -> list[list[str]]:
+    """The texts in lists of at most `size`."""
+    return [list(texts[start : start + size]) for start in range(0, len(texts), size)]
+
 
 Part = TypeVar("Part")
 Ask = Callable[[str, object], Any]

@@ -156,7 +156,7 @@ def show(stored: StoredChunk, asked: Asked) -> Shown:
     best = Line(number=number, text="")
     offset = 0
     if chunk.places:
-        from findling.text.places import placed_lines
+        from findling.text.snippets import placed_lines
 
         offset = LineIndex(text).line_span(best.number - chunk.line_start + 1)[1]
         placed = placed_lines([*lines, best], chunk, text)

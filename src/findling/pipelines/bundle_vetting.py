@@ -23,8 +23,7 @@ from findling.sources.discovery import REASONS
 from findling.stores.admission import check_accesses, check_document, check_glossary, check_relations
 from findling.stores.bundle import Bundle
 from findling.stores.bundle_restoring import SeenBefore, VectorLine, to_access, to_relation, to_vector
-from findling.stores.jsonl_files import Record
-from findling.stores.jsonl_records import to_document, to_term
+from findling.stores.jsonl_records import Record, to_document, to_term
 
 __all__ = ["VettedBundle"]
 

@@ -15,8 +15,7 @@ from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Chunk, Document, Resource
 from findling.domain.strangers import BUNDLE_KEPT, BUNDLE_KEPT_OF_MODEL
 from findling.stores.bundle_writing import Part, write_bundle
-from findling.stores.jsonl_files import Record
-from findling.stores.jsonl_records import document_record
+from findling.stores.jsonl_records import Record, document_record
 from findling.text.analysis import chunk_terms
 
 __all__ = ["Facts", "export_store"]

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.sources.extraction.table import versions
+from findling.sources.rule_patterns import Rules
 from findling.sources.stamps import changed_ns, changed_ns_at, inode_of
-from findling.sources.user_rules import Rules
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.chunk_presets import PRESETS
+from findling.text.chunk_plan import PRESETS, ChunkPlan
 
 if TYPE_CHECKING:
     from findling.pipelines.surveying import Survey

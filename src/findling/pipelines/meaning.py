@@ -3,20 +3,58 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 from findling.domain.ports import Embedder, Reranker, TruthStore, VectorHits, VectorSearch
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
-from findling.pipelines.query_vectors import query_vector
 from findling.ranking.evidence import FOREIGN, cosine_of, meaning_evidence
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
 
-__all__ = ["Judge", "Meaning", "MeaningHit", "Space", "can_read", "find_by_meaning", "nearness_to", "read_in_time"]
+__all__ = [
+    "MOST_QUERIES",
+    "Judge",
+    "Meaning",
+    "MeaningHit",
+    "Space",
+    "can_read",
+    "find_by_meaning",
+    "nearness_to",
+    "query_vector",
+    "read_in_time",
+]
+
+
+MOST_QUERIES = 1024
+"""Queries that are kept of each model: 1.5 MB with 384 numbers a vector."""
+
+_kept: WeakKeyDictionary[Embedder, OrderedDict[str, Vectors]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def query_vector(embedder: Embedder, text: str) -> Vectors:
+    """The vector of a query, which must not be changed: others have it, too. Raises ModelError as the model does."""
+    with _lock:
+        kept = _kept.setdefault(embedder, OrderedDict())
+        if text in kept:
+            kept.move_to_end(text)
+            return kept[text]
+    # Outside the lock: two threads that read the same query at once cost less than all others waiting for one.
+    vector: Vectors = embedder.embed([text], "query")[0].copy()
+    vector.flags.writeable = False
+    with _lock:
+        kept[text] = vector
+        while len(kept) > MOST_QUERIES:
+            kept.popitem(last=False)
+    return vector
+
 
 _FULL = 8.0
 """Deviations above what is usual that count as a perfect match."""

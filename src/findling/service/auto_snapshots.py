@@ -20,7 +20,7 @@ from findling.service.snapshot_files import (
 )
 from findling.service.workspace import STORE_FILE
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite_extract import copy_made, made_bytes, made_state
+from findling.stores.sqlite_backup import copy_made, made_bytes, made_state
 
 __all__ = ["is_automatic", "save_before_migration", "save_daily"]
 

@@ -45,7 +45,7 @@ def give_space_back(engine: Engine, settings: Settings) -> None:
     """
     if not settings["compact.auto"] or not _has_written(engine):
         return
-    from findling.service.unused_space import is_worthwhile
+    from findling.service.compacting import is_worthwhile
 
     if is_worthwhile(engine.home, settings):
         _start(["compact", str(engine.subject), "--if-worthwhile"], engine, settings)

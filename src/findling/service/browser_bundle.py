@@ -29,7 +29,7 @@ from findling.pipelines.browser_packing import as_letters, deflated
 from findling.service.engine import Engine
 from findling.service.options import scoring
 from findling.stores.filtering import passes
-from findling.stores.jsonl_files import create_file
+from findling.stores.jsonl_records import create_file
 
 if TYPE_CHECKING:
     from findling.pipelines.browser_related import Relations

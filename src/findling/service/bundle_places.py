@@ -12,7 +12,7 @@ from findling.service.engine import Engine, open_engine
 from findling.service.manifest import write_manifest
 from findling.service.settings import Settings, load_settings
 from findling.stores.bundle import Bundle
-from findling.stores.jsonl_files import Record
+from findling.stores.jsonl_records import Record
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore

@@ -39,8 +39,7 @@ from findling.stores.bundle_restoring import (
     restore_vectors,
 )
 from findling.stores.bundle_writing import check_target
-from findling.stores.jsonl_files import Record
-from findling.stores.jsonl_records import to_term
+from findling.stores.jsonl_records import Record, to_term
 from findling.text.analysis import FINGERPRINT
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from findling.domain.errors import FindlingError, NotFoundError
 from findling.domain.records import Thread
 from findling.domain.resources import Resource
 from findling.pipelines.chats import Arrival, ChatReport, Merge, arrivals, parts_by_thread
-from findling.text.chunk_presets import PRESETS
+from findling.text.chunk_plan import PRESETS
 
 if TYPE_CHECKING:
     from findling.service.writing import WorkspaceWriter

@@ -6,18 +6,111 @@ HTTP by hand: `http.client` and all that it brings would cost a search more time
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling import __version__
-from findling.domain.errors import DaemonError
+from findling.domain.errors import DaemonError, InvalidValueError
+from findling.domain.queries import Filters, SearchRequest
+from findling.domain.results import SearchAnswer, read_answer
+from findling.service.background import Reading
 from findling.service.daemon_state import DaemonState, is_own_socket, read_state
+from findling.service.portable_settings import settings_document
+from findling.service.scoping import placed
+from findling.service.settings import Settings
 
 if TYPE_CHECKING:
     from socket import socket
 
-__all__ = ["ask_daemon", "call_daemon"]
+__all__ = ["DaemonAnswers", "ask_daemon", "call_daemon", "read_request", "request_document", "search_in_daemon"]
+
+
+_ANSWER_S = 3600.0
+"""How long a daemon that has begun may take: many files may have to be taken in first, by it as well as here."""
+
+
+class DaemonAnswers(NamedTuple):
+    """What a daemon has found, in which workspace, and what it has begun to read because of it."""
+
+    answers: list[SearchAnswer]
+    root: Path
+    folder: Path
+    reading: Reading | None
+
+
+def search_in_daemon(
+    state: DaemonState,
+    home: Path,
+    path: str | None,
+    settings: Settings,
+    requests: Sequence[SearchRequest],
+    *,
+    refresh: bool = True,
+) -> DaemonAnswers:
+    """Answers that are the same as those of `open_engine(path, settings=settings)`, with `refresh` as for its `search`.
+
+    Raises DaemonError when the daemon cannot be reached, or leaves it to the caller: where nothing is indexed yet, or
+    something is wrong with the question. Raises as `placed` does.
+    """
+    settings, subject = placed(settings, path)
+    asked = {
+        "home": str(home),
+        # Not normalised: what `..` leads to depends on links.
+        "path": str(Path.cwd() / Path(subject).expanduser()),
+        "is_here": str(subject) == ".",
+        "refresh": refresh,
+        "settings": settings_document(settings),
+        "requests": [request_document(request) for request in requests],
+    }
+    status, found = call_daemon(state, "POST", "/local/search", asked, answer_s=_ANSWER_S)
+    if status != 200:
+        detail = found.get("detail") if isinstance(found, dict) else ""
+        raise DaemonError(f"the daemon leaves this to the command line: {detail or status}")
+    try:
+        reading = Reading(**found["reading"]) if found["reading"] else None
+        answers = [read_answer(one) for one in found["answers"]]
+        if len(answers) != len(requests):
+            raise ValueError(f"{len(answers)} answers to {len(requests)} questions")
+        return DaemonAnswers(answers, Path(found["root"]), Path(found["folder"]), reading)
+    except (InvalidValueError, KeyError, TypeError, ValueError) as error:
+        raise DaemonError(f"the daemon answers in another way: {error}", hint="restart it") from error
+
+
+_TUPLES = ("facets", "principals")
+
+
+def request_document(request: SearchRequest) -> dict[str, Any]:
+    """Everything that bears on the answer."""
+    document = dict(vars(request))
+    filters, plan = document.pop("filters"), document.pop("plan")
+    # Few questions have any of these, and what writes them down takes a while to load.
+    if filters != Filters():
+        from findling.pipelines.plan_files import filters_document
+
+        document["filters"] = filters_document(filters)
+    if plan is not None:
+        from findling.pipelines.plan_files import plan_document
+
+        document["plan"] = plan_document(plan)
+    return document
+
+
+def read_request(document: Mapping[str, Any]) -> SearchRequest:
+    """The question that `request_document` wrote. Raises InvalidValueError for what it never writes."""
+    from findling.pipelines.plan_files import read_filters, read_plan
+
+    values = {**document, "filters": read_filters(document.get("filters", {}))}
+    if "plan" in document:
+        values["plan"] = read_plan(document["plan"])
+    try:
+        for name in _TUPLES:
+            if values[name] is not None:
+                values[name] = tuple(values[name])
+        return SearchRequest(**values)
+    except (KeyError, TypeError) as error:
+        raise InvalidValueError(f"this is no question: {error!r}", hint="send what request_document gives") from error
+
 
 PATIENCE_S = 2.0
 """How long a daemon may be silent before it counts as one that does not answer."""

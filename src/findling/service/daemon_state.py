@@ -56,7 +56,7 @@ def daemon_folder(home: Path) -> Path:
 
 def make_folder(home: Path) -> Path:
     """The folder, made if it has to be; for its owner alone."""
-    from findling.stores.private_folders import make_private
+    from findling.stores.filesystem import make_private
 
     folder = daemon_folder(home)
     make_private(folder)

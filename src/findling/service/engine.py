@@ -22,14 +22,14 @@ from findling.pipelines.legs import Legs
 from findling.pipelines.searching import Legs as SearchedLegs
 from findling.pipelines.searching import search
 from findling.service.disk import UNSURE, DiskIndex
-from findling.service.model_table import ModelTable
+from findling.service.keeping import TendedEngine
+from findling.service.model_choice import ModelTable
 from findling.service.opened import OpenedWorkspace
 from findling.service.options import scoring
 from findling.service.parts import WorkspaceParts
 from findling.service.profiles import plan_of
 from findling.service.scoping import is_below, placed, prepared, timings_for, told
 from findling.service.settings import Settings, load_settings
-from findling.service.upkeep import TendedEngine
 from findling.service.workspace import Workspace, home_folder, locate
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ class Engine(TendedEngine, WorkspaceParts):
 
     def status(self) -> Status:
         """What the workspace holds. Raises NotIndexedError when there is none."""
-        from findling.service.accounts import workspace_status
+        from findling.service.checks import workspace_status
 
         self._must_be_indexed()
         return workspace_status(self._files, self._vectors, self.root)
@@ -306,7 +306,7 @@ class Engine(TendedEngine, WorkspaceParts):
         """What a caller may know of the status: the owner everything, others how much there is that they may see."""
         if principals is None:
             return {**vars(self.status())}
-        from findling.service.accounts import visible_counts
+        from findling.service.checks import visible_counts
 
         self._must_be_indexed()
         return self._ask(principals, [], visible_counts)

@@ -63,7 +63,7 @@ def _matched(
 
     if not chat.host:
         return match(chat, found, [group.canonical for group in groups])
-    from findling.pipelines.glossary_presence import Presence
+    from findling.pipelines.glossary_matching import Presence
 
     allowed = may_send(settings)
     presence = Presence(surface for group in groups for surface in (group.canonical, *group.aliases))

@@ -5,16 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import suppress
 from copy import copy
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from findling.domain.errors import NotIndexedError
+from findling.domain.errors import NotIndexedError, StoreDamagedError
+from findling.domain.ports import SkippedPath
 from findling.domain.queries import SearchRequest
+from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.service.disk import DiskIndex
-from findling.service.model_table import ModelTable
+from findling.service.model_choice import ModelTable
 from findling.service.opened import OpenedWorkspace
 from findling.service.profiles import plan_of
 from findling.service.scoping import prepared
@@ -22,10 +26,13 @@ from findling.service.settings import Settings
 from findling.service.workspace import STORE_FILE, Workspace, has_items, home_folder, workspaces_above
 
 if TYPE_CHECKING:
+    from findling.domain.reports import Check, IndexReport
+    from findling.service.compacting import CompactReport
     from findling.service.sights import WorkspaceSights
     from findling.service.vectors import WorkspaceVectors
 
-__all__ = ["KeptEngine"]
+__all__ = ["KeptEngine", "TendedEngine"]
+
 
 _WARM_UP = "what is this about"
 
@@ -214,3 +221,48 @@ def _version(path: Path) -> tuple[int, int, int]:
     except FileNotFoundError:
         return 0, 0, 0
     return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+class TendedEngine(KeptEngine):
+    """The part of an engine that looks after what is opened."""
+
+    def skipped(self) -> list[SkippedPath]:
+        """What the latest run left out, and why."""
+        self._must_be_indexed()
+        return self._files.store.skipped()
+
+    def failed(self) -> list[SkippedPath]:
+        """The files that were opened and could not be read, or not all of it (`read-in-part`), and why."""
+        from findling.service.checks import failures
+
+        return failures(self.skipped(), self._resources())
+
+    def check(self) -> list[Check]:
+        """Examine the workspace: is every part there, sound, and in step with the others?"""
+        from findling.domain.reports import Check
+        from findling.service.checks import check_workspace
+
+        with suppress(StoreDamagedError):  # the first of the findings
+            self._must_be_indexed()
+        return [
+            Check(name=name, ok=not problem, detail=problem or detail, hint=hint if problem else "")
+            for name, detail, problem, hint in check_workspace(self._files, self._vectors)
+        ]
+
+    def compact(self, *, full: bool = False) -> CompactReport:
+        """Give unused space back; `full` rewrites everything. Searches go on meanwhile. Raises as `index` does."""
+        from findling.service.compacting import compact
+
+        self._must_be_indexed()
+        return compact(self._files, self._vectors, self._settings, full=full)
+
+    def repair(self) -> IndexReport:
+        """Rebuild the legs from the truth, and what else can be."""
+        from findling.service.mending import repair
+
+        self._must_be_indexed()
+        return repair(self._files, self._vectors)
+
+    @abstractmethod
+    def _resources(self) -> Iterator[Resource]:
+        """All resources of the index."""

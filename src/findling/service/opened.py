@@ -20,7 +20,7 @@ from findling.domain.errors import (
     StoreDamagedError,
 )
 from findling.domain.results import Degradation
-from findling.pipelines.catching_up import catch_up
+from findling.pipelines.legs import catch_up
 from findling.service.identity import (
     Identity,
     describe_loss,
@@ -309,7 +309,7 @@ class OpenedWorkspace:
             self._guard.release()
 
     def _acquire(self, lock: WriteLock, patience_s: float) -> bool:
-        from findling.stores.private_folders import make_private
+        from findling.stores.filesystem import make_private
 
         while True:
             # What is written under the old name would be lost to whoever goes by the new one. A search that finds its

@@ -6,10 +6,9 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS, Plan
 from findling.pipelines.freshness import IndexOptions
 from findling.service.settings import Settings
-from findling.sources.user_rules import Rules
+from findling.sources.rule_patterns import Rules
 from findling.stores.keyword_query import Scoring
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.chunk_presets import PRESETS, check_plan
+from findling.text.chunk_plan import PRESETS, ChunkPlan, check_plan
 
 __all__ = ["check_together", "chunk_plan", "index_options", "scoring", "search_plan"]
 

@@ -64,7 +64,7 @@ def settle(workspace: Workspace, home: Path) -> list[Degradation]:
 
 def note_place(key: str, home: Path, folder: Path) -> None:
     """Note that a workspace lies, or will lie, in a folder outside the home."""
-    from findling.stores.private_folders import make_private
+    from findling.stores.filesystem import make_private
 
     pointer, place = pointer_of(key, home), os.fsencode(folder)
     with StoreErrors(pointer):

@@ -19,8 +19,7 @@ def may_send(settings: Settings) -> Callable[[Resource], bool]:
     """
     if settings["remote.allow_private"]:
         return lambda resource: True
-    from findling.sources.rule_patterns import compile_rules
-    from findling.sources.user_rules import Rules
+    from findling.sources.rule_patterns import Rules, compile_rules
 
     private = compile_rules(Rules(exclude=settings["privacy.private"])).exclude
 

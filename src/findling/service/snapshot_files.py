@@ -16,12 +16,11 @@ from findling import __version__
 from findling.domain.errors import CorruptError, FindlingError, InvalidValueError, PathNotFoundError
 from findling.domain.strangers import read_json
 from findling.service.whole_files import write_whole
+from findling.stores.filesystem import check_room, sync_folder
 from findling.stores.lock import WriteLock
-from findling.stores.room import check_room
 from findling.stores.schema import FORMAT
 from findling.stores.sqlite_backup import copy_store, find_damage, read_facts
 from findling.stores.sqlite_files import StoreErrors
-from findling.stores.syncing import sync_folder
 
 __all__ = [
     "FOLDER",

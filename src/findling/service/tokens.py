@@ -17,8 +17,8 @@ from findling.domain.errors import CorruptError, FormatError, InvalidValueError,
 from findling.domain.permissions import ALL_WORKSPACES, SCOPES, Caller, check_principal
 from findling.domain.strangers import read_json
 from findling.service.whole_files import write_whole
+from findling.stores.filesystem import make_private
 from findling.stores.lock import WriteLock
-from findling.stores.private_folders import make_private
 from findling.stores.sqlite_files import StoreErrors
 
 __all__ = ["TokenAccount", "TokenBook"]

@@ -23,9 +23,9 @@ from findling.domain.errors import (
 from findling.domain.ports import Embedder, Reranker
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
-from findling.pipelines.catching_up import catch_up
+from findling.pipelines.legs import catch_up
 from findling.pipelines.meaning import Meaning, Space, read_in_time
-from findling.service.model_table import ModelTable
+from findling.service.model_choice import ModelTable
 from findling.service.opened import OpenedWorkspace
 from findling.service.privacy import may_send
 from findling.service.settings import Settings

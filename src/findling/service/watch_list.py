@@ -20,8 +20,8 @@ from findling.domain.errors import CorruptError, FindlingError
 from findling.domain.strangers import read_json
 from findling.service.whole_files import write_whole
 from findling.service.workspace import folder_name
+from findling.stores.filesystem import make_private
 from findling.stores.lock import WriteLock
-from findling.stores.private_folders import make_private
 from findling.stores.sqlite_files import StoreErrors
 
 if TYPE_CHECKING:

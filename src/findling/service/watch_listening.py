@@ -19,8 +19,7 @@ from findling.service.watch_list import note_problem, note_state, watch_lock, wa
 from findling.service.workspace import STORE_FILE, Workspace, home_folder, indexed_root, locate, workspace_in
 from findling.service.workspaces import all_workspaces
 from findling.sources.ignore_rules import IGNORE_FILES
-from findling.sources.watch_looks import Tree
-from findling.sources.watching import TreeWatch, open_watch
+from findling.sources.watching import Tree, TreeWatch, open_watch
 
 __all__ = ["Calm", "Listener", "settings_for", "workspaces_of"]
 

@@ -7,8 +7,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from findling.stores.filesystem import sync_folder
 from findling.stores.sqlite_files import StoreErrors
-from findling.stores.syncing import sync_folder
 
 __all__ = ["file_size", "remove_drafts", "write_whole"]
 

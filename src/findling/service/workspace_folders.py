@@ -10,9 +10,9 @@ from pathlib import Path
 
 from findling.domain.errors import InvalidValueError, LockedError
 from findling.service.workspace import STORE_FILE, is_formerly_named, pointer_of, refuse_link
+from findling.stores.filesystem import sync_folder
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite_files import StoreErrors
-from findling.stores.syncing import sync_folder
 
 __all__ = [
     "changing",
@@ -38,7 +38,7 @@ def changing(home: Path) -> Iterator[None]:
 
     Raises LockedError when somebody else keeps at it, ReadOnlyError when the home cannot be written.
     """
-    from findling.stores.private_folders import make_private
+    from findling.stores.filesystem import make_private
 
     with StoreErrors(home):
         make_private(home)

@@ -36,9 +36,9 @@ from findling.service.workspace_folders import (
     put_in_place,
 )
 from findling.service.workspaces import FoundWorkspace, existing_root, find_workspace
+from findling.stores.filesystem import sync_folder
 from findling.stores.sqlite import SqliteStore
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, create_private
-from findling.stores.syncing import sync_folder
 
 __all__ = ["adopt_index", "adoptable_index", "move_root", "move_workspace"]
 

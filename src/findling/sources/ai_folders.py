@@ -12,7 +12,7 @@ from findling.sources.discovery import scan
 from findling.sources.file_types import file_type
 from findling.sources.headers import Header, read_header
 from findling.sources.reading import UnreadableError, decode, read_bytes
-from findling.sources.user_rules import Rules
+from findling.sources.rule_patterns import Rules
 from findling.text.outlines import OUTLINES
 
 __all__ = ["AI_FOLDER", "KINDS", "PROJECT", "USER", "AiFile", "describe", "find_ai_files", "read_ai_file"]

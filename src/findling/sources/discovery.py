@@ -34,9 +34,8 @@ from findling.sources.ignore_rules import (
     layers_of,
 )
 from findling.sources.reading import UnreadableError, read_bytes
-from findling.sources.rule_patterns import compile_rules
+from findling.sources.rule_patterns import Rules, compile_rules
 from findling.sources.stamps import changed_ns, inode_of
-from findling.sources.user_rules import Rules
 
 __all__ = ["REASONS", "TELLING_NAMES", "FoundFile", "admits", "scan", "verdict"]
 

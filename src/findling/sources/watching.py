@@ -7,22 +7,88 @@ that nothing is spent on those it leaves out. Nothing is kept of a change but th
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from findling.domain.errors import MissingExtraError, UsageError
-from findling.sources.discovery import TELLING_NAMES, admits, verdict
+from findling.domain.ports import SkippedPath
+from findling.sources.discovery import TELLING_NAMES, admits, scan, verdict
+from findling.sources.rule_patterns import Rules
 from findling.sources.stamps import changed_ns_at
-from findling.sources.watch_looks import Look, Tree, look_at
-from findling.sources.watch_mounts import network_file_system
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-__all__ = ["TreeWatch", "need_watchfiles", "open_watch"]
+__all__ = ["Look", "Tree", "TreeWatch", "look_at", "need_watchfiles", "network_file_system", "open_watch"]
+
+
+class Tree(NamedTuple):
+    """What is watched: the folder, the rules that decide what of it is indexed, and the one file of it, if it is one.
+
+    A folder that is not there is missed by `look_at`, never made.
+    """
+
+    root: Path
+    rules: Rules
+    only: str = ""
+
+
+class Look(NamedTuple):
+    """What a look tells: a digest of all files that would be indexed, and when each folder was changed.
+
+    Paths of folders are relative to the root, with a slash at their end; the root itself is empty.
+    """
+
+    digest: bytes
+    folders: dict[str, int]
+
+
+def look_at(tree: Tree) -> Look:
+    """Look at a tree; what is kept of it grows with its folders, not with its files.
+
+    Raises PathNotFoundError for a root that is not there, InvalidValueError for a rule that can match nothing.
+    """
+    digest = blake2b(digest_size=16)
+    folders: dict[str, int] = {}
+    for found in scan(str(tree.root), tree.rules, tree.only, folders):
+        if not isinstance(found, SkippedPath):
+            digest.update(f"{found.path}\0{found.size}\0{found.changed_ns}\0{found.inode}\n".encode())
+    return Look(digest.digest(), folders)
+
+
+_NETWORK = frozenset(
+    "9p acfs afs beegfs ceph cifs coda davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs gfs2 glusterfs gpfs lustre"
+    " ncpfs nfs nfs4 ocfs2 orangefs prl_fs smb3 smbfs vboxsf virtiofs vmhgfs fuse.vmhgfs-fuse".split()
+)
+"""What Linux calls file systems whose files change on another machine, or on the host of a virtual one."""
+
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str:
+    """What the network file system that holds a path is called; empty for another one, or where nobody can tell."""
+    try:
+        lines = os.fsdecode(mounts.read_bytes()).splitlines()
+    except OSError:  # not Linux
+        return ""
+    found, longest = "", -1
+    for line in lines:
+        fields, _, rest = line.partition(" - ")
+        point, kind = _unescaped(fields.split(" ")[4]), rest.split(" ")[0]
+        # The last of several mounts on one point is the one that is seen.
+        if len(point) >= longest and path.is_relative_to(point):
+            found, longest = kind, len(point)
+    return found if found in _NETWORK else ""
+
+
+def _unescaped(field: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
+
 
 _STEP_MS = 50
 """How often what the system has told is fetched: the one thing that grows with the changes lasts no longer."""

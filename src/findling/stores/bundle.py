@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import BinaryIO, Protocol, Self, TypeVar, cast
 
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, PathNotFoundError
-from findling.stores.jsonl_files import Record
+from findling.stores.jsonl_records import Record
 
 __all__ = ["FILES", "KIND", "MANIFEST", "SCHEMA_VERSION", "Bundle", "is_bundle"]
 

@@ -14,8 +14,7 @@ from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.records import Access
 from findling.domain.resources import Document, Resource
 from findling.stores.bundle import Bundle
-from findling.stores.jsonl_files import Record
-from findling.stores.jsonl_records import to_document, to_term
+from findling.stores.jsonl_records import Record, to_document, to_term
 
 __all__ = [
     "SeenBefore",

@@ -14,8 +14,8 @@ from typing import IO, Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.stores.bundle import FILES, KIND, MANIFEST, SCHEMA_VERSION, is_bundle
-from findling.stores.jsonl_files import Record, create_file, encode, file_errors
-from findling.stores.syncing import sync_folder
+from findling.stores.filesystem import sync_folder
+from findling.stores.jsonl_records import Record, create_file, encode, file_errors
 
 __all__ = ["Part", "check_target", "write_bundle"]
 

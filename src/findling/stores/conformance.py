@@ -16,9 +16,8 @@ from typing import Any
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import Change, SkippedPath
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
-from findling.stores.conformance_changes import ChangeLogSuite
 from findling.stores.conformance_question import QuestionSuite
-from findling.stores.conformance_records import RecordSuite
+from findling.stores.conformance_records import ChangeLogSuite, RecordSuite
 from findling.stores.conformance_samples import (
     AWKWARD,
     EMPTY,

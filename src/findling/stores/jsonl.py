@@ -15,9 +15,8 @@ from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
 from findling.stores.bundle import MANIFEST, Bundle
 from findling.stores.bundle_restoring import restore_all
-from findling.stores.jsonl_files import Record, file_errors
 from findling.stores.jsonl_log import LogWriter, read_log, write_log
-from findling.stores.jsonl_records import document_record, fingerprint_record
+from findling.stores.jsonl_records import Record, document_record, file_errors, fingerprint_record
 from findling.stores.jsonl_snapshot import ReplayedStore, vectors_record
 from findling.stores.lock import WriteLock
 

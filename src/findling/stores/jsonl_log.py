@@ -13,8 +13,8 @@ from pathlib import Path
 from zlib import crc32
 
 from findling.domain.errors import CorruptError, FormatError
-from findling.stores.jsonl_files import Record, create_file, encode, file_errors
-from findling.stores.syncing import sync_folder
+from findling.stores.filesystem import sync_folder
+from findling.stores.jsonl_records import Record, create_file, encode, file_errors
 
 __all__ = ["FORMAT", "LogWriter", "read_log", "write_log"]
 

@@ -9,8 +9,7 @@ from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath
 from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Chunk, Document
-from findling.stores.jsonl_files import Record
-from findling.stores.jsonl_records import document_record, to_document, to_fingerprint, to_term
+from findling.stores.jsonl_records import Record, document_record, to_document, to_fingerprint, to_term
 from findling.stores.memory import MemoryStore
 
 __all__ = ["ReplayedStore", "vectors_record"]

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import tantivy
 
 from findling.domain.strangers import read_json
+from findling.stores.filesystem import sync_folder
 from findling.stores.keyword import discard_leg
 from findling.stores.keyword_note import NOTE_FILE, LegNote, read_state, write_note
 from findling.stores.keyword_reading import PARTS_FILE
-from findling.stores.syncing import sync_folder
 from findling.stores.vector_files import writing
 
 __all__ = ["Entries", "adopt_index", "count_entries"]

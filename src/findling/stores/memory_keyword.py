@@ -10,8 +10,7 @@ from findling.domain.queries import Filters, Node
 from findling.domain.resources import Resource
 from findling.stores.filtering import passes
 from findling.stores.keyword_scoring import Scoring
-from findling.stores.memory_postings import Postings
-from findling.stores.memory_question import Question
+from findling.stores.memory_question import Postings, Question
 from findling.text.query_tree import asks_for_text
 
 __all__ = ["MemoryLeg"]

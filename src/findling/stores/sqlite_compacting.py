@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.stores.room import check_room
+from findling.stores.filesystem import check_room
 from findling.stores.sqlite_files import StoreErrors, connect, connect_readonly, transaction
 
 __all__ = ["FREE_SHARE", "Pages", "compact_store", "count_pages", "drop_idle", "fold_log", "rewrite_store", "trim_log"]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError, DiskFullError, FindlingError, ReadOnlyError
 from findling.domain.strangers import read_json
-from findling.stores.syncing import sync_folder
+from findling.stores.filesystem import sync_folder
 from findling.stores.vector_sums import extended, find_wrong, is_sample_right
 
 __all__ = [

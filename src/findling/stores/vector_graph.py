@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.telemetry import silence_telemetry
-from findling.stores.syncing import sync_folder
+from findling.stores.filesystem import sync_folder
 from findling.stores.vector_files import Header, create_private, write_all
 from findling.stores.vector_scan import Query
 from findling.stores.vector_sums import file_sum

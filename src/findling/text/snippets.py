@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from findling.domain.resources import Chunk
 from findling.domain.results import Line
 from findling.text.lines import LineIndex
 from findling.text.windows import Span, cluster_start
 
-__all__ = ["WHOLE_PASSAGE", "Match", "MatchSpan", "Telling", "plain_line", "show_lines", "snippet"]
+__all__ = ["WHOLE_PASSAGE", "Match", "MatchSpan", "Telling", "placed_lines", "plain_line", "show_lines", "snippet"]
+
+
+def placed_lines(lines: Sequence[Line], chunk: Chunk, text: str) -> tuple[Line, ...]:
+    """The lines, numbered as in the chunk's own text, with the numbers and places they have in the file.
+
+    A line of a file without lines has number 0.
+    """
+    index = LineIndex(text)
+    starts = [place.start - chunk.start for place in chunk.places]
+    placed = []
+    for line in lines:
+        number = line.number - chunk.line_start + 1
+        # A line that begins before a place but holds its start comes from there: a place may follow a list mark.
+        place = chunk.places[max(bisect_right(starts, index.line_span(number)[1]) - 1, 0)]
+        placed.append(replace(line, number=place.line, place=place.label))
+    return tuple(placed)
 
 
 class MatchSpan(NamedTuple):

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.msg import extract
-from findling.sources.extraction.rtf_compressed import decompress_rtf
+from findling.sources.extraction.msg import decompress_rtf, extract
 from findling.sources.reading import UnreadableError
 
 Writer = Callable[[Mapping[str, bytes]], bytes]

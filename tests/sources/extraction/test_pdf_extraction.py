@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.pdf import extract
-from findling.sources.extraction.pdf_lines import join_lines, split_lines, usual_width
+from findling.sources.extraction.pdf import extract, join_lines, split_lines, usual_width
 from findling.sources.reading import UnreadableError
 from tests.counts import tries
 

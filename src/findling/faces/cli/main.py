@@ -12,47 +12,79 @@ from collections.abc import Sequence
 
 import click
 
+from findling import __version__
 from findling.domain.errors import FindlingError
-from findling.faces.cli.terminal import hush_stdout, note, prepare_streams
+from findling.faces.cli.terminal import hush_stdout, note, prepare_streams, write
 
-__all__ = ["COMMANDS", "cli", "route", "run"]
+__all__ = ["COMMANDS", "cli", "completion", "print_version", "route", "run", "version"]
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print a script that completes commands and options in a shell.
+
+    \b
+      bash:  findling completion bash >> ~/.bashrc
+      zsh:   findling completion zsh >> ~/.zshrc
+      fish:  findling completion fish > ~/.config/fish/completions/findling.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    maker = get_completion_class(shell)
+    assert maker is not None, "click knows every shell of the choice above"
+    write(maker(cli, {}, "findling", "_FINDLING_COMPLETE").source() + "\n")
+    return 0
+
+
+@click.command()
+def version() -> int:
+    """Show the version."""
+    print_version()
+    return 0
+
+
+def print_version() -> None:
+    """Print name and version."""
+    write(f"findling {__version__}\n")
+
 
 COMMANDS = {
-    "search": "search",
-    "explain": "explain",
-    "fetch": "documents",
-    "similar": "documents",
-    "suggest": "documents",
-    "index": "index",
-    "refine": "refine",
-    "add": "items",
-    "sync": "items",
-    "chats": "chats",
-    "remember": "memories",
-    "recall": "memories",
-    "status": "status",
-    "ls": "status",
-    "workspaces": "workspaces",
-    "permissions": "permissions",
-    "export": "bundles",
-    "import": "bundles",
-    "compact": "snapshots",
-    "snapshot": "snapshots",
-    "glossary": "glossary",
-    "watch": "watch",
-    "serve": "serve",
-    "mcp": "mcp",
-    "token": "tokens",
-    "models": "models",
-    "config": "config",
-    "include": "patterns",
-    "exclude": "patterns",
-    "forget": "maintenance",
-    "doctor": "maintenance",
-    "repair": "maintenance",
-    "eval": "eval",
-    "completion": "about",
-    "version": "about",
+    "search": "commands.search",
+    "explain": "commands.explain",
+    "fetch": "commands.documents",
+    "similar": "commands.documents",
+    "suggest": "commands.documents",
+    "index": "commands.index",
+    "refine": "commands.refine",
+    "add": "commands.items",
+    "sync": "commands.items",
+    "chats": "commands.chats",
+    "remember": "commands.memories",
+    "recall": "commands.memories",
+    "status": "commands.status",
+    "ls": "commands.status",
+    "workspaces": "commands.workspaces",
+    "permissions": "commands.permissions",
+    "export": "commands.bundles",
+    "import": "commands.bundles",
+    "compact": "commands.snapshots",
+    "snapshot": "commands.snapshots",
+    "glossary": "commands.glossary",
+    "watch": "commands.watch",
+    "serve": "commands.serve",
+    "mcp": "commands.mcp",
+    "token": "commands.tokens",
+    "models": "commands.models",
+    "config": "commands.config",
+    "include": "commands.patterns",
+    "exclude": "commands.patterns",
+    "forget": "commands.maintenance",
+    "doctor": "commands.maintenance",
+    "repair": "commands.maintenance",
+    "eval": "commands.eval",
+    "completion": "main",
+    "version": "main",
 }
 """Every command and the module that holds it."""
 
@@ -116,15 +148,13 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"findling.faces.cli.commands.{COMMANDS[cmd_name]}")
+        module = importlib.import_module(f"findling.faces.cli.{COMMANDS[cmd_name]}")
         command: click.Command = getattr(module, cmd_name)
         return command
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from findling.faces.cli.commands.about import print_version
-
         print_version()
         ctx.exit()
 

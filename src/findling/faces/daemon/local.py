@@ -23,9 +23,9 @@ from findling.faces.daemon.turns import Turns
 from findling.faces.http.guards import is_local
 from findling.faces.http.problems import problem_response
 from findling.service.background import tend
+from findling.service.daemon_client import read_request
 from findling.service.engine import Engine
 from findling.service.hosting import Host
-from findling.service.portable_requests import read_request
 from findling.service.portable_settings import read_settings
 from findling.service.queueing import WorkLine
 from findling.service.settings import Settings

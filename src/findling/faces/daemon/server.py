@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from findling import __version__
 from findling.domain.errors import DaemonError
-from findling.faces.daemon.assembling import assemble
+from findling.domain.permissions import Caller
 from findling.faces.daemon.keeping import Keeper
-from findling.faces.daemon.listening import bind_tcp, bind_unix, is_loopback, require_tokens
-from findling.faces.daemon.request_log import RequestLog
+from findling.faces.daemon.local import local_routes
 from findling.faces.daemon.turns import Turns
+from findling.faces.http import guards
+from findling.faces.http.app import create_app
 from findling.faces.http.protocol import GuardedProtocol
+from findling.faces.http.sharing import Shares
+from findling.faces.mcp.http_app import mcp_app
+from findling.faces.web import pages
 from findling.service.daemon_state import (
     LOCK_FILE,
     DaemonState,
@@ -41,7 +47,141 @@ from findling.service.tokens import TokenBook
 from findling.service.workspace import home_folder
 from findling.stores.lock import WriteLock
 
-__all__ = ["run_daemon"]
+__all__ = ["RequestLog", "assemble", "bind_tcp", "bind_unix", "is_loopback", "require_tokens", "run_daemon"]
+
+
+def assemble(
+    host: Host,
+    line: WorkLine,
+    turns: Turns,
+    *,
+    tokens: TokenBook,
+    needs_tokens: bool,
+    stop: Callable[[], None],
+    about: Callable[[], dict[str, Any]],
+) -> ASGIApp:
+    """The HTTP interface, the web page, MCP, and what only the command line asks; `local_routes` says what for."""
+    shares = Shares(line)
+    mcp = mcp_app(host, shares.run, turn=turns.turn)
+    local = local_routes(host, line, turns, stop=stop, about=about)
+    app = create_app(
+        host,
+        line,
+        identify=_caller,
+        extra_routes=[*pages.page_routes(), mcp.route, *local],
+        lifespan=lambda _: mcp.lifespan(),
+        shares=shares,
+    )
+    settings = host.settings
+    return guards.Guard(
+        app,
+        names=(settings["serve.host"], *settings["serve.names"]),
+        tokens=tokens,
+        requires_token=needs_tokens,
+        max_body=settings["serve.max_body"],
+        rate=settings["serve.rate"],
+        open_paths=(*guards.OPEN_PATHS, *pages.OPEN_PATHS),
+    )
+
+
+def _caller(scope: Scope) -> Caller:
+    caller: Caller = scope["state"]["caller"]
+    return caller
+
+
+_BACKLOG = 512
+
+
+def bind_unix(path: Path) -> socket.socket | None:
+    """A socket that nobody but the owner can connect to; `None` where the system has none."""
+    if not hasattr(socket, "AF_UNIX"):
+        return None
+    listening = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)  # there must be no moment in which others could connect
+    try:
+        listening.bind(str(path))
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise DaemonError(f"no socket can be made at {path}: {error.strerror}", hint="check its folder") from error
+    finally:
+        os.umask(before)
+    return listening
+
+
+def bind_tcp(host: str, port: int) -> socket.socket:
+    """A socket at an address. Raises DaemonError that says what is wrong with it, and what to try."""
+    family, address = _resolve(host, port)
+    listening = socket.socket(family)
+    try:
+        if os.name == "posix":
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:
+            told = DaemonError(f"port {port} of {host} is taken", hint=f"findling serve --port {port + 1}, or --port 0")
+        elif error.errno == errno.EACCES:
+            told = DaemonError(f"port {port} is not for everybody", hint="findling serve --port 3463")
+        else:
+            told = DaemonError(f"nothing can listen on {host}:{port}: {error.strerror}", hint="--host 127.0.0.1")
+        raise told from error
+    return listening
+
+
+def is_loopback(listening: socket.socket) -> bool:
+    """Whether only this machine can connect to a socket. It is asked itself: a name may lead elsewhere next time."""
+    return ip_address(str(listening.getsockname()[0]).partition("%")[0]).is_loopback
+
+
+def require_tokens(host: str, tokens: TokenBook) -> None:
+    """Raises DaemonError unless there is a token that whoever comes from elsewhere can be known by."""
+    if not tokens.list():
+        raise DaemonError(
+            f"others could connect to {host}, and there is no token to know them by",
+            hint="findling token create NAME --owner (or --as user:NAME), or --host 127.0.0.1",
+        )
+
+
+def _resolve(host: str, port: int) -> tuple[int, tuple[Any, ...]]:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return family, address
+    except (OSError, UnicodeError) as error:
+        raise DaemonError(f"{host} is no address of this machine", hint="--host 127.0.0.1") from error
+
+
+_log = logging.getLogger("findling.requests")
+
+_PARTS = 2
+"""Parts of a path that say what kind of a request it is; what follows may be the name of a document."""
+
+
+class RequestLog:
+    """ASGI middleware that logs."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 0
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        finally:
+            kind = ascii("/".join(scope["path"].split("/")[: _PARTS + 1]))[1:-1]
+            _log.info("%s %s %d %.1f ms", scope["method"], kind, status, (time.perf_counter() - started) * 1000)
+
 
 _FINISHING_S = 5
 """How long requests that are being answered may take when the daemon is to end."""

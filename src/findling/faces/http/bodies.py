@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple
+import re
+from collections.abc import Mapping
+from math import isinf
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import Caller
 from findling.domain.plans import FUSIONS, GROUPINGS, MODES, WORDS
 from findling.domain.queries import Filters, SearchRequest
-from findling.faces.http.patterns import LONGEST_PATTERN, checked_pattern
-from findling.faces.http.plan_bodies import PlanBody
 from findling.pipelines.facets import FACETS
+from findling.pipelines.plan_files import PLAN_RULES, Rule
+from findling.service.settings import get_setting
 from findling.service.written_filters import written_filters
 
 __all__ = [
+    "LONGEST_PATTERN",
     "ExplainParameters",
     "FilterBody",
     "NameParameters",
+    "PlanBody",
     "QueryText",
     "Question",
     "SearchBody",
@@ -26,7 +31,93 @@ __all__ = [
     "SuggestParameters",
     "WorkspaceName",
     "WorkspaceParameters",
+    "checked_pattern",
 ]
+
+
+_SETTING_OF = {
+    "affinities": "search.affinity",
+    "rerank_depth": "rerank.depth",
+    "budget_ms": "semantic.query_budget_ms",
+}
+"""Fields whose setting has another name than `search.` and theirs."""
+
+_TOLD = {
+    "profile": "The name that the answer shows for this plan.",
+    "weights": "Weights of text fields that differ from the settings: body, title, heading, path, tags, name, …",
+    "alpha": "Weight of meaning against words, 0 to 1; null has it decided for each query.",
+    "affinities": "How close authors are to you, 0 to 1, by their names in lower case.",
+    "half_lives": "Days after which the recency of a type counts half, by types of your own; 0 never.",
+}
+"""Fields that the help of a setting does not describe."""
+
+_MOST: Mapping[str, float] = {"overfetch": 100, "rrf_k": 1e6, "rerank_depth": 1000, "budget_ms": 60_000}
+"""Bounds that a plan does not have: whoever asks a server must not keep it busy for all others."""
+
+_KINDS: Mapping[str, Any] = {
+    "weights": dict[str, float],
+    "shares": dict[str, float],
+    "days": dict[str, float],
+    "texts": Annotated[list[str], Field(max_length=100)],
+    "switch": bool,
+    "count": int,
+    "number": float,
+    "text": str,
+}
+
+
+def _field(name: str, rule: Rule) -> tuple[Any, Any]:
+    kind = Literal[rule.choices] if rule.choices else _KINDS[rule.kind]
+    most = _MOST.get(name, rule.most)
+    limits: dict[str, Any] = {}
+    if rule.kind in ("count", "number"):
+        limits = {"ge": rule.least} | ({} if isinf(most) else {"le": most})
+    told = _TOLD.get(name) or get_setting(_SETTING_OF.get(name, f"search.{name}")).help
+    # Without a default in the schema: what is left out is as in the profile.
+    return (kind | None if rule.optional else kind), Field(default=None, description=told, **limits)
+
+
+PlanBody: type[BaseModel] = create_model(
+    "PlanBody",
+    __config__=ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, title="Plan"),
+    __doc__="Fields of the plan that differ from those of the profile.",
+    **cast("dict[str, Any]", {name: _field(name, rule) for name, rule in PLAN_RULES.items()}),
+)
+"""Any fields of a `Plan`; `model_fields_set` says which were given."""
+
+
+LONGEST_PATTERN = 500
+
+
+def checked_pattern(pattern: str | None, *, is_owner: bool) -> str | None:
+    """A pattern that may be tried on every passage. Raises InvalidValueError for one that could take for ever.
+
+    Nothing can stop an expression while it is tried, and all others wait for it. So from anybody but the owner it is
+    taken only when there is one way to match it: a passage of 2,000 characters then takes a million steps at worst.
+    """
+    if pattern is None or is_owner:
+        return pattern
+    if len(pattern) > LONGEST_PATTERN or _LINEAR.fullmatch(pattern) is None:
+        raise InvalidValueError(
+            "exclude_pattern holds what only the owner may use: repetitions, groups, alternatives or references",
+            hint=r"use characters, ., [classes], ^, $, \b, \d, \w, \s, and (?i) at the beginning",
+        )
+    return pattern
+
+
+_LINEAR = re.compile(
+    r"""
+    (?:\(\?i\))?+
+    (?: [^\\.\[(){}*+?|]                         # a character that stands for itself, or an anchor
+      | \.
+      | \\ (?: [bBdDsSwWAZtnr] | [^0-9A-Za-z] )  # neither a reference nor a code of a character
+      | \[ \^?+ \]?+ (?: \\. | [^\]\\] )*+ \]
+    )*+
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Possessive throughout, so that this check is linear itself."""
+
 
 _LONGEST_QUERY = 10_000
 _MOST_HITS = 1_000

@@ -19,9 +19,17 @@ from findling.faces.http.json_text import NO_STORE, answer_text, json_response, 
 from findling.faces.http.openapi import AnswerDocument
 from findling.faces.http.planning import planned
 from findling.faces.http.problems import problem_document
-from findling.faces.http.streaming import EVENTS, event
 
-__all__ = ["router", "searched"]
+__all__ = ["EVENTS", "event", "router", "searched"]
+
+
+EVENTS = "text/event-stream"
+
+
+def event(name: str, data: bytes) -> bytes:
+    """One event; its data must be a single line."""
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), data)
+
 
 router = APIRouter(route_class=CheckedRoute, tags=["search"])
 

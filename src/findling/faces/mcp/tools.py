@@ -230,8 +230,7 @@ def _check_types(desk: Desk, names: tuple[str, ...]) -> None:
 
     What the owner has declared beside the types that everybody has is for nobody else to know.
     """
-    from findling.pipelines.builtin_types import BUILTIN_TYPES
-    from findling.pipelines.resource_types import types
+    from findling.pipelines.resource_types import BUILTIN_TYPES, types
 
     declared = {*types(), *desk.settings.types} if desk.caller.is_owner else set(BUILTIN_TYPES)
     unknown = [name for name in names if name not in declared]

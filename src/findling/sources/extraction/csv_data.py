@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Literal
 
-from findling.sources.extraction.column_names import are_column_names
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
+from findling.sources.extraction.sheet_rows import are_column_names
 from findling.sources.reading import UnreadableError, decode_data
 
 __all__ = ["extract"]

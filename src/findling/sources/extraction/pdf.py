@@ -7,7 +7,7 @@ import logging
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, NamedTuple
@@ -17,12 +17,164 @@ import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
 from findling.sources.extraction.document_properties import Properties, with_properties
 from findling.sources.extraction.extracted import Extracted, Source, TextBuilder
-from findling.sources.extraction.pdf_forms import decode_utf16, field_line, pdf_string, write_form_data
-from findling.sources.extraction.pdf_lines import join_lines, split_lines, usual_width
 from findling.sources.extraction.times import seconds_of
+from findling.sources.extraction.xml_events import Element, StopReadingError, read_elements
 from findling.sources.reading import UnreadableError
 
-__all__ = ["extract"]
+__all__ = [
+    "decode_utf16",
+    "extract",
+    "field_line",
+    "join_lines",
+    "pdf_string",
+    "split_lines",
+    "usual_width",
+    "write_form_data",
+]
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a page, no word hyphenated at the end of one; an empty line stands before each that is indented."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _LINE_END_HYPHEN.sub(_mended, text).replace(_PDFIUM_HYPHEN, "-")
+    lines: list[str] = []
+    for line in text.split("\n"):
+        stripped = line.strip()
+        if stripped and line[0].isspace():
+            lines.append("")
+        lines.append(stripped)
+    return lines
+
+
+def usual_width(lines: Sequence[str]) -> int:
+    """How long a full line of the page is: the longest tenth may be something else, such as a wide table."""
+    lengths = sorted(len(line) for line in lines if line)
+    return lengths[len(lengths) * 9 // 10] if lengths else 0
+
+
+def join_lines(lines: Sequence[str], width: int) -> str:
+    """The text of lines: where a sentence runs on they become one, and an empty line ends a paragraph."""
+    parts: list[str] = []
+    previous = ""
+    for line in lines:
+        if line:
+            if parts:
+                parts.append(_joint(previous, line, width))
+            parts.append(line)
+        previous = line
+    return "".join(parts)
+
+
+# pdfium writes U+FFFE for a hyphen that ends a line, and leaves the line break out.
+_PDFIUM_HYPHEN = "\ufffe"
+_LINE_END_HYPHEN = re.compile("(?<=\\w)(?:\ufffe\n?|[-\u00ad\u2010][ \t]*\n)(?=\\w)")
+
+
+def _mended(hyphen: re.Match[str]) -> str:
+    before, after = hyphen.string[hyphen.start() - 1], hyphen.string[hyphen.end()]
+    return "" if before.isalpha() and after.islower() else "-"
+
+
+_PROSE_WIDTH = 40  # pages with shorter lines are lists, tables, slides: their lines mean something
+_FULL = 0.7
+_SENTENCE_ENDS = tuple('.!?:;…。！？”"»)')
+
+
+def _joint(line: str, following: str, width: int) -> str:
+    """What stands between two lines of a page: a space, a line break or an empty line."""
+    if not line:
+        return "\n\n"
+    if width < _PROSE_WIDTH:
+        return "\n"
+    is_full = len(line) >= _FULL * width
+    if line.endswith(_SENTENCE_ENDS) and not following[0].islower():
+        return "\n" if is_full else "\n\n"
+    if not is_full or not following[0].isalpha() or not (line[-1].isalpha() or following[0].islower()):
+        return "\n"
+    return "" if _is_unspaced(line[-1]) and _is_unspaced(following[0]) else " "
+
+
+def _is_unspaced(character: str) -> bool:
+    """Whether the character belongs to Chinese or Japanese, which put no spaces between words."""
+    return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" or "\uff00" <= character <= "\uff9f"
+
+
+def field_line(form: Any, widget: Any) -> str:
+    """`name: value` of a form field; empty when nothing was filled in.
+
+    Half-merged files have fields without a form around them; those say their name and value themselves.
+    """
+    if not form:
+        name, value = (pdf_string(pdfium_c.FPDFAnnot_GetStringValue, widget, key).strip() for key in (b"T", b"V"))
+        return _line(name, value)
+    if pdfium_c.FPDFAnnot_GetFormFieldType(form, widget) in _CHOICES and not pdfium_c.FPDFAnnot_IsChecked(form, widget):
+        return ""
+    value = pdf_string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, widget).strip()
+    name = pdf_string(pdfium_c.FPDFAnnot_GetFormFieldAlternateName, form, widget) or pdf_string(
+        pdfium_c.FPDFAnnot_GetFormFieldName, form, widget
+    )
+    return _line(name, value)
+
+
+def write_form_data(builder: TextBuilder, document: Any) -> None:
+    """Write the values of an XFA form; the pages of such a file often only ask to wait for Acrobat."""
+    is_first = True
+
+    def receive(element: Element, around: Sequence[Element]) -> None:
+        nonlocal is_first
+        if builder.full:
+            raise StopReadingError
+        if not element.text or not any(outer.name == "data" for outer in around):
+            return
+        if is_first:
+            builder.place("form")
+            builder.section("Form")
+            is_first = False
+        builder.line(_line(element.name, element.text))
+
+    for index in range(max(0, pdfium_c.FPDF_GetXFAPacketCount(document))):
+        if _packet_name(document, index) in _DATA_PACKETS:
+            read_elements(_packet(document, index).decode("utf-8", "replace"), receive)
+    builder.end_paragraph()
+
+
+def pdf_string(read: Callable[..., int], *of: Any) -> str:
+    """A string that pdfium hands out in UTF-16, after telling how many bytes it takes."""
+    size = read(*of, None, 0)
+    buffer = (ctypes.c_ushort * ((size + 1) // 2))()
+    read(*of, buffer, size)
+    return decode_utf16(memoryview(buffer)).rstrip("\0")
+
+
+def decode_utf16(utf16: memoryview) -> str:
+    """The text in 16-bit units; halves of pairs are left out."""
+    return utf16.tobytes().decode("utf-16-le", "ignore")
+
+
+_CHOICES = frozenset({pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON})
+_DATA_PACKETS = (b"datasets", b"")
+"""The packet with the values; a form in one piece has a packet without a name."""
+
+
+def _line(name: str, value: str) -> str:
+    return f"{name}: {value}" if name and value else value
+
+
+def _packet_name(document: Any, index: int) -> bytes:
+    size = pdfium_c.FPDF_GetXFAPacketName(document, index, None, 0)
+    buffer = ctypes.create_string_buffer(max(size, 1))
+    pdfium_c.FPDF_GetXFAPacketName(document, index, buffer, size)
+    return buffer.value
+
+
+def _packet(document: Any, index: int) -> bytes:
+    size = ctypes.c_ulong()
+    if not pdfium_c.FPDF_GetXFAPacketContent(document, index, None, 0, size):
+        return b""
+    buffer = ctypes.create_string_buffer(max(size.value, 1))
+    pdfium_c.FPDF_GetXFAPacketContent(document, index, buffer, size.value, size)
+    return buffer.raw[: size.value]
+
 
 logging.getLogger("pypdfium2").setLevel(logging.ERROR)  # it warns of XFA forms, whose values are read another way
 

@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any
 
-from findling.sources.extraction.column_names import are_column_names
 from findling.sources.extraction.extracted import TextBuilder
 
-__all__ = ["Row", "Value", "cell_label", "column_index", "column_letters", "write_sheet"]
+__all__ = ["Row", "Value", "are_column_names", "cell_label", "column_index", "column_letters", "write_sheet"]
+
+
+def are_column_names(cells: Sequence[str]) -> bool:
+    """Whether the cells are different short texts, no numbers or dates, except for years in order."""
+    names = [cell.strip() for cell in cells]
+    values = [name for name in names if _VALUE.fullmatch(name)]
+    return (
+        len(set(names)) == len(names)
+        and all(len(name) <= _MAX_NAME for name in names)
+        and (not values or (len(values) < len(names) and _are_years_in_order(values)))
+    )
+
+
+_MAX_NAME = 200
+_VALUE = re.compile(r"[-+(]?[\d.,]+(?:e[-+]?\d+)?[%)]?|\d+[-/.:]\d+.*|true|false|null|n/?a|none", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+def _are_years_in_order(values: Sequence[str]) -> bool:
+    """A person with the year of birth is a row of values, a column for every year is not."""
+    in_order = sorted(values)
+    return len(values) > 1 and all(map(_YEAR.fullmatch, values)) and list(values) in (in_order, in_order[::-1])
+
 
 Value = str | bool | int | float | date | time | timedelta
 Row = tuple[int, Iterable[tuple[int, Value]]]

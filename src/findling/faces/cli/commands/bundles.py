@@ -9,8 +9,8 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.domain.strangers import TRUSTS
+from findling.faces.cli.documents import write_json
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
-from findling.faces.cli.printing import write_json
 from findling.faces.cli.progress import format_size
 from findling.faces.cli.terminal import note, write
 

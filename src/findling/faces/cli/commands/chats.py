@@ -14,8 +14,8 @@ import click
 from findling.domain.errors import FindlingError, UsageError
 from findling.faces.cli.background import compact_in_background
 from findling.faces.cli.columns import show_controls
+from findling.faces.cli.documents import write_json, write_table
 from findling.faces.cli.options import json_option, opened, resolve, workspace_option
-from findling.faces.cli.printing import write_json, write_table
 from findling.faces.cli.terminal import note
 from findling.sources.chats.formats import FORMATS, Wishes, read_chats, read_chats_stream
 

@@ -16,6 +16,9 @@ from findling import __version__
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.faces.cli.documents import dump, report_document
 from findling.faces.cli.evaluation_text import (
+    Bar,
+    BarGroup,
+    draw_bars,
     render_comparisons,
     render_measures,
     render_no_answer,
@@ -23,7 +26,6 @@ from findling.faces.cli.evaluation_text import (
     render_sizes,
 )
 from findling.faces.cli.options import json_option, resolve
-from findling.faces.cli.plot import Bar, BarGroup, draw_bars
 from findling.faces.cli.progress import progress_bar
 from findling.faces.cli.terminal import note, write
 from findling.pipelines.evaluation import MAIN_MEASURE, EvaluatedCollection, collection_document

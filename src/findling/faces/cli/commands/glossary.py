@@ -13,8 +13,8 @@ import click
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError
 from findling.domain.strangers import read_json
 from findling.faces.cli.columns import show_controls
+from findling.faces.cli.documents import write_json, write_table
 from findling.faces.cli.options import json_option, no_context_option, opened, resolve, workspace_option
-from findling.faces.cli.printing import write_json, write_table
 from findling.faces.cli.terminal import note, write
 from findling.service.scoping import NO_CONTEXT
 

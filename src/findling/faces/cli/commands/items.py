@@ -14,8 +14,8 @@ import click
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
 from findling.faces.cli.background import compact_in_background
 from findling.faces.cli.columns import show_controls
+from findling.faces.cli.documents import write_json
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option
-from findling.faces.cli.printing import write_json
 from findling.faces.cli.terminal import note, write
 
 if TYPE_CHECKING:

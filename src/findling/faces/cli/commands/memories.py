@@ -15,8 +15,8 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES
 from findling.faces.cli.background import work_in_background
 from findling.faces.cli.columns import show_controls
+from findling.faces.cli.documents import write_json
 from findling.faces.cli.options import as_option, json_option, opened, resolve, workspace_option
-from findling.faces.cli.printing import write_json
 from findling.faces.cli.terminal import note, write
 
 if TYPE_CHECKING:

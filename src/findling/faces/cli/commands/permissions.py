@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from findling.domain.permissions import POLICIES, UNSET
+from findling.faces.cli.documents import write_json
 from findling.faces.cli.options import json_option, name_from_root, opened, resolve, workspace_option
-from findling.faces.cli.printing import write_json
 from findling.faces.cli.terminal import note, write
 
 if TYPE_CHECKING:

@@ -112,7 +112,7 @@ def _ask_daemon(
     state = read_state(home)
     if state is None:
         return requests
-    from findling.service.daemon_search import search_in_daemon
+    from findling.service.daemon_client import search_in_daemon
 
     left = requests
     while left:

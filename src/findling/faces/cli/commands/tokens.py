@@ -10,8 +10,8 @@ import click
 
 from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.permissions import ALL_WORKSPACES, SCOPES
+from findling.faces.cli.documents import write_json, write_table
 from findling.faces.cli.options import json_option, resolve
-from findling.faces.cli.printing import write_json, write_table
 from findling.faces.cli.terminal import note, write
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import click
 
 from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.reports import told_changes
+from findling.faces.cli.documents import write_json, write_table
 from findling.faces.cli.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
-from findling.faces.cli.printing import write_json, write_table
 from findling.faces.cli.terminal import ask_before_indexing, note, tell_index_runs
 from findling.service.settings import load_settings
 

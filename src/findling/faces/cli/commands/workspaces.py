@@ -13,8 +13,8 @@ import click
 from findling.domain.errors import UsageError
 from findling.faces.cli.asking import question_options, settled
 from findling.faces.cli.columns import show_controls
+from findling.faces.cli.documents import write_json, write_table
 from findling.faces.cli.options import json_option, resolve
-from findling.faces.cli.printing import write_json, write_table
 from findling.faces.cli.progress import format_size
 from findling.faces.cli.questions import SearchOptions, build_request
 from findling.faces.cli.terminal import is_interactive, note, write

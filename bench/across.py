@@ -26,11 +26,16 @@ from typing import NamedTuple
 
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
-from findling.pipelines.across import RankedAcross, fuse_across
-from findling.pipelines.evaluation import MAIN_MEASURE, evaluate_query
-from findling.pipelines.evaluation_collections import CollectedDocument, JudgedQuery, read_collection, read_documents
-from findling.service.engine import open_engine
-from findling.service.settings import Settings
+from findling.pipelines.evaluation.evaluation import MAIN_MEASURE, evaluate_query
+from findling.pipelines.evaluation.evaluation_collections import (
+    CollectedDocument,
+    JudgedQuery,
+    read_collection,
+    read_documents,
+)
+from findling.pipelines.lookup.federated import RankedAcross, fuse_across
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import Settings
 
 SHARES = (0.6, 0.25, 0.1, 0.05)
 DEPTH = 10

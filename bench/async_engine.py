@@ -26,9 +26,9 @@ from pathlib import Path
 from shutil import copy
 
 from findling.domain.plans import Plan
-from findling.service.async_engine import AsyncEngine
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings, load_settings
+from findling.service.engine.async_engine import AsyncEngine
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings, load_settings
 
 QUERIES = (
     "parse a url with a query string", "session cookie expires", "how are retries handled", "connection pool timeout",

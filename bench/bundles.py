@@ -27,9 +27,9 @@ from typing import Any, TypeVar
 
 import findling
 from findling.domain.strangers import TRUSTS
-from findling.service.bundles import export_bundle, import_bundle
-from findling.service.engine import open_engine
-from findling.stores.jsonl import JsonlStore
+from findling.service.engine.engine import open_engine
+from findling.service.export.bundles import export_bundle, import_bundle
+from findling.testing.reference.jsonl_store import JsonlStore
 
 T = TypeVar("T")
 MODES = ("hybrid", "keyword")

@@ -19,10 +19,10 @@ import re
 import tempfile
 from pathlib import Path
 
-from findling.pipelines.evaluation import MAIN_MEASURE
+from findling.pipelines.evaluation.evaluation import MAIN_MEASURE
 from findling.ranking.metrics import mean
-from findling.service.evaluating import EvaluationPlan, evaluate
-from findling.service.settings import Settings
+from findling.service.export.evaluating import EvaluationPlan, evaluate
+from findling.service.settings.settings import Settings
 
 IDENTIFIER = re.compile(r"_|[a-z]{2}\.[a-z]{2}|[a-z][A-Z]")
 SHOUTED = "#shouted"

@@ -29,12 +29,12 @@ from pathlib import Path
 
 from findling.domain.queries import SearchRequest
 from findling.domain.records import Message, Thread
-from findling.pipelines.evaluation_collections import JudgedCollection, read_collection, read_documents
+from findling.pipelines.evaluation.evaluation_collections import JudgedCollection, read_collection, read_documents
 from findling.ranking.metrics import mean, ndcg
-from findling.service import chats as service
-from findling.service.chats import WorkspaceChats
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.service.content import chats as service
+from findling.service.content.chats import WorkspaceChats
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 BAR_NDCG = 0.79
 BAR_COST = 0.20

@@ -28,12 +28,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import findling
-from findling.pipelines.documents import make_document
-from findling.service.options import chunk_plan
-from findling.service.settings import get_setting, parse_text
-from findling.sources.extraction.extracted import Extracted
-from findling.text.chunk_plan import PRESETS
-from findling.text.measures import count_tokens
+from findling.pipelines.indexing.document_build import make_document
+from findling.service.settings.options import chunk_plan
+from findling.service.settings.settings import get_setting, parse_text
+from findling.sources.documents.extracted import Extracted
+from findling.text.chunking.chunk_plan import PRESETS
+from findling.text.chunking.measures import count_tokens
 
 Judgements = dict[str, dict[str, int]]
 DEPTHS = (5, 10, 20)

@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from findling.models.local.onnx_embedder import OnnxEmbedder
 from findling.models.locating import ModelFiles, locate
-from findling.models.onnx_embedder import OnnxEmbedder
-from findling.text.measures import count_tokens
-from findling.text.wordpieces import bert_vocabulary
+from findling.text.analysis.wordpieces import bert_vocabulary
+from findling.text.chunking.measures import count_tokens
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from findling.domain.resources import Resource
-from findling.pipelines.evaluation import evaluate_query
-from findling.pipelines.evaluation_collections import JudgedCollection, read_collection, read_documents
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.pipelines.evaluation.evaluation import evaluate_query
+from findling.pipelines.evaluation.evaluation_collections import JudgedCollection, read_collection, read_documents
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 SAYS = r"(?:excluding|exclude|not including|do not mention|don't mention|except for|avoiding|avoid|without(?: \w+ing)?)"
 CLAUSES = (

@@ -29,8 +29,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from bench.documents import make_documents
-from findling.sources.extraction.extracted import Source
-from findling.sources.extraction.formats import extract
+from findling.sources.documents.document_formats import extract
+from findling.sources.documents.extracted import Source
 
 
 class Peer(NamedTuple):

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-from findling.service.evaluating import GOLDEN_SET
+from findling.service.export.evaluating import GOLDEN_SET
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LEFT_OUT = ("modules.md",)

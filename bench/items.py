@@ -22,9 +22,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from findling.service.engine import Engine, open_engine
-from findling.service.items import WorkspaceItems
-from findling.service.settings import Settings
+from findling.service.content.items import WorkspaceItems
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 BAR_MS = 10.0
 _SYLLABLES = "ba ko ri lu me ta no si pe du fa gi ho ja ke lo mu na po ra".split()

@@ -25,11 +25,11 @@ from itertools import islice, product
 from pathlib import Path
 
 from findling.domain.results import Hit, SearchAnswer
-from findling.pipelines.memories import THRESHOLD, closeness
-from findling.service.access_log import AccessLog
-from findling.service.engine import Engine, open_engine
-from findling.service.memories import WorkspaceMemories, usual_cosines
-from findling.service.settings import Settings
+from findling.pipelines.content.memories import THRESHOLD, closeness
+from findling.service.content.memories import WorkspaceMemories, usual_cosines
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.index.access_log import AccessLog
+from findling.service.settings.settings import Settings
 
 PAIRS = (
     ("The door code of the Leipzig office is in the blue binder at reception.", "how do I enter the Leipzig building"),

@@ -31,9 +31,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from findling.pipelines.evaluation import no_answer
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.pipelines.evaluation.evaluation import no_answer
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 SEED = 14
 LEFT_OUT = {"site-packages", "test", "tests", "idle_test", "__pycache__"}

@@ -23,10 +23,11 @@ from shutil import copy
 from types import ModuleType
 
 from findling.domain.queries import SearchRequest
-from findling.pipelines import assembling, searching
-from findling.service import engine as service
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.pipelines.answer import hits as assembling
+from findling.pipelines.answer import search as searching
+from findling.service.engine import engine as service
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 QUERIES = (
     "parse command line arguments", "open a socket with a timeout", "getaddrinfo", "json decode error",

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import findling
-from findling.service.settings import Settings
+from findling.service.settings.settings import Settings
 
 QUESTIONS = """
 how long does a command wait for a process that is writing	up to 30 seconds

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from findling.stores.vector_graph import Shape
-from findling.stores.vector_matrix import VectorMatrix
+from findling.stores.vectors.vector_graph import Shape
+from findling.stores.vectors.vector_matrix import VectorMatrix
 
 __all__ = ["BATCH", "ENGINES", "RESOURCE_ROWS", "SHARES", "Search", "Vectors", "allowed_mask", "missing"]
 

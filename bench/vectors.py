@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.vector_engines import BATCH, ENGINES, RESOURCE_ROWS, SHARES, Vectors, allowed_mask, missing
-from findling.stores.vector_graph import shape_for
+from findling.stores.vectors.vector_graph import shape_for
 
 QUERIES = 200
 WINDOW, QUERY_WINDOW = 64, 12

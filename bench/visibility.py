@@ -26,8 +26,8 @@ import numpy as np
 
 import findling
 from findling.domain.resources import Resource
-from findling.service.settings import load_settings
-from findling.service.vectors import instant_embedder
+from findling.service.index.embeddings import instant_embedder
+from findling.service.settings.settings import load_settings
 
 SHARES = (0.5, 0.1, 0.02, 0.01)
 SEED = 7

@@ -18,12 +18,12 @@ from markdown_tables import code, codes, table
 from findling.domain.errors import FindlingError
 from findling.domain.strangers import LOWERED
 from findling.faces.cli.main import cli
-from findling.models.providers import PROVIDERS
-from findling.service.setting_files import PROJECT_FILE
-from findling.service.settings import ENVIRONMENT, SETTINGS, Setting
-from findling.sources import file_types
-from findling.sources.discovery import REASONS
-from findling.sources.extraction.table import FORMATS
+from findling.models.remote.providers import PROVIDERS
+from findling.service.settings.setting_files import PROJECT_FILE
+from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Setting
+from findling.sources.documents.table import FORMATS
+from findling.sources.files import file_types
+from findling.sources.files.discovery import REASONS
 
 __all__ = ["PAGES", "main"]
 

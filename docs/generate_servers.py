@@ -11,11 +11,11 @@ from markdown_tables import code, table
 
 from findling.domain.permissions import OWNER
 from findling.faces.http.app import create_app
-from findling.faces.mcp.schemas import input_schema
-from findling.faces.mcp.tools import TOOLS
-from findling.service.hosting import Host
-from findling.service.queueing import WorkLine
-from findling.service.settings import Settings
+from findling.faces.mcp.tools.schemas import input_schema
+from findling.faces.mcp.tools.tools import TOOLS
+from findling.service.engine.executor import WorkLine
+from findling.service.server.engine_pool import Host
+from findling.service.settings.settings import Settings
 
 __all__ = ["mcp_page", "routes_page"]
 

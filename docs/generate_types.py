@@ -34,19 +34,19 @@ from findling.domain.results import (
     Suggestion,
     TermMatch,
 )
-from findling.faces.cli.documents import answer_document, answer_stream
-from findling.pipelines.memories import Memory, RecallAnswer, Recalled
-from findling.pipelines.refining import RefineProgress, RefineReport
-from findling.pipelines.suggesting import Completion
-from findling.service.chats import ChatReport, WorkspaceChats
-from findling.service.compacting import CompactReport
-from findling.service.documents import FetchedDocument, LinkedResource
-from findling.service.glossary import WorkspaceGlossary
-from findling.service.items import ItemReport, WorkspaceItems
-from findling.service.memories import WorkspaceMemories
-from findling.service.permissions import WorkspacePermissions
-from findling.service.snapshot_files import Snapshot
-from findling.service.snapshots import RestoreReport, WorkspaceSnapshots
+from findling.faces.cli.output.json_output import answer_document, answer_stream
+from findling.pipelines.content.memories import Memory, RecallAnswer, Recalled
+from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
+from findling.pipelines.lookup.suggest import Completion
+from findling.service.content.chats import ChatReport, WorkspaceChats
+from findling.service.content.glossary import WorkspaceGlossary
+from findling.service.content.items import ItemReport, WorkspaceItems
+from findling.service.content.memories import WorkspaceMemories
+from findling.service.index.documents import FetchedDocument, LinkedResource
+from findling.service.index.permissions import WorkspacePermissions
+from findling.service.upkeep.compaction import CompactReport
+from findling.service.upkeep.snapshots import RestoreReport, WorkspaceSnapshots
+from findling.service.workspace.snapshot_files import Snapshot
 
 __all__ = ["json_page", "library_page", "modules_page"]
 

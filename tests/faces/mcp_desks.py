@@ -14,9 +14,9 @@ from mcp.server import Server
 
 import findling
 from findling.domain.permissions import OWNER, Caller
-from findling.faces.mcp.desk import local_desk
-from findling.faces.mcp.server import make_server
-from findling.service.settings import Settings
+from findling.faces.mcp.tool_context import local_desk
+from findling.faces.mcp.transport.server import make_server
+from findling.service.settings.settings import Settings
 
 __all__ = ["Served", "asked", "call", "make_project", "served", "text_of", "told"]
 

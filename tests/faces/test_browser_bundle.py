@@ -10,10 +10,10 @@ import pytest
 
 from findling.domain.plans import Plan
 from findling.domain.resources import Resource
-from findling.service.browser_bundle import export_html
-from findling.service.engine import Engine, open_engine
-from findling.text.analysis import terms
-from findling.text.stemming import stem
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.export.browser_bundle import export_html
+from findling.text.analysis.analysis import terms
+from findling.text.analysis.stemming import stem
 from tests.browser import opened_browser, why_not
 from tests.faces.browser_pages import BrowserPage
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from findling.stores.sqlite import SqliteStore
-from findling.stores.sqlite_compacting import count_pages
+from findling.stores.sqlite.store import SqliteStore
+from findling.stores.sqlite.vacuum import count_pages
 from tests.processes import PATIENCE_S
 
 Findling = Callable[..., tuple[int, str, str]]

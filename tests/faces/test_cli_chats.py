@@ -134,7 +134,7 @@ def test_an_error_names_the_line_and_what_stands_before_it_is_there(findling: Fi
 def test_who_may_see_it(
     findling: Findling, export: Path, principals: tuple[str, ...], expected: list[str] | None
 ) -> None:
-    from findling.service.engine import open_engine
+    from findling.service.engine.engine import open_engine
 
     flags = [flag for principal in principals for flag in ("--visibility", principal)]
     assert findling("chats", "import", str(export), *flags)[0] == 0

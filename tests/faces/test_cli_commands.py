@@ -14,7 +14,7 @@ import click
 import pytest
 
 from findling.faces.cli.main import COMMANDS, cli, route
-from findling.service.settings import SETTINGS
+from findling.service.settings.settings import SETTINGS
 from tests.processes import BoundedProcess, run_process
 
 Findling = Callable[..., tuple[int, str, str]]
@@ -275,7 +275,7 @@ def test_a_fault_in_findling_is_no_empty_result(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("the fault")
 
-    monkeypatch.setattr("findling.faces.cli.commands.config.load_settings", fail)
+    monkeypatch.setattr("findling.faces.cli.commands.admin.config.load_settings", fail)
     code, out, err = findling("config", "show")
     assert (code, out) == (2, "")
     assert "ZeroDivisionError: the fault" in err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.results import Hit, Line, Passage, Receipt, SearchAnswer
-from findling.faces.cli.rendering import View, render_text
+from findling.faces.cli.output.rendering import View, render_text
 
 Call = Callable[..., tuple[int, str, str]]
 ROOT = Path("/srv/project")

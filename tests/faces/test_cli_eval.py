@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from findling.domain.results import SCHEMA_VERSION
-from findling.faces.cli.evaluation_text import Bar, BarGroup, draw_bars
+from findling.faces.cli.output.evaluation_text import Bar, BarGroup, draw_bars
 from findling.ranking.metrics import MEASURES
 
 Findling = Callable[..., tuple[int, str, str]]

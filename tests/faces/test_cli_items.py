@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from findling.service.engine import open_engine
-from findling.service.settings import load_settings
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import load_settings
 from tests.processes import BoundedProcess
 
 Run = Callable[..., tuple[int, str, str]]

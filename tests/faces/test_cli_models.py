@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from findling.models.remote import RemoteEmbedder
-from findling.service.model_choice import choose_embedder, choose_reranker
-from findling.service.settings import Settings, load_settings
+from findling.models.remote.provider_models import RemoteEmbedder
+from findling.service.index.model_choice import choose_embedder, choose_reranker
+from findling.service.settings.settings import Settings, load_settings
 
 Findling = Callable[..., tuple[int, str, str]]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import FindlingError, InvalidValueError, PathNotFoundError, UsageError
-from findling.faces.cli.questions import SearchOptions, build_request, choose_format, read_queries
-from findling.service.settings import Settings
+from findling.faces.cli.request.request_builder import SearchOptions, build_request, choose_format, read_queries
+from findling.service.settings.settings import Settings
 
 
 def test_a_query_and_a_path(project: Path) -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.results import Degradation, Hit, Line, Receipt, ScorePart, SearchAnswer, TermMatch
-from findling.faces.cli.documents import answer_document, answer_stream, dump
-from findling.faces.cli.rendering import View, highlight, make_view, render_files, render_text, render_vimgrep
+from findling.faces.cli.output.json_output import answer_document, answer_stream, dump
+from findling.faces.cli.output.rendering import View, highlight, make_view, render_files, render_text, render_vimgrep
 
 ROOT = Path("/srv/project")
 PIPED = View(ROOT, here=ROOT)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from findling.pipelines.freshness import UNSURE_NS
+from findling.pipelines.indexing.freshness import UNSURE_NS
 from tests.faces.daemons import daemon_of
 from tests.faces.mcp_desks import call, served
 

@@ -59,10 +59,10 @@ def test_a_search_imports_little(project: Path) -> None:
         "Stemmer",
         "tantivy",
     }
-    assert loaded & {"findling.faces.cli.commands.config", "findling.faces.cli.documents"} == set()
+    assert loaded & {"findling.faces.cli.commands.admin.config", "findling.faces.cli.output.json_output"} == set()
 
 
 @pytest.mark.parametrize("args", [["--help"], ["--version"], ["config", "path"], ["completion", "fish"]])
 def test_small_commands_do_not_load_the_engine(project: Path, args: list[str]) -> None:
     loaded = imported_by(*args)
-    assert loaded & {"findling.service.engine", "sqlite3", "tantivy", "Stemmer"} == set()
+    assert loaded & {"findling.service.engine.engine", "sqlite3", "tantivy", "Stemmer"} == set()

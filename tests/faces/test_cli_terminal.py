@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from findling.domain.errors import UsageError
 from findling.domain.reports import IndexProgress
-from findling.faces.cli.columns import display_width, fit, show_controls
-from findling.faces.cli.progress import format_progress, format_size, progress_bar
-from findling.faces.cli.terminal import ask_before_indexing, use_color
+from findling.faces.cli.output.columns import display_width, fit, show_controls
+from findling.faces.cli.output.progress import format_progress, format_size, progress_bar
+from findling.faces.cli.output.terminal import ask_before_indexing, use_color
 
 
 class Terminal(io.StringIO):
@@ -98,7 +98,7 @@ def test_large_places_need_consent(home: Path, project: Path, monkeypatch: pytes
         with pytest.raises(UsageError) as caught:
             ask_before_indexing(root, yes=False)
         assert caught.value.hint == f"findling index {root} --yes"
-    monkeypatch.setattr("findling.faces.cli.terminal.is_interactive", lambda: True)
+    monkeypatch.setattr("findling.faces.cli.output.terminal.is_interactive", lambda: True)
     for answer, fits in (("y\n", True), ("n\n", False), ("\n", False)):
         monkeypatch.setattr("sys.stdin", io.StringIO(answer))
         if fits:

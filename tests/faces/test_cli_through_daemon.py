@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from findling.domain.results import SearchAnswer
-from findling.faces.cli.commands.search import _unread
-from findling.faces.cli.commands.status import _describe_meaning
+from findling.faces.cli.commands.find.search import _unread
+from findling.faces.cli.commands.index.status import _describe_meaning
 from findling.faces.cli.main import run
 from findling.models.locating import locate
-from findling.service.daemon_state import read_state, write_state
-from findling.service.portable_settings import settings_document
-from findling.service.settings import Settings
+from findling.service.server.daemon_state import read_state, write_state
+from findling.service.settings.portable_settings import settings_document
+from findling.service.settings.settings import Settings
 from tests.faces.daemons import Daemon, daemon_of
 from tests.faces.test_cli_startup import LIST_MODULES
 from tests.processes import run_process
@@ -452,11 +452,11 @@ def test_a_search_through_the_daemon_imports_little(served: Served) -> None:
         "difflib",
         "email",
         "fastapi",
-        "findling.faces.cli.progress",
-        "findling.models.providers",
-        "findling.pipelines.searching",
-        "findling.service.engine",
-        "findling.stores.keyword",
+        "findling.faces.cli.output.progress",
+        "findling.models.remote.providers",
+        "findling.pipelines.answer.search",
+        "findling.service.engine.engine",
+        "findling.stores.keyword.leg",
         "http",
         "logging",
         "msgspec",

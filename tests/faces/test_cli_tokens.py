@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import TokenError
-from findling.service.tokens import TokenBook
+from findling.service.server.tokens import TokenBook
 
 Call = Callable[..., tuple[int, str, str]]
 

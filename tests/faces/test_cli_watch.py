@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import FindlingError
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
 from tests.processes import PATIENCE_S, BoundedProcess
 
 Findling = Callable[..., tuple[int, str, str]]

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from findling.domain.resources import Resource
-from findling.service.engine import Engine
-from findling.service.settings import load_settings
-from findling.service.workspace import workspace_in
+from findling.service.engine.engine import Engine
+from findling.service.settings.settings import load_settings
+from findling.service.workspace.workspace import workspace_in
 
 Findling = Callable[..., tuple[int, str, str]]
 

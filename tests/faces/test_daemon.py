@@ -22,17 +22,17 @@ import pytest
 from findling.domain.errors import NotIndexedError
 from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
-from findling.faces.daemon import local
-from findling.faces.daemon.keeping import Keeper
-from findling.faces.daemon.turns import Turns
-from findling.service.background import _started, reap
-from findling.service.daemon_client import DaemonAnswers, call_daemon, request_document, search_in_daemon
-from findling.service.daemon_state import daemon_folder, make_folder, read_state, running
-from findling.service.hosting import Host
-from findling.service.portable_settings import settings_document
-from findling.service.settings import load_settings
-from findling.service.tokens import TokenBook
-from findling.service.workspace import locate
+from findling.faces.daemon import cli_routes as local
+from findling.faces.daemon.background_tasks import Keeper
+from findling.faces.daemon.write_turns import Turns
+from findling.service.engine.background import _started, reap
+from findling.service.server.daemon_client import DaemonAnswers, call_daemon, request_document, search_in_daemon
+from findling.service.server.daemon_state import daemon_folder, make_folder, read_state, running
+from findling.service.server.engine_pool import Host
+from findling.service.server.tokens import TokenBook
+from findling.service.settings.portable_settings import settings_document
+from findling.service.settings.settings import load_settings
+from findling.service.workspace.workspace import locate
 from tests.faces.daemons import Daemon, daemon_of
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 

@@ -18,12 +18,12 @@ from starlette.routing import Route
 from findling.domain.permissions import OWNER
 from findling.domain.plans import Plan
 from findling.domain.resources import Resource
-from findling.faces.http.bodies import PlanBody, checked_pattern
-from findling.faces.http.guards import Guard
-from findling.faces.http.json_text import with_schema
-from findling.service.hosting import Host
-from findling.service.settings import load_settings
-from findling.service.tokens import TokenBook
+from findling.faces.http.base.json_text import with_schema
+from findling.faces.http.request.bodies import PlanBody, checked_pattern
+from findling.faces.http.security.guards import Guard
+from findling.service.server.engine_pool import Host
+from findling.service.server.tokens import TokenBook
+from findling.service.settings.settings import load_settings
 from tests.faces.http_servers import Client, in_process, listening
 
 Call = Callable[..., tuple[int, str, str]]
@@ -458,7 +458,7 @@ def test_results_with_whole_passages(client: Client, ann: Client) -> None:
 
 
 def test_named_workspaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from findling.service.workspaces import create_workspace
+    from findling.service.workspace.workspaces import create_workspace
 
     root = tmp_path / "tree"
     root.mkdir()

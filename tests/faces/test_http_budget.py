@@ -11,10 +11,10 @@ import pytest
 
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.resources import Document
-from findling.faces.http.guards import Guard
-from findling.service.hosting import Host
-from findling.service.tokens import TokenBook
-from findling.stores.visible import VisibleStore
+from findling.faces.http.security.guards import Guard
+from findling.service.server.engine_pool import Host
+from findling.service.server.tokens import TokenBook
+from findling.stores.filtered_store import VisibleStore
 from tests.faces.http_servers import Client, in_process
 
 ANN = Caller("ann", ("user:ann",), frozenset({"read"}))

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from findling.domain.permissions import OWNER, Caller
-from findling.faces.http.guards import Guard
-from findling.faces.http.indexing import IndexRuns
-from findling.service.engine import Engine
-from findling.service.hosting import Host
-from findling.service.tokens import TokenBook
-from findling.service.workspace import STORE_FILE
+from findling.faces.http.request.index_runs import IndexRuns
+from findling.faces.http.security.guards import Guard
+from findling.service.engine.engine import Engine
+from findling.service.server.engine_pool import Host
+from findling.service.server.tokens import TokenBook
+from findling.service.workspace.workspace import STORE_FILE
 from tests.faces.http_servers import Client, in_process, listening
 from tests.processes import PATIENCE_S
 
@@ -165,7 +165,7 @@ def test_a_run_that_meets_a_fault_has_failed_and_is_logged(root: Path, caplog: p
 
 
 def test_a_workspace_has_one_run_whatever_it_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from findling.service.workspaces import create_workspace
+    from findling.service.workspace.workspaces import create_workspace
 
     root = tmp_path / "tree"
     root.mkdir()

@@ -20,10 +20,10 @@ from starlette.types import ASGIApp, Message, Scope
 
 from findling.domain import errors
 from findling.domain.permissions import OWNER, Caller
-from findling.faces.http.guards import Guard, RateLimits
-from findling.faces.http.origins import host_names
-from findling.faces.http.problems import Problem, problem_document, problem_response
-from findling.service.tokens import TokenBook
+from findling.faces.http.base.problems import Problem, problem_document, problem_response
+from findling.faces.http.security.guards import Guard, RateLimits
+from findling.faces.http.security.origins import host_names
+from findling.service.server.tokens import TokenBook
 
 Headers = dict[str, str] | Iterable[tuple[str, str]]
 

@@ -17,12 +17,12 @@ from starlette.types import Message
 
 from findling.domain.errors import OverdueError
 from findling.domain.permissions import OWNER, Caller
-from findling.faces.http.guards import Guard
-from findling.faces.http.problems import TooManyError
-from findling.faces.http.sharing import Shares
-from findling.service.hosting import Host
-from findling.service.queueing import WorkLine
-from findling.service.tokens import TokenBook
+from findling.faces.http.base.problems import TooManyError
+from findling.faces.http.request.fair_queue import Shares
+from findling.faces.http.security.guards import Guard
+from findling.service.engine.executor import WorkLine
+from findling.service.server.engine_pool import Host
+from findling.service.server.tokens import TokenBook
 from tests.faces.http_servers import ADDRESS, Client, guarded_app, in_process, make_host
 from tests.processes import PATIENCE_S
 

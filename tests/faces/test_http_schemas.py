@@ -21,9 +21,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from findling.domain.permissions import OWNER
-from findling.faces.http.guards import Guard
-from findling.service.hosting import Host
-from findling.service.tokens import TokenBook
+from findling.faces.http.security.guards import Guard
+from findling.service.server.engine_pool import Host
+from findling.service.server.tokens import TokenBook
 from tests.counts import tries
 from tests.faces.http_servers import ADDRESS, Client, in_process
 

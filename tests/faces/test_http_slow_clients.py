@@ -23,8 +23,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from findling.faces.http.guards import Guard
-from findling.faces.http.protocol import ConnectionLimits, GuardedProtocol, guarded_protocol
+from findling.faces.http.security.guards import Guard
+from findling.faces.http.security.protocol import ConnectionLimits, GuardedProtocol, guarded_protocol
 from tests.processes import PATIENCE_S
 
 MAX_BODY = 1 << 20

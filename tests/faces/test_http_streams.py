@@ -15,9 +15,9 @@ import pytest
 from findling.domain.permissions import Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
-from findling.faces.http.guards import Guard
-from findling.service.hosting import Host
-from findling.service.queueing import WorkLine
+from findling.faces.http.security.guards import Guard
+from findling.service.engine.executor import WorkLine
+from findling.service.server.engine_pool import Host
 from tests.faces.http_servers import ADDRESS, Client, guarded_app, in_process, listening, make_host
 from tests.processes import PATIENCE_S
 

@@ -15,8 +15,8 @@ import pytest
 
 from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
-from findling.service.tokens import TokenBook
-from findling.service.workspaces import create_workspace
+from findling.service.server.tokens import TokenBook
+from findling.service.workspace.workspaces import create_workspace
 from tests.faces.http_servers import Client, in_process
 from tests.service import test_twin_worlds as twins
 

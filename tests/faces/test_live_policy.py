@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from findling.service.tokens import TokenBook
+from findling.service.server.tokens import TokenBook
 from tests.faces.daemons import Daemon, daemon_of
 from tests.faces.test_daemon import ask
 from tests.processes import run_process

@@ -12,10 +12,10 @@ import pytest
 from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation, SearchAnswer
-from findling.faces.mcp.budget import Budget, compact_json, count_tokens, fit_text
-from findling.faces.mcp.desk import local_desk
-from findling.faces.mcp.server import make_server
-from findling.service.settings import Settings
+from findling.faces.mcp.tool_context import local_desk
+from findling.faces.mcp.tools.budget import Budget, compact_json, count_tokens, fit_text
+from findling.faces.mcp.transport.server import make_server
+from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import Served, call, served
 
 LONG = "漢字資料文書報告書類文件集合保存場所説明" * 3
@@ -60,7 +60,7 @@ def test_of_a_long_text_only_the_beginning_is_weighed(monkeypatch: pytest.Monkey
         weighed.append(len(text))
         return count_tokens(text)
 
-    monkeypatch.setattr("findling.faces.mcp.budget.count_tokens", counting)
+    monkeypatch.setattr("findling.faces.mcp.tools.budget.count_tokens", counting)
     for text in ("All work and no play. " * 100_000, "\\" * 1_000_000, LONG * 10_000):
         fitted = fit_text({"text": text}, "text", Budget(500, 1 << 62))["text"]
         assert text.startswith(fitted) and len(fitted) > 400

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mcp import Client
 
-from findling.faces.mcp.budget import Budget, compact_json, count_tokens, fit_answer, fit_facts, fit_text
+from findling.faces.mcp.tools.budget import Budget, compact_json, count_tokens, fit_answer, fit_facts, fit_text
 from tests.counts import tries
 from tests.faces.mcp_desks import Served, make_project, served, text_of
 

@@ -22,10 +22,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import findling
 from findling.domain.permissions import OWNER, Caller
-from findling.faces.mcp.http_app import mcp_app
-from findling.service.hosting import Host
-from findling.service.queueing import WorkLine
-from findling.service.settings import Settings
+from findling.faces.mcp.transport.http_app import mcp_app
+from findling.service.engine.executor import WorkLine
+from findling.service.server.engine_pool import Host
+from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import asked, call, make_project, text_of, told
 
 CALLERS = {

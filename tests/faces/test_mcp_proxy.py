@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from findling.domain.errors import MissingExtraError
-from findling.faces.mcp.daemon_line import routing_headers
-from findling.faces.mcp.proxy import pass_on
+from findling.faces.mcp.transport.daemon_connection import routing_headers
+from findling.faces.mcp.transport.proxy import pass_on
 from tests.processes import PATIENCE_S
 
 Answer = Callable[[socket.socket, dict[str, Any]], None]

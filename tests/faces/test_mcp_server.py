@@ -18,10 +18,10 @@ from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, SearchAnswer
-from findling.faces.mcp.budget import compact_json, count_tokens
-from findling.faces.mcp.desk import local_desk
-from findling.faces.mcp.server import make_server
-from findling.service.settings import Settings
+from findling.faces.mcp.tool_context import local_desk
+from findling.faces.mcp.tools.budget import compact_json, count_tokens
+from findling.faces.mcp.transport.server import make_server
+from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import Served, asked, call, make_project, served, text_of, told
 
 ERAS = ["auto", "legacy"]

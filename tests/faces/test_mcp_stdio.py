@@ -19,8 +19,8 @@ from mcp import Client, StdioServerParameters
 
 import findling
 from findling.faces.mcp.client_configs import CLIENTS
-from findling.service.daemon_state import running
-from findling.service.settings import Settings
+from findling.service.server.daemon_state import running
+from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import asked, make_project, text_of
 from tests.processes import BoundedProcess, run_process
 

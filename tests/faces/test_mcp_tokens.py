@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import findling as library
-from findling.service.tokens import TokenBook
+from findling.service.server.tokens import TokenBook
 from tests.faces.daemons import daemon_of
 
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (

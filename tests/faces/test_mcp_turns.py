@@ -13,10 +13,10 @@ from mcp import Client
 
 import findling
 from findling.domain.permissions import OWNER
-from findling.faces.mcp.desk import Turn, local_desk
-from findling.faces.mcp.server import make_server
-from findling.service.queueing import WorkLine
-from findling.service.settings import Settings
+from findling.faces.mcp.tool_context import Turn, local_desk
+from findling.faces.mcp.transport.server import make_server
+from findling.service.engine.executor import WorkLine
+from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import make_project
 from tests.processes import PATIENCE_S
 

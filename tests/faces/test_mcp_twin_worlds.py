@@ -19,11 +19,11 @@ from mcp.shared.exceptions import MCPError
 
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.resources import ResourceType
-from findling.faces.mcp.budget import compact_json
-from findling.faces.mcp.desk import Desk, local_desk
-from findling.faces.mcp.server import make_server
-from findling.service.engine import Engine
-from findling.service.settings import Settings
+from findling.faces.mcp.tool_context import Desk, local_desk
+from findling.faces.mcp.tools.budget import compact_json
+from findling.faces.mcp.transport.server import make_server
+from findling.service.engine.engine import Engine
+from findling.service.settings.settings import Settings
 from tests.counts import tries
 from tests.faces.mcp_desks import asked, served
 from tests.service.test_twin_worlds import ANN, LIMITS, SHAPES, WORDS, _entries, _worlds

@@ -11,9 +11,9 @@ from urllib.parse import quote
 import pytest
 
 from findling.domain.resources import Resource
-from findling.service.engine import open_engine
-from findling.service.settings import Settings, load_settings
-from findling.service.tokens import TokenBook
+from findling.service.engine.engine import open_engine
+from findling.service.server.tokens import TokenBook
+from findling.service.settings.settings import Settings, load_settings
 from tests.browser import opened_browser, why_not
 from tests.faces.web_servers import WebPage, WebServer
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.records import Message, Thread
-from findling.service.chats import WorkspaceChats
-from findling.service.engine import open_engine
-from findling.service.settings import Settings, load_settings
+from findling.service.content.chats import WorkspaceChats
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import Settings, load_settings
 from tests.browser import opened_browser, why_not
 from tests.faces.web_servers import WebPage, WebServer
 

@@ -14,13 +14,13 @@ from starlette.types import ASGIApp, Scope
 
 from findling.domain.permissions import Caller
 from findling.faces.http.app import create_app
-from findling.faces.http.guards import OPEN_PATHS as ALWAYS_OPEN
-from findling.faces.http.guards import Guard
+from findling.faces.http.security.guards import OPEN_PATHS as ALWAYS_OPEN
+from findling.faces.http.security.guards import Guard
 from findling.faces.web.pages import OPEN_PATHS, page_routes
-from findling.service.hosting import Host
-from findling.service.queueing import WorkLine
-from findling.service.settings import Settings
-from findling.service.tokens import TokenBook
+from findling.service.engine.executor import WorkLine
+from findling.service.server.engine_pool import Host
+from findling.service.server.tokens import TokenBook
+from findling.service.settings.settings import Settings
 from tests.faces.browser_pages import BrowserPage
 from tests.processes import PATIENCE_S
 

@@ -19,7 +19,7 @@ from findling.domain.errors import (
 )
 from findling.domain.queries import Field, Filters
 from findling.integrations.searcher import FoundText, Searcher, SearchOptions, filters_from
-from findling.pipelines.plan_files import filters_document
+from findling.pipelines.retrieve.plan_files import filters_document
 
 
 def paths(found: list[FoundText]) -> list[object]:

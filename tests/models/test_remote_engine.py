@@ -12,16 +12,16 @@ import findling
 from findling.domain.errors import ProviderError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
-from findling.models.providers import PROVIDERS
-from findling.models.remote import RemoteEmbedder, RemoteReranker
-from findling.pipelines.assembling import Ranked
-from findling.pipelines.candidates import Candidate
-from findling.pipelines.meaning import Meaning
-from findling.pipelines.refining import refine
-from findling.pipelines.reordering import reorder
-from findling.pipelines.understanding import understand
-from findling.service.privacy import may_send
-from findling.stores.memory import MemoryStore
+from findling.models.remote.provider_models import RemoteEmbedder, RemoteReranker
+from findling.models.remote.providers import PROVIDERS
+from findling.pipelines.answer.hits import Ranked
+from findling.pipelines.answer.post_ranking import reorder
+from findling.pipelines.indexing.embedding_run import refine
+from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.query_planner import understand
+from findling.pipelines.retrieve.vector_retrieval import Meaning
+from findling.service.index.privacy import may_send
+from findling.testing.reference.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer

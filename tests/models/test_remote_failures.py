@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from findling.domain.errors import InvalidValueError, ProviderError
-from findling.models import http_client
-from findling.models.http_client import HttpClient, wait_before_retry
-from findling.models.providers import PROVIDERS
-from findling.models.remote import OverdueError, RemoteEmbedder, remote_chat, remote_embedder, send_batches
-from findling.models.remote_address import Address, https_proxy, parse_address
+from findling.models.remote import http_client
+from findling.models.remote.address import Address, https_proxy, parse_address
+from findling.models.remote.http_client import HttpClient, wait_before_retry
+from findling.models.remote.provider_models import (
+    OverdueError,
+    RemoteEmbedder,
+    remote_chat,
+    remote_embedder,
+    send_batches,
+)
+from findling.models.remote.providers import PROVIDERS
 from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:

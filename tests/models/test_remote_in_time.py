@@ -10,8 +10,8 @@ import pytest
 
 import findling
 from findling.domain.errors import OverdueError
-from findling.pipelines import time_limits
-from findling.pipelines.time_limits import finished_by
+from findling.pipelines.retrieve import deadlines as time_limits
+from findling.pipelines.retrieve.deadlines import finished_by
 from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:

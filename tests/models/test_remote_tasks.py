@@ -9,8 +9,8 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, ProviderError
 from findling.domain.ports import Chat, Reranker
-from findling.models.providers import PROVIDERS, is_remote_spec, split_spec
-from findling.models.remote import remote_chat, remote_embedder, remote_reranker
+from findling.models.remote.provider_models import remote_chat, remote_embedder, remote_reranker
+from findling.models.remote.providers import PROVIDERS, is_remote_spec, split_spec
 from tests.processes import run_process
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def test_presets() -> None:
 
 def test_asking_what_a_name_means_loads_nothing_heavy() -> None:
     code = (
-        "import sys; from findling.models.providers import is_remote_spec; assert is_remote_spec('openai:')\n"
+        "import sys; from findling.models.remote.providers import is_remote_spec; assert is_remote_spec('openai:')\n"
         "print({'numpy', 'http', 'ssl', 'socket', 'email', 'urllib.request', 'threading'} & set(sys.modules))"
     )
     command = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{code}"]

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from findling.domain.resources import Resource
 from findling.domain.results import Hit, Receipt, ScorePart, SearchAnswer, Step
-from findling.pipelines.across import fuse_across
-from findling.service.engine import Engine
-from findling.service.settings import Settings
-from findling.service.workspace import Workspace
+from findling.pipelines.lookup.federated import fuse_across
+from findling.service.engine.engine import Engine
+from findling.service.settings.settings import Settings
+from findling.service.workspace.workspace import Workspace
 
 WORDS = "token session cache retry queue login index store query chunk model vector plan".split()
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from findling.domain.records import Message
 from findling.domain.resources import Chunk, Document, Resource, StoredChunk
-from findling.pipelines.chat_authors import Speaker, best_message, joined_authors, split_authors
-from findling.pipelines.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.content.chat_authors import Speaker, best_message, joined_authors, split_authors
+from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 START = 1_775_637_480.0
 

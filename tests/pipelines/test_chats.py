@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
 from findling.domain.resources import Document
-from findling.pipelines.chat_parts import make_entry, part_of_document, split_rid
-from findling.pipelines.chats import Merge, arrivals
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.content.chat_parts import make_entry, part_of_document, split_rid
+from findling.pipelines.content.chats import Merge, arrivals
+from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.counts import tries
 
 PLAN = ChunkPlan("semantic", 600)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
-from findling.pipelines.evaluation import (
+from findling.pipelines.evaluation.evaluation import (
     EvaluatedCollection,
     EvaluatedRun,
     collection_document,
@@ -16,8 +16,8 @@ from findling.pipelines.evaluation import (
     means,
     means_by_category,
 )
-from findling.pipelines.evaluation_collections import JudgedQuery
-from findling.pipelines.evaluation_comparisons import pair_runs, read_saved_runs
+from findling.pipelines.evaluation.evaluation_collections import JudgedQuery
+from findling.pipelines.evaluation.evaluation_comparisons import pair_runs, read_saved_runs
 
 
 def run_of(label: str, rankings: dict[str, list[str]]) -> EvaluatedRun:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
-from findling.pipelines.evaluation_collections import (
+from findling.pipelines.evaluation.evaluation_collections import (
     JudgedQuery,
     find_judgement,
     read_collection,
     read_documents,
 )
-from findling.service.evaluating import GOLDEN_SET
+from findling.service.export.evaluating import GOLDEN_SET
 
 HEADING = "query-id\tcorpus-id\tscore\n"
 

@@ -10,12 +10,12 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
-from findling.pipelines.documents import text_documents
-from findling.pipelines.facets import FACETS, MOST_VALUES, check_facets, count_facets
-from findling.pipelines.searching import Legs, search
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.answer.facets import FACETS, MOST_VALUES, check_facets, count_facets
+from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.indexing.document_build import text_documents
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 SPRING_2024, SPRING_2025 = 1_711_000_000.0, 1_743_000_000.0
 
@@ -89,7 +89,7 @@ def test_an_unknown_facet_is_refused_with_the_list(legs: Legs) -> None:
 
 
 def test_a_count_of_some_matches_says_so(legs: Legs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("findling.pipelines.facets.MOST_MATCHES", 2)
+    monkeypatch.setattr("findling.pipelines.answer.facets.MOST_MATCHES", 2)
     answer = search(legs, asked("falcon", "type"))
     assert sum(answer.facets["type"].values()) == 2
     assert answer.notes == ("facets count the first 2 matches",)

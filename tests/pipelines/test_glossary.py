@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from findling.domain.errors import FindlingError, InvalidValueError, UsageError
 from findling.domain.records import GlossaryTerm
-from findling.pipelines.glossary import (
+from findling.pipelines.glossary.glossary import (
     Edit,
     Group,
     add,
@@ -24,7 +24,7 @@ from findling.pipelines.glossary import (
     take_in,
     unprotect,
 )
-from findling.text.glossary_keys import glossary_key
+from findling.text.mining.glossary_keys import glossary_key
 from tests.counts import tries
 
 Terms = list[GlossaryTerm]

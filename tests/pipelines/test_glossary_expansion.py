@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Range, Same, Term, Word
 from findling.domain.records import GlossaryTerm
-from findling.pipelines.glossary import add, protect
-from findling.pipelines.glossary_expansion import Fired, Lookup, expand
-from findling.text.query_tree import canonical, positive_texts
+from findling.pipelines.glossary.glossary import add, protect
+from findling.pipelines.glossary.glossary_expansion import Fired, Lookup, expand
+from findling.text.query.tree import canonical, positive_texts
 from tests.counts import tries
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from findling.domain.records import GlossaryTerm
-from findling.pipelines.glossary import add
-from findling.pipelines.glossary_expansion import lookup_of
-from findling.stores.memory import MemoryStore
-from findling.stores.sqlite import SqliteStore
+from findling.pipelines.glossary.glossary import add
+from findling.pipelines.glossary.glossary_expansion import lookup_of
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.reference.memory_store import MemoryStore
 
 
 class CountingStore(MemoryStore):

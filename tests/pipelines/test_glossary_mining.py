@@ -6,14 +6,14 @@ import pytest
 
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Resource
-from findling.pipelines import glossary_mining
-from findling.pipelines.documents import make_document
-from findling.pipelines.glossary import propose
-from findling.pipelines.glossary_mining import PROSE, mine
-from findling.sources.extraction.extracted import Extracted
-from findling.sources.file_types import EXTENSIONS, FileType
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.mining import Candidate
+from findling.pipelines.glossary import glossary_mining
+from findling.pipelines.glossary.glossary import propose
+from findling.pipelines.glossary.glossary_mining import PROSE, mine
+from findling.pipelines.indexing.document_build import make_document
+from findling.sources.documents.extracted import Extracted
+from findling.sources.files.file_types import EXTENSIONS, FileType
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.mining.synonyms import Candidate
 
 TTL = "Records have a Time To Live (TTL)."
 

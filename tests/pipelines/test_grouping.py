@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from findling.domain.resources import Chunk, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Receipt
-from findling.pipelines.assembling import Asked, Ranked
-from findling.pipelines.candidates import Candidate
-from findling.pipelines.grouping import MOST_PASSAGES, group_of, grouped, reach, runs, with_passages
+from findling.pipelines.answer.grouping import MOST_PASSAGES, group_of, grouped, reach, runs, with_passages
+from findling.pipelines.answer.hits import Asked, Ranked
+from findling.pipelines.retrieve.candidates import Candidate
 
 ASKED = Asked(("word",), {"word": "word"}, {})
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from findling.domain.errors import FindlingError, InvalidValueError, UnknownSettingError
 from findling.domain.resources import FieldRule, ResourceType
-from findling.pipelines.items import Link, compose, links_of
-from findling.pipelines.resource_types import resource_type
+from findling.pipelines.content.items import Link, compose, links_of
+from findling.pipelines.content.resource_types import resource_type
 
 DECISION = resource_type("decision")
 WHOLE: dict[str, Any] = {

@@ -8,8 +8,8 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.resources import FieldRule, ResourceType
-from findling.pipelines import resource_types as registry
-from findling.pipelines.resource_types import register, resource_type, types, weights_of
+from findling.pipelines.content import resource_types as registry
+from findling.pipelines.content.resource_types import register, resource_type, types, weights_of
 
 
 @pytest.fixture(autouse=True)

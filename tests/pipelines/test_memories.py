@@ -12,7 +12,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.results import Hit, Receipt, ScorePart, TermMatch
-from findling.pipelines.memories import (
+from findling.pipelines.content.memories import (
     LARGEST_FACTOR,
     THRESHOLD,
     Wish,

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS, FUSIONS, MODES, TYPOS, WORDS, Plan
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Phrase, Range, SearchRequest, Term
-from findling.pipelines.checking import check_plan, check_request
-from findling.pipelines.plan_files import PLAN_RULES, filters_document, plan_document, read_filters, read_plan
-from findling.service.profiles import PROFILES, plan_of
-from findling.service.settings import Settings, get_setting
+from findling.pipelines.retrieve.plan_files import PLAN_RULES, filters_document, plan_document, read_filters, read_plan
+from findling.pipelines.retrieve.request_checks import check_plan, check_request
+from findling.service.settings.profiles import PROFILES, plan_of
+from findling.service.settings.settings import Settings, get_setting
 from tests.counts import tries
 
 no_deadline = settings(deadline=None, max_examples=tries(150, short=50))

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from findling.domain.errors import ModelError
-from findling.models.instant import InstantEmbedder
-from findling.pipelines.meaning import MOST_QUERIES, query_vector
+from findling.models.local.instant import InstantEmbedder
+from findling.pipelines.retrieve.vector_retrieval import MOST_QUERIES, query_vector
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors

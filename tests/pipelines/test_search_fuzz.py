@@ -10,8 +10,8 @@ import pytest
 
 import findling
 from findling.domain.plans import FUSIONS, Plan
-from findling.text.analysis import terms
-from findling.text.function_words import FUNCTION_WORDS
+from findling.text.analysis.analysis import terms
+from findling.text.analysis.function_words import FUNCTION_WORDS
 from tests.counts import tries
 from tests.text.query_grammar import SENTENCES, any_query
 

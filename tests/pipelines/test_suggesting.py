@@ -6,12 +6,12 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Resource
-from findling.pipelines.documents import text_documents
-from findling.pipelines.searching import Legs
-from findling.pipelines.suggesting import Completion, suggest
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.answer.search import Legs
+from findling.pipelines.indexing.document_build import text_documents
+from findling.pipelines.lookup.suggest import Completion, suggest
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 ITEMS = [
     ("n:1", "Connection pools", "A connection waits for the connector in the pool"),

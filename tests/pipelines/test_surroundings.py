@@ -11,14 +11,14 @@ from findling.domain.queries import SearchRequest
 from findling.domain.records import Message
 from findling.domain.resources import Document, Place, Resource
 from findling.domain.results import Hit
-from findling.pipelines.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry
-from findling.pipelines.documents import make_document
-from findling.pipelines.searching import Legs, search
-from findling.pipelines.surroundings import messages_of
-from findling.sources.extraction.extracted import Extracted
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.answer.chat_context import messages_of
+from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry
+from findling.pipelines.indexing.document_build import make_document
+from findling.sources.documents.extracted import Extracted
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 NINE = 1_775_638_800.0  # 2026-04-08 09:00 UTC
 FIRST = [("Ann", "Good morning everyone"), ("Bob", "The falcon has landed\nand it is hungry"), ("Ann", "Feed it then")]

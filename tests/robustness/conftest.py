@@ -20,12 +20,12 @@ import pytest
 import findling
 from findling.domain.queries import Filters, Not, Word
 from findling.faces.cli.main import run
-from findling.pipelines.legs import catch_up
-from findling.service.settings import load_settings
-from findling.stores.keyword import TantivyLeg
-from findling.stores.sqlite import SqliteStore
-from findling.text.query_language import parse
-from findling.text.reading import read
+from findling.pipelines.indexing.fanout import catch_up
+from findling.service.settings.settings import load_settings
+from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.sqlite.store import SqliteStore
+from findling.text.query.parser import parse
+from findling.text.query.query_mode import read
 from tests.processes import BoundedProcess
 
 AS_PLAIN_USER = """

@@ -15,7 +15,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.reports import IndexProgress
-from findling.sources.discovery import scan
+from findling.sources.files.discovery import scan
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
 from tests.counts import sample
 from tests.processes import run_process
 
@@ -86,7 +86,7 @@ def test_a_log_that_cannot_be_merged_loses_nothing(playground: Playground) -> No
     """What a killed run left in the log is read, or the error says so; it is never just missing."""
     playground.plant(FILES)
     playground.index()
-    code = "import os, sys; from findling.stores.sqlite import SqliteStore as S; s = S.open(sys.argv[1])"
+    code = "import os, sys; from findling.stores.sqlite.store import SqliteStore as S; s = S.open(sys.argv[1])"
     code += "; s.write((), ['file:part3/file3.txt']); os.kill(os.getpid(), 9)"
     assert playground.finish(playground.start_code(code, str(playground.store_file))).code == -signal.SIGKILL
     assert playground.store_file.with_name("index.sqlite-wal").stat().st_size

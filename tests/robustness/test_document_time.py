@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "ITIMER_PROF"), reason="only
 
 LIMITED = """
 import os, time
-from findling.pipelines.worker_process import _limited_time
+from findling.pipelines.indexing.worker_process import _limited_time
 with _limited_time(0.3, os.open(os.devnull, os.O_WRONLY)):
     {work}
 print("done")

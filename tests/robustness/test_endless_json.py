@@ -13,14 +13,14 @@ from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.strangers import read_json
 from findling.faces.cli.main import run
-from findling.pipelines.documents import text_documents
-from findling.pipelines.searching import Legs, search
-from findling.service.documents import fetch
-from findling.service.engine import Engine
-from findling.service.settings import Settings
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.indexing.document_build import text_documents
+from findling.service.engine.engine import Engine
+from findling.service.index.documents import fetch
+from findling.service.settings.settings import Settings
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 ENDLESS = {"deep": "[" * 100_000, "keys": '{"terms":' * 100_000, "number": f'{{"plan": 1{"0" * 5_000}}}'}
 

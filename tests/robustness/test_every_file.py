@@ -15,7 +15,7 @@ import pytest
 import findling
 from findling.domain.errors import FindlingError
 from findling.domain.records import GlossaryTerm
-from findling.service.snapshots import WorkspaceSnapshots
+from findling.service.upkeep.snapshots import WorkspaceSnapshots
 from tests.counts import tries
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="open files cannot be replaced there"), pytest.mark.slow]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.errors import FindlingError
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
 from tests.counts import tries
 from tests.processes import BoundedProcess
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.errors import FindlingError
-from findling.stores.bundle import Bundle
-from findling.stores.sqlite import SqliteStore
+from findling.stores.bundle.bundle import Bundle
+from findling.stores.sqlite.store import SqliteStore
 from tests.counts import tries
 from tests.processes import BoundedProcess
 

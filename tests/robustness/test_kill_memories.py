@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from findling.service.access_log import AccessLog
-from findling.service.memories import WorkspaceMemories
+from findling.service.content.memories import WorkspaceMemories
+from findling.service.index.access_log import AccessLog
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
 from tests.counts import tries
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ with WriteLock(sys.argv[1]):
 RECALLER = """
 import sys, findling
 from functools import partial
-from findling.service.memories import WorkspaceMemories
+from findling.service.content.memories import WorkspaceMemories
 with findling.open(".") as engine:
     memories = WorkspaceMemories(engine.writer, partial(engine.search, refresh=False))
     print("ready", flush=True)
@@ -46,7 +46,7 @@ with findling.open(".") as engine:
 APPENDER = """
 import sys
 from pathlib import Path
-from findling.service.access_log import AccessLog
+from findling.service.index.access_log import AccessLog
 log, rids = AccessLog(Path(sys.argv[1])), ["memory:one", "memory:two"]
 while True:
     assert log.append(rids)
@@ -55,9 +55,9 @@ while True:
 FOLDER = """
 import sys
 from pathlib import Path
-from findling.service.access_log import AccessLog
+from findling.service.index.access_log import AccessLog
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
 folder = Path(sys.argv[1])
 log = AccessLog(folder)
 print("ready", flush=True)
@@ -68,7 +68,7 @@ while True:
 REMEMBERER = """
 import itertools, findling
 from functools import partial
-from findling.service.memories import WorkspaceMemories
+from findling.service.content.memories import WorkspaceMemories
 with findling.open(".") as engine:
     memories = WorkspaceMemories(engine.writer, partial(engine.search, refresh=False))
     for number in itertools.count():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
 from tests.counts import tries
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
-from findling.service.compacting import compact
-from findling.service.snapshots import WorkspaceSnapshots
-from findling.service.vectors import WorkspaceVectors
+from findling.service.index.embeddings import WorkspaceVectors
+from findling.service.upkeep.compaction import compact
+from findling.service.upkeep.snapshots import WorkspaceSnapshots
 from tests.processes import BoundedProcess
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ MOMENTS = 1
 SEARCHER = """
 import json, sys
 import findling
-from findling.service.settings import load_settings
+from findling.service.settings.settings import load_settings
 
 right = json.loads(sys.argv[1])
 
@@ -68,10 +68,11 @@ VICTIM = """
 import os, signal, sys
 import numpy
 import findling
-from findling.service import compacting, snapshots
-from findling.service import snapshots as restoring
-from findling.service.settings import load_settings
-from findling.service.vectors import WorkspaceVectors
+from findling.service.upkeep import compaction as compacting
+from findling.service.upkeep import snapshots
+from findling.service.upkeep import snapshots as restoring
+from findling.service.settings.settings import load_settings
+from findling.service.index.embeddings import WorkspaceVectors
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 TOUCHING = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "shutil.rmtree", "shutil.copyfile",

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.service.engine import Engine
-from findling.service.manifest import read_manifest
-from findling.service.places import settle
-from findling.service.quotas import Quota
-from findling.service.settings import Settings
-from findling.service.workspace import PROJECT_FOLDER, STORE_FILE, Workspace, folder_name, locate
-from findling.service.workspace_moves import move_root, move_workspace
-from findling.service.workspaces import create_workspace, drop_workspace, list_workspaces, rename_workspace
-from findling.stores.sqlite import SqliteStore
+from findling.service.engine.engine import Engine
+from findling.service.settings.settings import Settings
+from findling.service.workspace.locations import settle
+from findling.service.workspace.manifest import read_manifest
+from findling.service.workspace.quotas import Quota
+from findling.service.workspace.workspace import PROJECT_FOLDER, STORE_FILE, Workspace, folder_name, locate
+from findling.service.workspace.workspace_moves import move_root, move_workspace
+from findling.service.workspace.workspaces import create_workspace, drop_workspace, list_workspaces, rename_workspace
+from findling.stores.sqlite.store import SqliteStore
 from tests.processes import BoundedProcess
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals and fork of POSIX"), pytest.mark.slow]
@@ -33,9 +33,9 @@ import errno, os, signal, sys
 operation, arguments, across_devices = sys.argv[1], sys.argv[2].split("|"), sys.argv[3] == "True"
 base = sys.argv[4]
 from pathlib import Path
-from findling.service.quotas import Quota
-from findling.service.workspace_moves import move_root, move_workspace
-from findling.service.workspaces import change_workspace, create_workspace, drop_workspace, rename_workspace
+from findling.service.workspace.quotas import Quota
+from findling.service.workspace.workspace_moves import move_root, move_workspace
+from findling.service.workspace.workspaces import change_workspace, create_workspace, drop_workspace, rename_workspace
 
 CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "sqlite3.connect", "open")
 state = {"left": -1}

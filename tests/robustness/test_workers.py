@@ -166,7 +166,7 @@ def test_killed_workers_lose_no_text_file(tmp_path: Path) -> None:
 
 def test_a_worker_that_stands_still_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that was stopped cannot keep its own limit of time."""
-    monkeypatch.setattr("findling.pipelines.workers._GRACE_S", 1.0)
+    monkeypatch.setattr("findling.pipelines.indexing.workers._GRACE_S", 1.0)
     root = tmp_path / "tree"
     root.mkdir()
     for number in range(40):

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, NotFoundError, PathNotFoundError
-from findling.service.ai_sync import Shadow
-from findling.service.engine import Engine, open_engine
-from findling.service.items import WorkspaceItems
-from findling.service.settings import Settings
+from findling.service.content.ai_sync import Shadow
+from findling.service.content.items import WorkspaceItems
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 
 @pytest.fixture

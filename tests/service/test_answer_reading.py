@@ -26,9 +26,9 @@ from findling.domain.results import (
     TermMatch,
     read_answer,
 )
-from findling.service.daemon_client import read_request, request_document
-from findling.service.portable_settings import read_settings, settings_document
-from findling.service.settings import Settings, load_settings
+from findling.service.server.daemon_client import read_request, request_document
+from findling.service.settings.portable_settings import read_settings, settings_document
+from findling.service.settings.settings import Settings, load_settings
 
 
 def whole_answer() -> SearchAnswer:

@@ -15,13 +15,13 @@ from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import Hit, SearchAnswer
-from findling.pipelines.documents import text_documents
-from findling.pipelines.searching import Legs, search
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.indexing.document_build import text_documents
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 SECTION = "## Part {n}\n\nThe falcon number {n} flies over the hills, over the lake and over the town of {name}.\n\n"
 

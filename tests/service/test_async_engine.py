@@ -15,8 +15,8 @@ from findling.domain.errors import BusyError, InvalidValueError, NotFoundError, 
 from findling.domain.reports import IndexProgress
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
-from findling.service.async_engine import AsyncEngine
-from findling.service.engine import open_engine
+from findling.service.engine.async_engine import AsyncEngine
+from findling.service.engine.engine import open_engine
 from tests.processes import PATIENCE_S
 
 ANN = "user:ann"

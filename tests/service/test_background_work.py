@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from findling.service.background import _environment
-from findling.service.settings import load_settings
+from findling.service.engine.background import _environment
+from findling.service.settings.settings import load_settings
 
 
 def test_another_process_has_the_same_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,13 @@ from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Chunk, Place, Resource, ResourceType, StoredChunk
 from findling.domain.results import Degradation
-from findling.pipelines.assembling import Ranked
-from findling.pipelines.candidates import Candidate
-from findling.pipelines.meaning import Meaning
-from findling.pipelines.reordering import reorder
-from findling.pipelines.resource_types import register
-from findling.pipelines.understanding import understand
-from findling.stores.memory import MemoryStore
+from findling.pipelines.answer.hits import Ranked
+from findling.pipelines.answer.post_ranking import reorder
+from findling.pipelines.content.resource_types import register
+from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.query_planner import understand
+from findling.pipelines.retrieve.vector_retrieval import Meaning
+from findling.testing.reference.memory_store import MemoryStore
 
 DAY = 86_400.0
 NOW = datetime(2026, 6, 1, tzinfo=UTC).timestamp()

@@ -18,8 +18,8 @@ import pytest
 from findling.domain.errors import InvalidValueError, NotFoundError, PathNotFoundError, ReadOnlyError
 from findling.domain.queries import Filters
 from findling.domain.resources import Resource
-from findling.service.browser_bundle import BrowserReport, export_html
-from findling.service.engine import Engine, open_engine
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.export.browser_bundle import BrowserReport, export_html
 from tests.processes import BoundedProcess
 
 
@@ -137,8 +137,8 @@ def test_a_killed_export_leaves_the_old_page_or_the_new_one(engine: Engine, tmp_
     export_html(engine, target, title="first")
     code = (
         "import sys, itertools\n"
-        "from findling.service.engine import open_engine\n"
-        "from findling.service.browser_bundle import export_html\n"
+        "from findling.service.engine.engine import open_engine\n"
+        "from findling.service.export.browser_bundle import export_html\n"
         "engine = open_engine(sys.argv[1])\n"
         "for number in itertools.count():\n"
         "    export_html(engine, sys.argv[2], title=f'round {number}', related=0)\n"

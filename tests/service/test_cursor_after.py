@@ -12,8 +12,8 @@ import findling
 from findling.domain.plans import GROUPINGS, Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
-from findling.service.settings import Settings
-from findling.service.viewer import Viewer
+from findling.service.engine.viewer import Viewer
+from findling.service.settings.settings import Settings
 
 ANN = ("user:ann",)
 

@@ -16,8 +16,8 @@ import pytest
 
 from findling import __version__
 from findling.domain.errors import DaemonError
-from findling.service.daemon_client import ask_daemon, call_daemon
-from findling.service.daemon_state import (
+from findling.service.server.daemon_client import ask_daemon, call_daemon
+from findling.service.server.daemon_state import (
     LOCK_FILE,
     DaemonState,
     daemon_folder,
@@ -29,7 +29,7 @@ from findling.service.daemon_state import (
     socket_path,
     write_state,
 )
-from findling.service.unit_files import launchd_plist, systemd_unit
+from findling.service.server.unit_files import launchd_plist, systemd_unit
 from findling.stores.lock import WriteLock
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix sockets")

@@ -13,7 +13,7 @@ import pytest
 import findling
 from findling.domain.errors import CorruptError, InvalidValueError, NotIndexedError, PathNotFoundError
 from findling.domain.reports import IndexProgress
-from findling.pipelines.freshness import is_fresh
+from findling.pipelines.indexing.freshness import is_fresh
 
 
 @pytest.fixture

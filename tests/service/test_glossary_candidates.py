@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.resources import Document, Resource
-from findling.pipelines.documents import make_document
-from findling.service.engine import Engine, open_engine
-from findling.service.glossary_candidates import candidates
-from findling.service.settings import Settings
-from findling.sources.extraction.extracted import Extracted
-from findling.stores.memory import MemoryStore
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.indexing.document_build import make_document
+from findling.service.content.glossary_candidates import candidates
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
+from findling.sources.documents.extracted import Extracted
+from findling.testing.reference.memory_store import MemoryStore
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer

@@ -12,10 +12,10 @@ from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
-from findling.pipelines.understanding import understand
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
-from findling.stores.memory import MemoryStore
+from findling.pipelines.retrieve.query_planner import understand
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
+from findling.testing.reference.memory_store import MemoryStore
 
 TEXTS = {
     "pool.md": "# Pool\n\nThe connection pool waits for a connection.\n",

@@ -14,9 +14,9 @@ from findling.domain.errors import NotFoundError, NotIndexedError
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation
-from findling.service.hosting import AnswerCache, Host, question_of
-from findling.service.statistics import Statistics
-from findling.service.workspaces import create_workspace
+from findling.service.server.engine_pool import AnswerCache, Host, question_of
+from findling.service.server.statistics import Statistics
+from findling.service.workspace.workspaces import create_workspace
 
 ANN = Caller("ann", ("user:ann",), frozenset({"read"}))
 

@@ -16,9 +16,9 @@ from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
-from findling.service.hosting import Host
-from findling.service.viewer import Viewer
-from findling.service.workspace import STORE_FILE
+from findling.service.engine.viewer import Viewer
+from findling.service.server.engine_pool import Host
+from findling.service.workspace.workspace import STORE_FILE
 
 ANN = Caller("ann", ("user:ann",), frozenset({"read"}))
 

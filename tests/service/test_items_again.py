@@ -10,14 +10,14 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Document, Resource
-from findling.pipelines.items import compose
-from findling.pipelines.items_ledger import Composed, Ledger
-from findling.pipelines.items_reading import Entry
-from findling.pipelines.resource_types import resource_type
-from findling.service.engine import Engine, open_engine
-from findling.service.items import WorkspaceItems
-from findling.service.settings import Settings
-from findling.stores.memory import MemoryStore
+from findling.pipelines.content.items import compose
+from findling.pipelines.content.items_ledger import Composed, Ledger
+from findling.pipelines.content.items_reading import Entry
+from findling.pipelines.content.resource_types import resource_type
+from findling.service.content.items import WorkspaceItems
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
+from findling.testing.reference.memory_store import MemoryStore
 
 ANN, BOB = ("user:ann",), ("user:bob",)
 

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from findling.domain.errors import FormatError, ManifestError, ReadOnlyError
-from findling.service.manifest import (
+from findling.service.index.embeddings import instant_embedder
+from findling.service.settings.settings import Settings
+from findling.service.workspace.manifest import (
     MANIFEST_FILE,
     Manifest,
     Model,
@@ -21,9 +23,7 @@ from findling.service.manifest import (
     read_manifest,
     write_manifest,
 )
-from findling.service.quotas import Quota
-from findling.service.settings import Settings
-from findling.service.vectors import instant_embedder
+from findling.service.workspace.quotas import Quota
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import findling
-from findling.models.onnx_session import OnnxSession, Row
+from findling.models.local.onnx_session import OnnxSession, Row
 
 SUBJECTS = ("bread", "harbour", "tax", "violin", "volcano", "compiler", "glacier", "vaccine", "chess", "ferry")
 

@@ -14,8 +14,8 @@ import findling
 from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError
 from findling.domain.resources import Resource
 from findling.domain.sight import Rights
-from findling.service.settings import load_settings
-from findling.service.viewer import Viewer
+from findling.service.engine.viewer import Viewer
+from findling.service.settings.settings import load_settings
 
 ANN = "user:ann"
 
@@ -377,7 +377,7 @@ def test_a_view_that_is_made_anew_while_it_is_opened_is_not_taken_for_the_old_on
     engine: findling.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equal numbers of passages before and after: only the token of the note tells them apart."""
-    from findling.service import sights
+    from findling.service.index import views as sights
 
     _add(engine, "note:x", (ANN,), "zebra")
     _add(engine, "note:y", (), "walrus")

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 from findling.domain.errors import FindlingError, InvalidValueError, UnknownSettingError, UntrustedSettingError
 from findling.domain.plans import Plan
-from findling.faces.cli.commands.config import config
-from findling.service.options import scoring, search_plan
-from findling.service.profiles import PROFILES, apply_profile, plan_of, profile_names
-from findling.service.setting_files import read_file
-from findling.service.settings import Settings, load_settings
+from findling.faces.cli.commands.admin.config import config
+from findling.service.settings.options import scoring, search_plan
+from findling.service.settings.profiles import PROFILES, apply_profile, plan_of, profile_names
+from findling.service.settings.setting_files import read_file
+from findling.service.settings.settings import Settings, load_settings
 
 
 class Place:

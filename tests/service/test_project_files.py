@@ -11,8 +11,8 @@ import pytest
 import findling
 from findling.domain.errors import InvalidValueError, UntrustedSettingError
 from findling.domain.strangers import LOWERED, PROJECT_SETTINGS
-from findling.service.engine import open_engine
-from findling.service.settings import SETTINGS, get_setting, load_settings
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import SETTINGS, get_setting, load_settings
 from tests.processes import run_process
 
 HIGHER = {

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from findling.domain.errors import BusyError, OverdueError, UsageError
-from findling.service.queueing import WorkLine
+from findling.service.engine.executor import WorkLine
 from tests.processes import PATIENCE_S
 
 

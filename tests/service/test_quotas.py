@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from findling.domain.errors import InvalidValueError, QuotaError
 from findling.domain.resources import Document, Resource
-from findling.service.quotas import (
+from findling.service.settings.settings import Settings
+from findling.service.workspace.quotas import (
     Allowance,
     Quota,
     check_quota,
@@ -18,8 +19,7 @@ from findling.service.quotas import (
     effective_quota,
     parse_limit,
 )
-from findling.service.settings import Settings
-from findling.stores.memory import MemoryStore
+from findling.testing.reference.memory_store import MemoryStore
 
 
 def document(rid: str, length: int) -> Document:

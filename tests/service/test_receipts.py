@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from findling.domain.plans import Plan
-from findling.pipelines.evaluation_collections import read_collection
-from findling.service.engine import Engine, open_engine
-from findling.service.evaluating import GOLDEN_SET
-from findling.service.settings import Settings
+from findling.pipelines.evaluation.evaluation_collections import read_collection
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.export.evaluating import GOLDEN_SET
+from findling.service.settings.settings import Settings
 
 QUERIES = [query.text for query in read_collection(GOLDEN_SET).queries]
 SHUFFLED = Plan(boosts=True, collapse=True, diversity=0.6, feedback=True, overfetch=5.0, budget_ms=0.0)

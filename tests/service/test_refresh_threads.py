@@ -13,8 +13,8 @@ import pytest
 import findling
 from findling.domain.reports import IndexProgress
 from findling.domain.results import SearchAnswer
-from findling.service import disk
-from findling.service.async_engine import AsyncEngine
+from findling.service.engine.async_engine import AsyncEngine
+from findling.service.index import refresh as disk
 from tests.processes import PATIENCE_S
 
 

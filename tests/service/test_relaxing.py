@@ -9,7 +9,7 @@ import pytest
 
 import findling
 from findling.domain.plans import Plan
-from findling.service.searching_across import AcrossAnswer, search_across
+from findling.service.export.searching_across import AcrossAnswer, search_across
 
 TEXTS = {
     "pool.md": "# Pool\n\nThe connection pool waits for a free connection.\n",

@@ -9,7 +9,7 @@ import pytest
 
 import findling
 from findling.domain.resources import Resource
-from findling.service.compacting import compact_if_worthwhile
+from findling.service.upkeep.compaction import compact_if_worthwhile
 
 WORDS = [f"{first}{second}{third}" for first in "bdfgk" for second in "aeiou" for third in "lmnr"]
 QUERIES = ("bal", "dem gin fol", "bal bal kur", '"bal bam" gel')

@@ -15,9 +15,9 @@ import pytest
 
 from findling.domain.plans import Plan
 from findling.domain.results import SearchAnswer
-from findling.pipelines.evaluation import no_answer
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.pipelines.evaluation.evaluation import no_answer
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 SUBJECTS = {
     "bread": "Knead the dough of flour, water, salt and yeast, let it rise, then bake the loaf in a hot oven.",

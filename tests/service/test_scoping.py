@@ -11,9 +11,9 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError, Untrust
 from findling.domain.plans import Plan
 from findling.domain.queries import Field, Filters, SearchRequest
 from findling.domain.resources import Resource
-from findling.service.engine import open_engine
-from findling.service.scoping import Scoped, placed, prepared
-from findling.service.settings import Settings, load_settings
+from findling.service.engine.engine import open_engine
+from findling.service.settings.settings import Settings, load_settings
+from findling.service.workspace.scope import Scoped, placed, prepared
 
 
 class Place:
@@ -167,7 +167,7 @@ def test_the_filters_of_a_plan_are_those_before_the_part_that_is_asked(place: Pl
 
 
 def test_an_engine_carries_out_the_plan_of_its_own_answer(place: Place) -> None:
-    from findling.pipelines.plan_files import read_filters, read_plan
+    from findling.pipelines.retrieve.plan_files import read_filters, read_plan
 
     (place.project / "docs" / "docs").mkdir()
     (place.project / "docs" / "docs" / "c.md").write_text("a tapir below")

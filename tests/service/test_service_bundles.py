@@ -31,14 +31,14 @@ from findling.domain.queries import Filters, SearchRequest
 from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.strangers import TRUSTS
-from findling.pipelines.legs import catch_up
-from findling.pipelines.searching import Legs, search
-from findling.service.bundles import IMPORTING, export_bundle, import_bundle
-from findling.service.engine import open_engine
-from findling.stores.bundle import FILES, Bundle
-from findling.stores.jsonl import JsonlStore
-from findling.stores.keyword import TantivyLeg
-from findling.stores.memory_keyword import MemoryLeg
+from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.indexing.fanout import catch_up
+from findling.service.engine.engine import open_engine
+from findling.service.export.bundles import IMPORTING, export_bundle, import_bundle
+from findling.stores.bundle.bundle import FILES, Bundle
+from findling.stores.keyword.leg import TantivyLeg
+from findling.testing.reference.jsonl_store import JsonlStore
+from findling.testing.reference.memory_leg import MemoryLeg
 
 NOUNS = (
     "session token login quota invoice ledger pipeline index cluster basket parser window socket garden river".split()
@@ -443,7 +443,7 @@ def test_an_import_that_was_stopped_is_completed_by_the_same_import(
     with Bundle.open(bundle) as opened, open_engine(".", workspace="stopped", settings=settings) as engine:
         from itertools import islice
 
-        from findling.stores.jsonl_records import to_document
+        from findling.stores.bundle.jsonl_records import to_document
 
         with engine.writer.files.writing():
             engine.writer.store.set_meta(IMPORTING, f"new {opened.identity}")

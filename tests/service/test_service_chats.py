@@ -9,9 +9,9 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.records import Message, Thread
-from findling.service.chats import ChatReport, ThreadSummary, WorkspaceChats
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.service.content.chats import ChatReport, ThreadSummary, WorkspaceChats
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 START = 1_775_637_480.0
 

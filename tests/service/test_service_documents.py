@@ -10,12 +10,12 @@ import pytest
 
 from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
 from findling.domain.resources import Resource
-from findling.pipelines.searching import Legs
-from findling.pipelines.similar import similar
-from findling.pipelines.suggesting import suggest
-from findling.service.documents import FetchedDocument, LinkedResource, fetch
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.pipelines.answer.search import Legs
+from findling.pipelines.lookup.similar import similar
+from findling.pipelines.lookup.suggest import suggest
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.index.documents import FetchedDocument, LinkedResource, fetch
+from findling.service.settings.settings import Settings
 
 GUIDE = """# Guide
 

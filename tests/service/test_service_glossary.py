@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from findling.domain.errors import InvalidValueError, UsageError
-from findling.pipelines.glossary import Edit, Group
-from findling.service.glossary import WorkspaceGlossary
-from findling.service.opened import OpenedWorkspace
-from findling.service.options import scoring
-from findling.service.settings import Settings
+from findling.pipelines.glossary.glossary import Edit, Group
+from findling.service.content.glossary import WorkspaceGlossary
+from findling.service.index.index_files import OpenedWorkspace
+from findling.service.settings.options import scoring
+from findling.service.settings.settings import Settings
 from findling.stores.lock import WriteLock
 
 

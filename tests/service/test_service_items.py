@@ -10,10 +10,10 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.resources import FieldRule, Resource, ResourceType
-from findling.pipelines.items_reading import Entry
-from findling.service.engine import Engine, open_engine
-from findling.service.items import Impact, ItemReport, WorkspaceItems
-from findling.service.settings import Settings
+from findling.pipelines.content.items_reading import Entry
+from findling.service.content.items import Impact, ItemReport, WorkspaceItems
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 Item = dict[str, Any]
 

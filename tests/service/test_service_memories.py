@@ -13,10 +13,10 @@ import pytest
 import findling
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.records import Access
-from findling.pipelines.memories import Memory, Recalled
-from findling.service.access_log import AccessLog
-from findling.service.memories import WorkspaceMemories
-from findling.stores.sqlite import SqliteStore
+from findling.pipelines.content.memories import Memory, Recalled
+from findling.service.content.memories import WorkspaceMemories
+from findling.service.index.access_log import AccessLog
+from findling.stores.sqlite.store import SqliteStore
 
 DAY = 86_400.0
 START = 1_800_000_000.0

@@ -15,12 +15,19 @@ import pytest
 
 from findling.domain.errors import CorruptError, LockedError, UsageError
 from findling.domain.reports import IndexReport
-from findling.service.engine import open_engine
-from findling.service.settings import Settings, load_settings
-from findling.service.watch_list import WatchList, note_state, note_taken_in, watch_accounts, watch_lock, watcher_of
-from findling.service.watch_listening import Calm, settings_for
-from findling.service.watching import take_in, watch_roots
-from findling.service.workspaces import create_workspace
+from findling.service.engine.engine import open_engine
+from findling.service.server.watch_list import (
+    WatchList,
+    note_state,
+    note_taken_in,
+    watch_accounts,
+    watch_lock,
+    watcher_of,
+)
+from findling.service.server.watch_listening import Calm, settings_for
+from findling.service.server.watcher import take_in, watch_roots
+from findling.service.settings.settings import Settings, load_settings
+from findling.service.workspace.workspaces import create_workspace
 from findling.stores.lock import WriteLock
 from tests.processes import PATIENCE_S, BoundedProcess
 
@@ -413,7 +420,7 @@ def test_a_damaged_list_is_an_error_that_names_it(home: Path, text: str) -> None
 
 def test_two_processes_add_at_once(home: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from findling.service.watch_list import WatchList\n"
+        "import sys; from pathlib import Path; from findling.service.server.watch_list import WatchList\n"
         "for number in range(20): WatchList(Path(sys.argv[1])).add(Path(f'/{sys.argv[2]}{number}'))"
     )
     both = [BoundedProcess([sys.executable, "-c", code, str(home), name]) for name in "ab"]

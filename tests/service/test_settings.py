@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError, UsageError
-from findling.service.settings import ENVIRONMENT, SETTINGS, Settings, get_setting, load_settings, parse_text
+from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Settings, get_setting, load_settings, parse_text
 from tests.processes import run_process
 
 
@@ -313,7 +313,7 @@ def test_unknown_names_are_errors_in_code_too() -> None:
 
 
 def test_nothing_is_parsed_when_there_is_no_file(tmp_path: Path) -> None:
-    code = "import sys; from findling.service.settings import load_settings; load_settings('.', environ={}); "
+    code = "import sys; from findling.service.settings.settings import load_settings; load_settings('.', environ={}); "
     code += "print(*{'tomllib', 'difflib', 'json', 'platformdirs'} & set(sys.modules))"
     environ = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
     done = run_process([sys.executable, "-c", code], cwd=tmp_path, env=environ)

@@ -12,8 +12,8 @@ import pytest
 
 import findling
 from findling.domain.errors import CorruptError, DiskFullError, InvalidValueError, NotFoundError
-from findling.service.snapshot_files import require_room
-from findling.service.snapshots import WorkspaceSnapshots
+from findling.service.upkeep.snapshots import WorkspaceSnapshots
+from findling.service.workspace.snapshot_files import require_room
 from tests.processes import run_process
 
 

@@ -23,8 +23,8 @@ from findling.domain.errors import (
     PathNotFoundError,
 )
 from findling.domain.records import GlossaryTerm
-from findling.service.snapshots import WorkspaceSnapshots
-from findling.stores.sqlite import SqliteStore
+from findling.service.upkeep.snapshots import WorkspaceSnapshots
+from findling.stores.sqlite.store import SqliteStore
 from tests.processes import run_process
 
 QUERIES = ("harbour lantern", "meadow", "granite -velvet", "orchard compass", "remembered colour")

@@ -22,9 +22,9 @@ from findling.domain.errors import CorruptError, FindlingError, InvalidValueErro
 from findling.domain.permissions import Relation
 from findling.domain.resources import Resource
 from findling.domain.strangers import TRUSTS
-from findling.service.bundles import export_bundle, import_bundle
-from findling.service.engine import open_engine
-from findling.stores.bundle import FILES, Bundle
+from findling.service.engine.engine import open_engine
+from findling.service.export.bundles import export_bundle, import_bundle
+from findling.stores.bundle.bundle import FILES, Bundle
 from tests.processes import run_process
 
 EVE = "user:eve"
@@ -261,9 +261,9 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
 
 def test_vectors_of_another_length_end_no_search(sound: Path, settings: findling.Settings) -> None:
     """A model that is chosen later finds them; a million numbers once ended every search in a traceback."""
-    from findling.models.instant import InstantEmbedder
-    from findling.pipelines.vector_legs import RefinedLeg
-    from findling.stores.vector_matrix import VectorMatrix
+    from findling.models.local.instant import InstantEmbedder
+    from findling.pipelines.indexing.vector_fanout import RefinedLeg
+    from findling.stores.vectors.vector_matrix import VectorMatrix
 
     model = InstantEmbedder()
     import_bundle(crafted(sound, with_vectors(vector(7, model="later"))), workspace="copy", settings=settings)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from findling.domain.resources import Chunk, Resource, StoredChunk
-from findling.pipelines.assembling import Ranked
-from findling.pipelines.candidates import Candidate
-from findling.pipelines.superseding import demote
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import Settings
+from findling.pipelines.answer.hits import Ranked
+from findling.pipelines.answer.versions import demote
+from findling.pipelines.retrieve.candidates import Candidate
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
 
 Rids = list[str]
 

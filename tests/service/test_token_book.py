@@ -17,7 +17,7 @@ import pytest
 
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
 from findling.domain.permissions import ALL_WORKSPACES, Caller
-from findling.service.tokens import TokenBook
+from findling.service.server.tokens import TokenBook
 from tests.processes import BoundedProcess
 
 SOME_TIME = 1_800_000_000.0
@@ -240,7 +240,7 @@ def test_many_at_once_lose_nothing(tmp_path: Path) -> None:
 _MAKER = """
 import sys
 from pathlib import Path
-from findling.service.tokens import TokenBook
+from findling.service.server.tokens import TokenBook
 
 book = TokenBook(Path(sys.argv[1]))
 for number in range(10_000):

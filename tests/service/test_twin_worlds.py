@@ -24,9 +24,9 @@ from findling.domain.errors import FindlingError
 from findling.domain.plans import Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
-from findling.service.settings import load_settings
-from findling.service.viewer import Viewer
-from findling.stores.keyword import discard_leg
+from findling.service.engine.viewer import Viewer
+from findling.service.settings.settings import load_settings
+from findling.stores.keyword.leg import discard_leg
 from tests.counts import tries
 
 WORDS = """pool pools pooling budget budgets salary salaries token tokens login logins cat cats carpet kitten harbour

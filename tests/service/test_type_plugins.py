@@ -8,7 +8,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError
 from findling.domain.resources import FieldRule, ResourceType
-from findling.service.type_plugins import read_types
+from findling.service.settings.type_plugins import read_types
 
 RUNBOOK = """
 [types.runbook]

@@ -11,11 +11,11 @@ import pytest
 
 from findling.domain.plans import Plan
 from findling.domain.queries import Filters, SearchRequest
-from findling.pipelines.resource_types import half_life_of, replaces_only, weights_of
-from findling.service.engine import Engine, open_engine
-from findling.service.profiles import plan_of
-from findling.service.scoping import prepared
-from findling.service.settings import Settings, load_settings
+from findling.pipelines.content.resource_types import half_life_of, replaces_only, weights_of
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.profiles import plan_of
+from findling.service.settings.settings import Settings, load_settings
+from findling.service.workspace.scope import prepared
 
 OWN = """
 [search]

@@ -24,12 +24,12 @@ from findling.domain.errors import (
 )
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
-from findling.service.engine import Engine, open_engine
-from findling.service.manifest import MANIFEST_FILE, read_manifest
-from findling.service.quotas import Quota, disk_usage
-from findling.service.searching_across import search_across
-from findling.service.settings import Settings
-from findling.service.workspace import (
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.export.searching_across import search_across
+from findling.service.settings.settings import Settings
+from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest
+from findling.service.workspace.quotas import Quota, disk_usage
+from findling.service.workspace.workspace import (
     DAMAGED_FILE,
     PROJECT_FOLDER,
     STORE_FILE,
@@ -39,9 +39,9 @@ from findling.service.workspace import (
     keyword_folder,
     locate,
 )
-from findling.service.workspace_folders import changing, discard
-from findling.service.workspace_moves import adopt_index, adoptable_index, move_workspace
-from findling.service.workspaces import (
+from findling.service.workspace.workspace_folders import changing, discard
+from findling.service.workspace.workspace_moves import adopt_index, adoptable_index, move_workspace
+from findling.service.workspace.workspaces import (
     all_workspaces,
     change_workspace,
     create_workspace,
@@ -489,7 +489,7 @@ def test_what_fits_of_a_batch_is_written(home: Path, settings: Settings) -> None
 
 
 def test_nothing_of_a_batch_is_written_when_it_is_whole(home: Path, settings: Settings) -> None:
-    from findling.pipelines.documents import text_documents
+    from findling.pipelines.indexing.document_build import text_documents
 
     create_workspace("team", home=home, quota=Quota(resources=2))
     items = [(Resource(rid=f"decision:{n}", type="decision"), f"Token {n}.") for n in range(3)]

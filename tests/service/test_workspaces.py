@@ -18,15 +18,15 @@ from findling.domain.errors import (
 )
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
-from findling.service.engine import Engine
-from findling.service.manifest import read_manifest
-from findling.service.places import settle, synced_by
-from findling.service.quotas import Quota
-from findling.service.searching_across import search_across
-from findling.service.settings import Settings
-from findling.service.workspace import PROJECT_FOLDER, STORE_FILE, Workspace, locate, workspace_in
-from findling.service.workspace_moves import move_root, move_workspace
-from findling.service.workspaces import (
+from findling.service.engine.engine import Engine
+from findling.service.export.searching_across import search_across
+from findling.service.settings.settings import Settings
+from findling.service.workspace.locations import settle, synced_by
+from findling.service.workspace.manifest import read_manifest
+from findling.service.workspace.quotas import Quota
+from findling.service.workspace.workspace import PROJECT_FOLDER, STORE_FILE, Workspace, locate, workspace_in
+from findling.service.workspace.workspace_moves import move_root, move_workspace
+from findling.service.workspace.workspaces import (
     change_workspace,
     create_workspace,
     drop_workspace,

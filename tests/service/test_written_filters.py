@@ -8,7 +8,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Filters
-from findling.service.written_filters import read_moment, written_filters
+from findling.service.settings.written_filters import read_moment, written_filters
 
 
 def test_moments_are_dates_spans_or_numbers() -> None:

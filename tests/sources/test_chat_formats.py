@@ -15,7 +15,7 @@ import pytest
 
 from findling.domain.errors import FindlingError, InvalidValueError, PathNotFoundError, UsageError
 from findling.domain.records import Message, Thread
-from findling.sources.chats.formats import Wishes, read_chats, read_chats_stream
+from findling.sources.chats.chat_formats import Wishes, read_chats, read_chats_stream
 
 Read = list[tuple[str, str, str, list[Message]]]
 

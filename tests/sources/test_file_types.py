@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from findling.sources.discovery import REASONS
-from findling.sources.file_types import (
+from findling.sources.files.discovery import REASONS
+from findling.sources.files.file_types import (
     EXTENSIONS,
     FALLBACK_TYPE,
     KNOWN_NAMES,

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.sources.discovery import REASONS
-from findling.sources.reading import TextFile, UnreadableError, decode, read_bytes, read_text
+from findling.sources.files.discovery import REASONS
+from findling.sources.files.file_text import TextFile, UnreadableError, decode, read_bytes, read_text
 from tests.processes import PATIENCE_S
 
 LIMIT = 1 << 20

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, MissingExtraError, PathNotFoundError
-from findling.sources.rule_patterns import Rules
-from findling.sources.watching import Tree, TreeWatch, network_file_system, open_watch
+from findling.sources.files.rule_patterns import Rules
+from findling.sources.files.watching import Tree, TreeWatch, network_file_system, open_watch
 from tests.processes import PATIENCE_S, run_process
 
 """How long a test waits for what must come; it comes much sooner."""
@@ -301,9 +301,9 @@ SHORT_OF_FILES = """
 import resource, sys, threading
 from pathlib import Path
 from findling.domain.errors import UsageError
-from findling.sources.rule_patterns import Rules
-from findling.sources.watching import Tree
-from findling.sources.watching import open_watch
+from findling.sources.files.rule_patterns import Rules
+from findling.sources.files.watching import Tree
+from findling.sources.files.watching import open_watch
 
 tree = Tree(Path(sys.argv[1]), Rules())
 first = open_watch(tree)  # everything that it needs is loaded now

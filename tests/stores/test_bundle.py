@@ -19,15 +19,15 @@ from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
-from findling.pipelines.bundles import Facts, export_store
-from findling.stores.bundle import FILES, Bundle, is_bundle
-from findling.stores.bundle_restoring import restore_all, restore_vectors
-from findling.stores.bundle_writing import write_bundle
-from findling.stores.conformance_samples import AWKWARD, EMPTY, FULL, HISTORY, PLAIN, cids_of, line_document
-from findling.stores.jsonl import JsonlStore
-from findling.stores.jsonl_records import Record, document_record, encode, to_document
-from findling.stores.memory import MemoryStore
-from findling.stores.sqlite import SqliteStore
+from findling.pipelines.export.bundles import Facts, export_store
+from findling.stores.bundle.bundle import FILES, Bundle, is_bundle
+from findling.stores.bundle.bundle_restore import restore_all, restore_vectors
+from findling.stores.bundle.bundle_writer import write_bundle
+from findling.stores.bundle.jsonl_records import Record, document_record, encode, to_document
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.reference.jsonl_store import JsonlStore
+from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.samples import AWKWARD, EMPTY, FULL, HISTORY, PLAIN, cids_of, line_document
 from tests.counts import tries
 
 FACTS = Facts(0.0, None, {"analysis": "words:2"}, {"search.limit": 5}, "/somewhere")

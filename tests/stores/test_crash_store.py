@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from findling.stores.conformance_samples import LegModel, held_by, line_document
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.samples import LegModel, held_by, line_document
 from tests.counts import tries
 from tests.processes import BoundedProcess
 
@@ -22,9 +22,9 @@ KILLS = tries(10, short=3)
 
 WRITER = """
 import sys
-from findling.stores.conformance_samples import line_document
+from findling.testing.samples import line_document
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
 
 with WriteLock(sys.argv[1] + ".lock", timeout_s=0), SqliteStore.open(sys.argv[1]) as store:
     turn = store.seq()
@@ -44,7 +44,7 @@ with WriteLock(sys.argv[1] + ".lock", timeout_s=0), SqliteStore.open(sys.argv[1]
 
 EMBEDDER = """
 import sys
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
 
 with SqliteStore.open(sys.argv[1]) as store:
     sys.stdout.write(f"{store.coverage('m')[0]}\\n")

@@ -25,8 +25,8 @@ from findling.domain.permissions import Relation
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Fingerprint
-from findling.stores.conformance import TruthStoreSuite
-from findling.stores.conformance_samples import (
+from findling.testing.reference.jsonl_store import LOG_FILE, JsonlStore
+from findling.testing.samples import (
     AWKWARD,
     EMPTY,
     FULL,
@@ -37,7 +37,7 @@ from findling.stores.conformance_samples import (
     line_document,
     vectors_of,
 )
-from findling.stores.jsonl import LOG_FILE, JsonlStore
+from findling.testing.truth_store import TruthStoreSuite
 from tests.counts import tries
 from tests.processes import BoundedProcess
 
@@ -46,8 +46,8 @@ KILLS = tries(10, short=3)
 
 WRITER = """
 import sys
-from findling.stores.conformance_samples import line_document
-from findling.stores.jsonl import JsonlStore
+from findling.testing.samples import line_document
+from findling.testing.reference.jsonl_store import JsonlStore
 
 with JsonlStore.open(sys.argv[1], patience_s=0) as store:
     turn = store.seq()

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from findling.domain.ports import KeywordLeg, TruthStore
-from findling.stores.conformance_keyword import KeywordLegSuite
-from findling.stores.keyword import TantivyLeg
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
-from findling.stores.sqlite import SqliteStore
+from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.keyword_leg import KeywordLegSuite
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
 
 
 class TestMemoryLeg(KeywordLegSuite):

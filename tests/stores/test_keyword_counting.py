@@ -10,16 +10,16 @@ import pytest
 from findling.domain.ports import KeywordHits, KeywordLeg
 from findling.domain.queries import Filters
 from findling.domain.resources import Resource
-from findling.pipelines.documents import text_documents
-from findling.pipelines.legs import catch_up
-from findling.stores.conformance_samples import line_document
-from findling.stores.keyword import TantivyLeg
-from findling.stores.keyword_scoring import PADDING, counted, padding, repeated
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.query_language import parse
-from findling.text.reading import read
+from findling.pipelines.indexing.document_build import text_documents
+from findling.pipelines.indexing.fanout import catch_up
+from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.keyword.scoring import PADDING, counted, padding, repeated
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.samples import line_document
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.query.parser import parse
+from findling.text.query.query_mode import read
 
 LINES = [
     "data of a store",

@@ -12,12 +12,12 @@ import pytest
 
 from findling.domain.queries import Any, Filters, Node, Word
 from findling.domain.resources import Document
-from findling.pipelines.legs import catch_up
-from findling.stores.conformance_samples import line_document
-from findling.stores.keyword import TantivyLeg
-from findling.stores.keyword_note import NOTE_FILE, LegNote, read_opstamp, read_state, write_note
-from findling.stores.keyword_tidying import adopt_index, count_entries
-from findling.stores.memory import MemoryStore
+from findling.pipelines.indexing.fanout import catch_up
+from findling.stores.keyword.commit_note import NOTE_FILE, LegNote, read_opstamp, read_state, write_note
+from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.keyword.merge import adopt_index, count_entries
+from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.samples import line_document
 from tests.processes import BoundedProcess
 
 WORDS = [f"{first}{second}{third}" for first in "bdfgk" for second in "aeiou" for third in "lmnr"]
@@ -120,10 +120,10 @@ def test_a_note_is_right_before_and_after_the_commit_it_was_written_for(tmp_path
 WRITER = """
 import sys
 from pathlib import Path
-from findling.pipelines.legs import catch_up
-from findling.stores.conformance_samples import line_document
-from findling.stores.keyword import TantivyLeg
-from findling.stores.sqlite import SqliteStore
+from findling.pipelines.indexing.fanout import catch_up
+from findling.testing.samples import line_document
+from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.sqlite.store import SqliteStore
 folder = Path(sys.argv[1])
 store = SqliteStore.open(folder / "store")
 for number in range(10**6):
@@ -137,7 +137,7 @@ for number in range(10**6):
 
 @pytest.mark.parametrize("commits", [1, 7, 20])
 def test_a_killed_writer_leaves_a_leg_that_is_behind_at_most(tmp_path: Path, commits: int) -> None:
-    from findling.stores.sqlite import SqliteStore
+    from findling.stores.sqlite.store import SqliteStore
 
     with BoundedProcess([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE) as writer:
         assert writer.stdout is not None

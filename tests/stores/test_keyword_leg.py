@@ -12,14 +12,14 @@ from findling.domain.errors import CorruptError
 from findling.domain.ports import KeywordHits
 from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Prefix, Term, Word
 from findling.domain.resources import Document, Resource
-from findling.pipelines.documents import make_document
-from findling.pipelines.legs import catch_up
-from findling.sources.extraction.extracted import Extracted
-from findling.stores.keyword import TantivyLeg
-from findling.stores.keyword_query import Scoring
-from findling.stores.keyword_scoring import PADDING
-from findling.stores.memory import MemoryStore
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.indexing.document_build import make_document
+from findling.pipelines.indexing.fanout import catch_up
+from findling.sources.documents.extracted import Extracted
+from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.keyword.query_builder import Scoring
+from findling.stores.keyword.scoring import PADDING
+from findling.testing.reference.memory_store import MemoryStore
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 Corpus = dict[str, tuple[str, dict[str, Anything]]]
 
@@ -191,7 +191,7 @@ def test_leaves_that_were_met_before_answer_alike_and_do_not_pile_up(
     queries: list[Node] = [Any((Word("connecting"), Prefix("sal"))), Prefix("getUs"), Term("数"), Prefix("free data")]
     once = [leg.search(query, Filters(), 10) for query in queries]
     assert [leg.search(query, Filters(), 10) for query in queries] == once
-    monkeypatch.setattr("findling.stores.keyword_leaves._MOST_REMEMBERED", 2)
+    monkeypatch.setattr("findling.stores.keyword.leaf_queries._MOST_REMEMBERED", 2)
     for number in range(50):
         leg.search(Word(f"word{number}"), Filters(), 10)
     assert [leg.search(query, Filters(), 10) for query in queries] == once

@@ -29,14 +29,14 @@ from findling.domain.queries import (
     Word,
 )
 from findling.domain.resources import Document, Resource
-from findling.pipelines.documents import make_document
-from findling.pipelines.legs import catch_up
-from findling.sources.extraction.extracted import Extracted
-from findling.stores.keyword import TantivyLeg
-from findling.stores.keyword_query import Scoring
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
-from findling.text.chunk_plan import ChunkPlan
+from findling.pipelines.indexing.document_build import make_document
+from findling.pipelines.indexing.fanout import catch_up
+from findling.sources.documents.extracted import Extracted
+from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.keyword.query_builder import Scoring
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
+from findling.text.chunking.chunk_plan import ChunkPlan
 
 Corpus = dict[str, tuple[str, dict[str, Anything]]]
 

@@ -4,9 +4,9 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import TruthStore
-from findling.stores.conformance import TruthStoreSuite
-from findling.stores.conformance_samples import PLAIN, line_document
-from findling.stores.memory import MemoryStore
+from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.samples import PLAIN, line_document
+from findling.testing.truth_store import TruthStoreSuite
 
 
 class TestMemoryStore(TruthStoreSuite):

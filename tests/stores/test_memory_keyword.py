@@ -11,11 +11,11 @@ import pytest
 from findling.domain.ports import KeywordLeg
 from findling.domain.queries import All, Any, Filters, Fuzzy, Near, Node, Phrase, Prefix, Term, Word
 from findling.domain.resources import Document
-from findling.stores.conformance_samples import cid_of, line_document
-from findling.stores.keyword import TantivyLeg
-from findling.stores.keyword_scoring import PADDING, Scoring
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
+from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.keyword.scoring import PADDING, Scoring
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.samples import cid_of, line_document
 
 LINES = ["red red blue", "red", "blue green", "green reds"]
 

@@ -34,13 +34,13 @@ from findling.domain.queries import (
     Word,
 )
 from findling.domain.resources import Document, Resource
-from findling.pipelines.legs import catch_up
-from findling.stores.conformance_samples import line_document
-from findling.stores.keyword import TantivyLeg
-from findling.stores.memory import MemoryStore
-from findling.stores.memory_keyword import MemoryLeg
-from findling.stores.sqlite import SqliteStore
-from findling.text.analysis import (
+from findling.pipelines.indexing.fanout import catch_up
+from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.reference.memory_leg import MemoryLeg
+from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.samples import line_document
+from findling.text.analysis.analysis import (
     STOP_WORDS,
     is_compound,
     is_unspaced,
@@ -50,9 +50,9 @@ from findling.text.analysis import (
     terms,
     word_terms,
 )
-from findling.text.query_language import parse
-from findling.text.reading import read
-from findling.text.stemming import same_stem
+from findling.text.analysis.stemming import same_stem
+from findling.text.query.parser import parse
+from findling.text.query.query_mode import read
 from tests.counts import tries
 
 TREES = tries(10_000, short=1_000)

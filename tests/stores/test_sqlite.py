@@ -13,9 +13,9 @@ from findling.domain.ports import TruthStore
 from findling.domain.queries import All, Field, Filters, Not
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document
-from findling.stores.conformance import TruthStoreSuite
-from findling.stores.conformance_samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of
+from findling.testing.truth_store import TruthStoreSuite
 from tests.processes import PATIENCE_S
 
 

@@ -20,8 +20,8 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 from findling.domain.ports import SkippedPath
-from findling.stores.conformance_samples import FULL, PLAIN, line_document
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.samples import FULL, PLAIN, line_document
 
 NOBODY = 65534
 

@@ -17,9 +17,9 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.ports import Change, TruthStore
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Fingerprint
-from findling.stores.conformance_samples import LegModel, held_by, line_document
-from findling.stores.memory import MemoryStore
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.samples import LegModel, held_by, line_document
 from tests.counts import tries
 
 RIDS = ("a", "b", "c", "ä/d")

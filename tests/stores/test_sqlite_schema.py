@@ -12,9 +12,9 @@ from findling.domain.ports import Change
 from findling.domain.queries import Field, Filters
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
-from findling.stores import schema
-from findling.stores.conformance_samples import FULL, PLAIN
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite import schema
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.samples import FULL, PLAIN
 from tests.processes import PATIENCE_S
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import ReplacedError
-from findling.stores.conformance_samples import line_document
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.samples import line_document
 from tests.processes import PATIENCE_S
 
 _READERS = 4

@@ -19,11 +19,11 @@ from findling.domain.errors import LockedError
 from findling.domain.ports import TruthStore
 from findling.domain.queries import All, Any, Field, Filters, Not, Range, Same, Word
 from findling.domain.resources import Document
-from findling.stores.conformance_samples import PLAIN, cids_of, line_document, vectors_of
-from findling.stores.keyword import TantivyLeg
+from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.lock import WriteLock
-from findling.stores.memory import MemoryStore
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
+from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.samples import PLAIN, cids_of, line_document, vectors_of
 from tests.processes import BoundedProcess
 
 
@@ -252,9 +252,9 @@ def test_successors_are_found_by_their_index(large: SqliteStore) -> None:
 
 WRITER = """
 import sys
-from findling.stores.conformance_samples import line_document
+from findling.testing.samples import line_document
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite import SqliteStore
+from findling.stores.sqlite.store import SqliteStore
 
 with WriteLock(sys.argv[1] + ".lock", timeout_s=0), SqliteStore.open(sys.argv[1]) as store:
     for turn in range(40):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from findling.domain.errors import DiskFullError
-from findling.stores.vector_matrix import VectorMatrix
+from findling.stores.vectors.vector_matrix import VectorMatrix
 from tests.counts import tries
 from tests.processes import BoundedProcess, run_process
 
@@ -26,7 +26,7 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from findling.stores.vector_matrix import VectorMatrix
+from findling.stores.vectors.vector_matrix import VectorMatrix
 
 matrix = VectorMatrix.open(Path(sys.argv[1]), made_for="model", dimensions=16, graph_from=int(sys.argv[2]))
 turn = matrix.state.get("seq", 0)
@@ -49,7 +49,7 @@ import resource, signal, sys
 from pathlib import Path
 import numpy as np
 from findling.domain.errors import DiskFullError
-from findling.stores.vector_matrix import VectorMatrix
+from findling.stores.vectors.vector_matrix import VectorMatrix
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
@@ -66,7 +66,7 @@ except DiskFullError as error:
 LIMITED_DROPPER = """
 import resource, signal, sys
 from pathlib import Path
-from findling.stores.vector_matrix import VectorMatrix
+from findling.stores.vectors.vector_matrix import VectorMatrix
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))

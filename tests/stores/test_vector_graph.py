@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from findling.domain.ports import VectorHits
-from findling.stores.vector_matrix import VectorMatrix
+from findling.stores.vectors.vector_matrix import VectorMatrix
 from tests.processes import run_process
 
 # Not importorskip: loaded before onnxruntime it ends the process when a model is loaded, see `_usearch_index`.
@@ -191,7 +191,7 @@ def _open(folder: Path, graph_from: int = 500) -> VectorMatrix:
 def test_a_model_can_be_loaded_after_a_graph() -> None:
     """usearch before onnxruntime once ended the process."""
     script = (
-        "from findling.stores.vector_graph import _usearch_index; _usearch_index();"
+        "from findling.stores.vectors.vector_graph import _usearch_index; _usearch_index();"
         "import onnxruntime; print(onnxruntime.get_available_providers())"
     )
     done = run_process([sys.executable, "-c", script])

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError, ReadOnlyError
-from findling.stores.vector_matrix import VectorMatrix, discard_matrix
+from findling.stores.vectors.vector_matrix import VectorMatrix, discard_matrix
 
 DIMENSIONS = 64
 Vectors = NDArray[np.float32]

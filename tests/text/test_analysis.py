@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from findling.text.analysis import (
+from findling.text.analysis.analysis import (
     index_form,
     is_compound,
     matching_spans,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.chunking import chunk_text
-from findling.text.code_grammars import CODE_LANGS
-from findling.text.outlines import OUTLINES
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.chunking.chunker import chunk_text
+from findling.text.chunking.code_grammars import CODE_LANGS
+from findling.text.chunking.outlines import OUTLINES
 from tests.counts import tries
 
 LANGS = [*sorted(CODE_LANGS), *sorted(OUTLINES), "text", "yaml", "no such language"]

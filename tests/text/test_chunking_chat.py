@@ -6,9 +6,9 @@ from datetime import datetime
 
 import pytest
 
-from findling.text.chat_messages import read_messages
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.chunking import chunk_text
+from findling.text.chunking.chat_messages import read_messages
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.chunking.chunker import chunk_text
 
 
 def windows(text: str, size: int = 400) -> list[tuple[tuple[str, ...], str]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.chunking import chunk_outline, chunk_text
-from findling.text.outlines import Heading, Outline
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.chunking.chunker import chunk_outline, chunk_text
+from findling.text.chunking.outlines import Heading, Outline
 
 FILLER = "Some words that fill the section up to a decent length.\n"
 

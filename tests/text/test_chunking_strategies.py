@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from findling.domain.resources import Piece
-from findling.text.chunk_plan import PRESETS, ChunkPlan
-from findling.text.chunking import chunk_outline, chunk_text
-from findling.text.measures import count_tokens
-from findling.text.outlines import Outline
+from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
+from findling.text.chunking.chunker import chunk_outline, chunk_text
+from findling.text.chunking.measures import count_tokens
+from findling.text.chunking.outlines import Outline
 
 SENTENCES = " ".join(f"Sentence number {number} tells of unaffable things." for number in range(300))
 KOREAN = " ".join(["데이터베이스 연결이 시간 초과되었습니다."] * 120)

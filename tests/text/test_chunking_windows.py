@@ -7,8 +7,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.text.chunk_plan import ChunkPlan
-from findling.text.chunking import chunk_text
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.chunking.chunker import chunk_text
 
 
 def cut(text: str, size: int) -> list[str]:

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from findling.text.data_outlines import DATA_OUTLINES, latex, toml, yaml
-from findling.text.outlines import Outline
+from findling.text.chunking.data_outlines import DATA_OUTLINES, latex, toml, yaml
+from findling.text.chunking.outlines import Outline
 
 
 def titles(outline: Outline) -> list[tuple[int, str]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.text.lines import LineIndex, line_numbers
+from findling.text.analysis.lines import LineIndex, line_numbers
 
 texts = st.text(alphabet=st.one_of(st.sampled_from("a\n\r\x0b\x0c\u2028\x85"), st.characters()))
 

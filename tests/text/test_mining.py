@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.text.compounds import compounds
-from findling.text.mining import LONGEST_SNIPPET, acronyms, is_one_term, other_names, prose, snippet_of
+from findling.text.mining.compounds import compounds
+from findling.text.mining.synonyms import LONGEST_SNIPPET, acronyms, is_one_term, other_names, prose, snippet_of
 from tests.counts import tries
 
 

@@ -10,11 +10,11 @@ from itertools import chain, pairwise
 import pytest
 
 from findling.domain.queries import All, Any, Field, Node, Not, Range
-from findling.sources.file_types import EXTENSIONS, KNOWN_NAMES, FileType
-from findling.text.query_dates import moment
-from findling.text.query_fields import CODE_LANGUAGES, condition, nearest_field
-from findling.text.query_language import parse
-from findling.text.query_tree import canonical
+from findling.sources.files.file_types import EXTENSIONS, KNOWN_NAMES, FileType
+from findling.text.query.dates import moment
+from findling.text.query.fields import CODE_LANGUAGES, condition, nearest_field
+from findling.text.query.parser import parse
+from findling.text.query.tree import canonical
 
 NOW = datetime(2026, 3, 31, 15, 30, 12, 500_000).timestamp()
 

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findling.domain.queries import Node
-from findling.text.intent import EXPRESSION
-from findling.text.query_language import MOST_LEVELS, Parsed, parse
-from findling.text.query_simplifying import size
-from findling.text.query_syntax import MOST_CHARACTERS, MOST_LEAVES
-from findling.text.query_tree import asks_for_text, canonical, positive_terms, positive_texts
-from findling.text.reading import read
+from findling.text.query.intent import EXPRESSION
+from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES
+from findling.text.query.parser import MOST_LEVELS, Parsed, parse
+from findling.text.query.query_mode import read
+from findling.text.query.simplify import size
+from findling.text.query.tree import asks_for_text, canonical, positive_terms, positive_texts
 from tests.counts import tries
 
 NOW = 1_790_000_000.25

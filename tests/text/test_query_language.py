@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Same, Term
-from findling.text.analysis import STOP_WORDS
-from findling.text.intent import EXPRESSION
-from findling.text.query_language import MOST_PASTED, parse
-from findling.text.query_tree import canonical, positive_terms
+from findling.text.analysis.analysis import STOP_WORDS
+from findling.text.query.intent import EXPRESSION
+from findling.text.query.parser import MOST_PASTED, parse
+from findling.text.query.tree import canonical, positive_terms
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.text.routing import KINDS, SIGNALS, route
+from findling.text.query.routing import KINDS, SIGNALS, route
 from tests.counts import tries
 
 TRIGGERS = [(name, weight, trigger) for name, weight, triggers in SIGNALS for trigger in triggers]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.text.spelling import Spellings, close_terms, edits, suggest
+from findling.text.analysis.spelling import Spellings, close_terms, edits, suggest
 
 WORDS = st.text(st.sampled_from("abcé数"), max_size=8)
 

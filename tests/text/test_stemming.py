@@ -6,9 +6,9 @@ import unicodedata
 
 import pytest
 
-from findling.text.analysis import terms
-from findling.text.function_words import FUNCTION_WORDS
-from findling.text.stemming import forms_prefix, same_stem, stem
+from findling.text.analysis.analysis import terms
+from findling.text.analysis.function_words import FUNCTION_WORDS
+from findling.text.analysis.stemming import forms_prefix, same_stem, stem
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.text import measures as tokens
-from findling.text.measures import MOST_TOKENS_OF_A_CHARACTER, count_tokens
+from findling.text.chunking import measures as tokens
+from findling.text.chunking.measures import MOST_TOKENS_OF_A_CHARACTER, count_tokens
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.text import wordpieces
-from findling.text.measures import count_tokens
-from findling.text.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
+from findling.text.analysis import wordpieces
+from findling.text.analysis.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
+from findling.text.chunking.measures import count_tokens
 
 tokenizers = pytest.importorskip("tokenizers")
 

@@ -19,9 +19,9 @@ from findling.integrations.searcher import (
     filters_from,
     missing_extra,
 )
-from findling.pipelines.plan_files import filters_document
-from findling.service.engine import Engine
-from findling.service.viewer import Viewer
+from findling.pipelines.retrieve.plan_files import filters_document
+from findling.service.engine.engine import Engine
+from findling.service.engine.viewer import Viewer
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict

@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import All, Any, Field, Node, Not, Range
-from findling.service.written_filters import written_filters
+from findling.service.settings.written_filters import written_filters
 
 __all__ = ["FIELDS", "read_conditions"]
 

@@ -17,8 +17,8 @@ from findling.integrations.searcher import (
     filters_from,
     missing_extra,
 )
-from findling.service.engine import Engine
-from findling.service.viewer import Viewer
+from findling.service.engine.engine import Engine
+from findling.service.engine.viewer import Viewer
 
 try:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Unpack
 
 from findling.integrations.searcher import Closing, FoundText, Searcher, SearchOptions, missing_extra
-from findling.service.engine import Engine
-from findling.service.viewer import Viewer
+from findling.service.engine.engine import Engine
+from findling.service.engine.viewer import Viewer
 
 try:
     from llama_index.core.callbacks import CallbackManager

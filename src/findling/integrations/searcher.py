@@ -16,13 +16,13 @@ from findling.domain.errors import InvalidValueError, MissingExtraError, NotFoun
 from findling.domain.permissions import check_principal
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.results import Hit, SearchAnswer
-from findling.pipelines.plan_files import read_filters
-from findling.service.engine import Engine, open_engine
-from findling.service.settings import load_settings
-from findling.service.viewer import Viewer
-from findling.service.workspace import home_folder
-from findling.service.workspaces import find_workspace
-from findling.service.written_filters import read_moment, written_filters
+from findling.pipelines.retrieve.plan_files import read_filters
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.engine.viewer import Viewer
+from findling.service.settings.settings import load_settings
+from findling.service.settings.written_filters import read_moment, written_filters
+from findling.service.workspace.workspace import home_folder
+from findling.service.workspace.workspaces import find_workspace
 
 __all__ = [
     "Closing",

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Resource
-from findling.sources.discovery import scan
-from findling.sources.file_types import file_type
-from findling.sources.headers import Header, read_header
-from findling.sources.reading import UnreadableError, decode, read_bytes
-from findling.sources.rule_patterns import Rules
-from findling.text.outlines import OUTLINES
+from findling.sources.files.discovery import scan
+from findling.sources.files.file_text import UnreadableError, decode, read_bytes
+from findling.sources.files.file_types import file_type
+from findling.sources.files.headers import Header, read_header
+from findling.sources.files.rule_patterns import Rules
+from findling.text.chunking.outlines import OUTLINES
 
 __all__ = ["AI_FOLDER", "KINDS", "PROJECT", "USER", "AiFile", "describe", "find_ai_files", "read_ai_file"]
 

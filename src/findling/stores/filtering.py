@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from findling.domain.errors import InvalidValueError
 from findling.domain.queries import CONDITIONS, GROUPS, All, Any, Field, Filters, Node, Not, Range, Same
 from findling.domain.resources import Resource
-from findling.text.analysis import terms
+from findling.text.analysis.analysis import terms
 
 __all__ = [
     "PropertyTest",
@@ -164,7 +164,7 @@ def _check_condition(node: Node) -> None:
 
 
 def _asks_for_text(node: Node) -> InvalidValueError:
-    from findling.text.query_tree import canonical
+    from findling.text.query.tree import canonical
 
     message = f"`{canonical(node)}` asks for text, which no filter looks at"
     return InvalidValueError(message, hint="put the words into the query")

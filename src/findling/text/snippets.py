@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from findling.domain.resources import Chunk
 from findling.domain.results import Line
-from findling.text.lines import LineIndex
-from findling.text.windows import Span, cluster_start
+from findling.text.analysis.lines import LineIndex
+from findling.text.chunking.windows import Span, cluster_start
 
 __all__ = ["WHOLE_PASSAGE", "Match", "MatchSpan", "Telling", "placed_lines", "plain_line", "show_lines", "snippet"]
 

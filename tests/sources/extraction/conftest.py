@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.files.file_text import UnreadableError
 from tests.counts import tries
 
 CASES = tries(400, short=100)

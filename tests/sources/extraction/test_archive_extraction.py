@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import pytest
 
-from findling.sources.extraction.archive_list import extract
-from findling.sources.extraction.extracted import Source
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.data.archive_list import extract
+from findling.sources.documents.extracted import Source
+from findling.sources.files.file_text import UnreadableError
 
 LISTING = "docs\ndocs/über.txt (5 bytes)\nbig.bin (12,345 bytes)"
 

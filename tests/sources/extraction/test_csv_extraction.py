@@ -7,9 +7,9 @@ import io
 
 import pytest
 
-from findling.sources.extraction.csv_data import extract
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.data.csv_data import extract
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.files.file_text import UnreadableError
 
 
 def read(text: str, name: str = "a.csv") -> Extracted:

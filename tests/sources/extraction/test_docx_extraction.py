@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.extraction.docx import extract
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.office.docx import extract
+from findling.sources.files.file_text import UnreadableError
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 STRICT_WORD = "http://purl.oclc.org/ooxml/wordprocessingml/main"

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.extraction.epub import extract
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.markup.epub import extract
+from findling.sources.files.file_text import UnreadableError
 
 CONTAINER = '<container><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>'
 METADATA = "<dc:title>A Book</dc:title>"

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.html import extract
-from findling.sources.extraction.html_encoding import decode_html
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.markup.html import extract
+from findling.sources.documents.markup.html_encoding import decode_html
+from findling.sources.files.file_text import UnreadableError
 
 
 def read(markup: str | bytes, limit: int = 1 << 20) -> Extracted:

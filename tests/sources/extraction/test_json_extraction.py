@@ -8,9 +8,9 @@ import re
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.json_data import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.data.json_data import extract
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.files.file_text import UnreadableError
 from tests.counts import tries
 
 

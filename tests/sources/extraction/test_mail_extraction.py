@@ -9,9 +9,9 @@ from email.message import EmailMessage
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.mail import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.mail.mail import extract
+from findling.sources.files.file_text import UnreadableError
 
 
 def read(data: bytes | str | EmailMessage, name: str = "mail.eml") -> Extracted:

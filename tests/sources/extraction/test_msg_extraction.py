@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.msg import decompress_rtf, extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.mail.msg import decompress_rtf, extract
+from findling.sources.files.file_text import UnreadableError
 
 Writer = Callable[[Mapping[str, bytes]], bytes]
 UNICODE, ANSI, BINARY, INTEGER, TIME = 0x001F, 0x001E, 0x0102, 0x0003, 0x0040

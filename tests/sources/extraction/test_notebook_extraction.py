@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.notebook import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.data.notebook import extract
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.files.file_text import UnreadableError
 
 
 def read(notebook: object) -> Extracted:

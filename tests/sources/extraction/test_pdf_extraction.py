@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.pdf import extract, join_lines, split_lines, usual_width
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.office.pdf import extract, join_lines, split_lines, usual_width
+from findling.sources.files.file_text import UnreadableError
 from tests.counts import tries
 
 _PADDING = bytes.fromhex("28BF4E5E4E758A4164004E56FFFA01082E2E00B6D0683E802F0CA9FE6453697A")

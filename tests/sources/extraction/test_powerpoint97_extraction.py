@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.powerpoint97 import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.legacy.powerpoint97 import extract
+from findling.sources.files.file_text import UnreadableError
 from tests.counts import tries
 
 Writer = Callable[[Mapping[str, bytes]], bytes]

@@ -7,9 +7,9 @@ import zipfile
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.pptx import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.office.pptx import extract
+from findling.sources.files.file_text import UnreadableError
 
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 NAMESPACES = (

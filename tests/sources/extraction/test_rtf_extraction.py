@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.rtf import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.legacy.rtf import extract
+from findling.sources.files.file_text import UnreadableError
 
 
 def text_of(body: str, *, head: str = r"\ansi\ansicpg1252") -> str:

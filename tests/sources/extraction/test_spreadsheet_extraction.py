@@ -10,10 +10,10 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.formats import extract as read_by_name
-from findling.sources.extraction.spreadsheets import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.document_formats import extract as read_by_name
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.office.spreadsheets import extract
+from findling.sources.files.file_text import UnreadableError
 from tests.counts import tries
 
 Cell = str | float | bool | None

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.sqlite_data import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.data.sqlite_data import extract
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.files.file_text import UnreadableError
 
 
 def database(script: str) -> bytes:
@@ -131,8 +131,8 @@ def test_a_database_without_rows_has_no_text() -> None:
 
 
 def test_a_table_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("findling.sources.extraction.sqlite_data._MAX_CHECKS", 0)
-    monkeypatch.setattr("findling.sources.extraction.sqlite_data._STEPS_PER_CHECK", 1000)
+    monkeypatch.setattr("findling.sources.documents.data.sqlite_data._MAX_CHECKS", 0)
+    monkeypatch.setattr("findling.sources.documents.data.sqlite_data._STEPS_PER_CHECK", 1000)
     rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT i FROM n"
     extracted = read(f"CREATE TABLE t AS {rows};")
     assert extracted.text.startswith("i: 1\n")

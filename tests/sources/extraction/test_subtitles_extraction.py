@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.subtitles import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.data.subtitles import extract
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.files.file_text import UnreadableError
 
 
 def read(text: str, name: str) -> Extracted:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.word97 import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.legacy.word97 import extract
+from findling.sources.files.file_text import UnreadableError
 
 Writer = Callable[[Mapping[str, bytes]], bytes]
 TEXT_START = 1024

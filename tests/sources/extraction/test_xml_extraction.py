@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from findling.sources.extraction.extracted import Extracted, Source
-from findling.sources.extraction.xml import extract
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.markup.xml import extract
+from findling.sources.files.file_text import UnreadableError
 
 
 def read(document: str | bytes, limit: int = 1 << 20) -> Extracted:

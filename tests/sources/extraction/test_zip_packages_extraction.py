@@ -8,10 +8,16 @@ import zipfile
 
 import pytest
 
-from findling.sources.extraction import zip_packages
-from findling.sources.extraction.xml_tree import attribute_of, number_of, parse_xml
-from findling.sources.extraction.zip_packages import has_member, open_zip, read_member, read_side_xml, read_xml
-from findling.sources.reading import UnreadableError
+from findling.sources.documents.containers import zip_packages
+from findling.sources.documents.containers.xml_tree import attribute_of, number_of, parse_xml
+from findling.sources.documents.containers.zip_packages import (
+    has_member,
+    open_zip,
+    read_member,
+    read_side_xml,
+    read_xml,
+)
+from findling.sources.files.file_text import UnreadableError
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 

@@ -1,4 +1,4 @@
-// The index of this page, read from the letters it was written in. See pipelines/browser_index.py for its form.
+// The index of this page, read from the letters it was written in. See pipelines/export/browser_index.py for its form.
 
 const KNOWN_FORMAT = 1;
 const FREE_LENGTHS = 24;

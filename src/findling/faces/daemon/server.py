@@ -21,16 +21,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from findling import __version__
 from findling.domain.errors import DaemonError
 from findling.domain.permissions import Caller
-from findling.faces.daemon.keeping import Keeper
-from findling.faces.daemon.local import local_routes
-from findling.faces.daemon.turns import Turns
-from findling.faces.http import guards
+from findling.faces.daemon.background_tasks import Keeper
+from findling.faces.daemon.cli_routes import local_routes
+from findling.faces.daemon.write_turns import Turns
 from findling.faces.http.app import create_app
-from findling.faces.http.protocol import GuardedProtocol
-from findling.faces.http.sharing import Shares
-from findling.faces.mcp.http_app import mcp_app
+from findling.faces.http.request.fair_queue import Shares
+from findling.faces.http.security import guards
+from findling.faces.http.security.protocol import GuardedProtocol
+from findling.faces.mcp.transport.http_app import mcp_app
 from findling.faces.web import pages
-from findling.service.daemon_state import (
+from findling.service.engine.executor import WorkLine
+from findling.service.server.daemon_state import (
     LOCK_FILE,
     DaemonState,
     how_to_kill,
@@ -40,11 +41,10 @@ from findling.service.daemon_state import (
     socket_path,
     write_state,
 )
-from findling.service.hosting import Host
-from findling.service.queueing import WorkLine
-from findling.service.settings import Settings
-from findling.service.tokens import TokenBook
-from findling.service.workspace import home_folder
+from findling.service.server.engine_pool import Host
+from findling.service.server.tokens import TokenBook
+from findling.service.settings.settings import Settings
+from findling.service.workspace.workspace import home_folder
 from findling.stores.lock import WriteLock
 
 __all__ = ["RequestLog", "assemble", "bind_tcp", "bind_unix", "is_loopback", "require_tokens", "run_daemon"]

@@ -14,23 +14,23 @@ from starlette.routing import BaseRoute
 from starlette.types import Scope
 
 from findling.domain.permissions import Caller
-from findling.faces.http import (
+from findling.faces.http.base.json_text import encoded
+from findling.faces.http.errors import tell_errors
+from findling.faces.http.request.context import Served
+from findling.faces.http.request.fair_queue import Shares
+from findling.faces.http.request.index_runs import IndexRuns
+from findling.faces.http.routes import (
+    compat_v2,
     document_routes,
     glossary_routes,
     health_routes,
     resource_routes,
     search_routes,
-    second_routes,
     workspace_routes,
 )
-from findling.faces.http.asking import Served
-from findling.faces.http.errors import tell_errors
-from findling.faces.http.indexing import IndexRuns
-from findling.faces.http.json_text import encoded
-from findling.faces.http.openapi import PROBLEMS, openapi_document
-from findling.faces.http.sharing import Shares
-from findling.service.hosting import Host
-from findling.service.queueing import WorkLine
+from findling.faces.http.routes.openapi import PROBLEMS, openapi_document
+from findling.service.engine.executor import WorkLine
+from findling.service.server.engine_pool import Host
 
 __all__ = ["Lifespan", "create_app"]
 
@@ -42,7 +42,7 @@ _COMPRESSION = 4
 
 _ROUTERS = (
     search_routes.router,
-    second_routes.router,
+    compat_v2.router,
     document_routes.router,
     workspace_routes.router,
     resource_routes.router,

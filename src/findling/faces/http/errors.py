@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from findling.domain.errors import FindlingError
-from findling.faces.http.problems import Problem, problem_response
+from findling.faces.http.base.problems import Problem, problem_response
 
 __all__ = ["tell_errors"]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from findling.sources.extraction.times import parse_iso_time
+from findling.sources.documents.times import parse_iso_time
 
 __all__ = ["YEAR_10000", "first_text", "named_files", "objects", "text", "time"]
 

@@ -1,0 +1,146 @@
+"""`findling export` and `findling import`: a workspace as plain files, and a workspace made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from findling.domain.errors import UsageError
+from findling.domain.strangers import TRUSTS
+from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.progress import format_size
+from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option
+
+if TYPE_CHECKING:
+    from findling.service.engine.engine import Engine
+    from findling.service.export.bundles import ImportReport
+
+__all__ = ["export", "import_"]
+
+
+@click.command()
+@click.argument("target", type=click.Path())
+@path_argument
+@click.option("--no-vectors", is_flag=True, help="Leave out what a model has read; it can be read again.")
+@click.option("--as", "principals", multiple=True, metavar="PRINCIPAL", help="Only what user:NAME, … may see.")
+@click.option("--html", is_flag=True, help="Write one page that searches in a browser, without a server.")
+@click.option("--title", default="", metavar="TEXT", help="What the page is called, with --html.")
+@click.option("--max-size", metavar="SIZE", help="The largest page to write, such as 80MB, with --html; 50MB.")
+@click.option("-f", "--force", is_flag=True, help="Take the place of a bundle that is there.")
+@json_option
+@workspace_option
+def export(
+    target: str,
+    path: str,
+    no_vectors: bool,
+    principals: tuple[str, ...],
+    html: bool,
+    title: str,
+    max_size: str | None,
+    force: bool,
+    as_json: bool,
+    workspace: str | None,
+) -> int:
+    """Write the index of PATH to the folder or .zip TARGET.
+
+    It holds the texts of everything that is indexed, for its owner's eyes alone: mind who you give it to. With --as,
+    which may be repeated, it holds what these may see and nothing that tells of anything else.
+    """
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        if html:
+            if no_vectors or force:
+                raise UsageError("--html goes with neither --no-vectors nor --force", hint="findling export --help")
+            return _export_page(engine, target, principals, title, max_size, as_json)
+        if title or max_size:
+            raise UsageError("--title and --max-size are for --html", hint="findling export --html TARGET")
+        if target.endswith((".html", ".htm")):
+            raise UsageError(f"{target} would be a folder", hint=f"findling export --html {target}")
+        from findling.service.export.bundles import export_bundle
+
+        report = export_bundle(engine, target, vectors=not no_vectors, principals=principals or None, force=force)
+    if as_json:
+        write_json(vars(report))
+    else:
+        write(f"{report.target}: {_counted(report.counts)}, {format_size(report.size_bytes)}\n")
+    return 0
+
+
+@click.command("import")
+@click.argument("bundle", type=click.Path())
+@click.option("--root", type=click.Path(), metavar="PATH", help="Where the indexed files are on this machine.")
+@click.option("--merge", is_flag=True, help="Add to a workspace that is not empty; what is in the bundle wins.")
+@click.option("--trust", default="", metavar="NAMES", help=f"Take more than content: {', '.join(TRUSTS)}, by commas.")
+@json_option
+@workspace_option
+def import_(bundle: str, root: str | None, merge: bool, trust: str, as_json: bool, workspace: str | None) -> int:
+    """Make a workspace of BUNDLE, as export wrote it.
+
+    A bundle may come from a stranger: its content comes in, and you alone may see it. --trust rights also takes who
+    may see what, root the folder that it names, survey what was seen of the files. What is left out is told.
+
+    Every file of it is checked first. Without --workspace it becomes that of the folder that was indexed, which must
+    be here then, at --root or, with --trust root, where it was.
+    """
+    from findling.service.export.bundles import import_bundle
+
+    settings = resolve(".", workspace=workspace)
+    trusted = [name.strip() for name in trust.split(",") if name.strip()]
+    report = import_bundle(bundle, root=root, merge=merge, trust=trusted, settings=settings)
+    for name, what in report.left_out.items():
+        note(f"left out: {', '.join(what)}", f"--trust {name}, if you trust where it comes from" if name else "")
+    for name, (there, here) in report.differing.items():
+        note(f"answers may differ: {name} was {there!r} where the bundle was written, and is {here!r} here")
+    if as_json:
+        write_json(vars(report))
+    else:
+        write(_describe(report))
+    return 0
+
+
+def _describe(report: ImportReport) -> str:
+    follows = f"follows {report.root}" if report.root else "has no files to follow"
+    changed = "nothing was new" if not report.changed else f"{report.changed:,} new or changed"
+    return f"{report.home}: {_counted(report.counts)}; {changed}; it {follows}\n"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    words = {
+        "resources": "resource",
+        "chunks": "chunk",
+        "vectors": "vector",
+        "relations": "relation",
+        "glossary": "term",
+    }
+    shown = [name for name in words if counts.get(name) or name in ("resources", "chunks")]
+    numbers = [(counts.get(name, 0), words[name]) for name in shown]
+    return ", ".join(f"{number:,} {word}{'' if number == 1 else 's'}" for number, word in numbers)
+
+
+def _export_page(
+    engine: Engine, target: str, principals: tuple[str, ...], title: str, max_size: str | None, as_json: bool
+) -> int:
+    from findling.service.export.browser_bundle import MAX_PAGE_BYTES, export_html
+    from findling.service.export.bundles import sight_of
+
+    may_see = sight_of(engine, principals) if principals else None
+    most = _size(max_size) if max_size else MAX_PAGE_BYTES
+    report = export_html(engine, target, title=title, may_see=may_see, max_bytes=most)
+    if as_json:
+        write_json(report.to_dict())
+    else:
+        each = format_size(round(report.bytes_per_document))
+        write(f"{report.target}: {report.documents:,} documents, {format_size(report.bytes)}, {each} each\n")
+    return 0
+
+
+def _size(text: str) -> int:
+    """A size as settings write it. Raises InvalidValueError for what is none."""
+    from findling.service.settings.settings import Setting, parse_text
+
+    return int(str(parse_text(Setting("--max-size", "size", 0, "", minimum=1), text, "flag --max-size")))
+
+
+globals()["import"] = import_  # the name of the command, under which it is looked up, is a keyword of the language

@@ -1,0 +1,168 @@
+"""`findling mcp`: the server for MCP clients, on stdin and stdout."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from findling.domain.errors import MissingExtraError, NotFoundError
+from findling.domain.permissions import OWNER, Caller
+from findling.faces.cli.output.terminal import note, tell_index_runs, write
+from findling.faces.cli.request.options import as_option, opened, resolve, workspace_option
+from findling.faces.mcp.client_configs import CLIENTS, claude_command, client_snippet, own_command
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
+
+    from findling.service.settings.settings import Settings
+
+__all__ = ["mcp"]
+
+
+@click.command()
+@click.argument("path", required=False, type=click.Path())
+@workspace_option
+@as_option
+@click.option("--print-config", type=click.Choice(list(CLIENTS)), help="Print what a client's settings need instead.")
+@click.option("--print-skill", is_flag=True, help="Print what teaches an agent when to use it instead.")
+def mcp(
+    path: str | None, workspace: str | None, as_: tuple[str, ...], print_config: str | None, print_skill: bool
+) -> int:
+    """Serve PATH to an MCP client, which starts this command.
+
+    With a running daemon this process only passes messages on. Without one it answers by itself.
+    """
+    if print_config and print_skill:
+        raise click.UsageError("--print-config and --print-skill are two texts; ask for one of them")
+    if print_skill:
+        from findling.faces.mcp.client_configs import skill_text
+
+        write(skill_text())
+        return 0
+    place = _place(path, workspace, as_)
+    if print_config:
+        command = [*own_command(sys.argv[0]), *_arguments(path, workspace, as_)]
+        note(f"for {CLIENTS[print_config]}")
+        if print_config == "claude":
+            note(f"or run: {claude_command(command)}")
+        write(client_snippet(print_config, command))
+        return 0
+    _serve(place)
+    return 0
+
+
+class _Place(NamedTuple):
+    """What is served, under which settings, and to whom. `seen_from_afar` is its path for a process elsewhere."""
+
+    path: str
+    seen_from_afar: str
+    settings: Settings
+    caller: Caller
+
+
+def _place(path: str | None, workspace: str | None, principals: tuple[str, ...]) -> _Place:
+    """Raises UsageError for a path or workspace that is not there, and for what is no principal."""
+    from findling.domain.permissions import check_principal
+    from findling.service.workspace.scope import placed
+    from findling.service.workspace.workspace import STORE_FILE, home_folder, locate
+
+    settings, where = placed(resolve(path or ".", in_context=True, workspace=workspace), path)
+    seen = tuple(check_principal(one) for one in principals)
+    caller = OWNER._replace(name="local", principals=seen) if seen else OWNER
+    # Not by an engine, which takes longer to load than all of this process, when a daemon has one.
+    name = settings["workspace.name"] or settings["context.workspace"]
+    found = locate(where, home=home_folder(settings["store.home"]), name=name, place=settings["store.place"])
+    if name and not (found.folder / STORE_FILE).exists():
+        raise NotFoundError(f"there is no workspace {name}", hint=f"findling index --workspace {name} PATH")
+    # The current folder stands for all of a workspace that is named, wherever that is.
+    afar = found.root / found.scope if name else Path(where).expanduser().absolute()
+    return _Place(str(where), str(afar), settings, caller)
+
+
+def _arguments(path: str | None, workspace: str | None, principals: tuple[str, ...]) -> list[str]:
+    """The arguments of this command again, for a client that starts it somewhere else."""
+    named = ["--workspace", workspace] if workspace else []
+    # A workspace is found by its name, wherever it lies.
+    folder = [] if workspace and path is None else [str(Path(path or ".").absolute())]
+    return ["mcp", *folder, *named, *[part for one in principals for part in ("--as", one)]]
+
+
+def _serve(place: _Place) -> None:
+    from findling.faces.mcp.transport.proxy import pass_on
+
+    find_daemon = _finder(place.settings)
+    if find_daemon() is None:
+        _require_extra()
+    # Whatever else this process prints must not get between the messages.
+    wire = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+
+    def put(line: bytes) -> None:
+        wire.write(line)
+        wire.flush()
+
+    def take_over(lines: SimpleQueue[str], answer: Callable[[str], None], /) -> None:
+        _require_extra()
+        _serve_here(place, lines, answer)
+
+    # The thread that waits for stdin cannot be woken, and what is being indexed goes on where it was next time.
+    def leave() -> None:
+        os._exit(0)
+
+    headers = _headers(place)
+    pass_on(sys.stdin.buffer, put, find_daemon=find_daemon, headers=headers, take_over=take_over, leave=leave)
+
+
+def _finder(settings: Settings) -> Callable[[], str | None]:
+    """What gives the socket of the daemon that serves these workspaces, if one of this version runs."""
+    from findling import __version__
+    from findling.service.server.daemon_state import running
+    from findling.service.workspace.workspace import home_folder
+
+    def find() -> str | None:
+        state = running(home_folder(settings["store.home"])) if settings["serve.use"] == "auto" else None
+        return state.socket if state is not None and state.version == __version__ else None
+
+    return find
+
+
+def _headers(place: _Place) -> dict[str, str | bytes]:
+    """What tells the daemon on whose behalf and about what it is asked; bytes where letters may be any."""
+    import json
+    from urllib.parse import quote
+
+    from findling.service.settings.portable_settings import settings_document
+
+    headers: dict[str, str | bytes] = {
+        "findling-path": quote(place.seen_from_afar),
+        "findling-settings": quote(json.dumps(settings_document(place.settings))),
+    }
+    if place.settings["workspace.name"]:
+        headers["findling-workspace"] = quote(place.settings["workspace.name"])
+    if place.caller.principals is not None:
+        headers["findling-principals"] = ",".join(place.caller.principals).encode()
+    return headers
+
+
+def _serve_here(place: _Place, lines: SimpleQueue[str], answer: Callable[[str], None]) -> None:
+    from findling.faces.mcp.tool_context import local_desk
+    from findling.faces.mcp.transport.stdio import serve_lines
+
+    tell_index_runs()
+    with opened(place.path, place.settings) as engine:
+        desk = local_desk(lambda: nullcontext(engine), place.caller, place.settings)
+        serve_lines(lambda: desk, lines, answer)
+
+
+def _require_extra() -> None:
+    """Raises MissingExtraError when the SDK is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise MissingExtraError("the MCP server needs the package mcp", hint="pip install 'findling[mcp]'")

@@ -1,0 +1,218 @@
+"""`findling permissions`: who may see what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from findling.domain.permissions import POLICIES, UNSET
+from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.request.options import json_option, name_from_root, opened, resolve, workspace_option
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from findling.service.engine.engine import Engine
+
+__all__ = ["permissions"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_ALL_ELSE = "what has no list of its own"
+
+_VERBS = {"member": "is a member of", "viewer": "may see", "denied": "must not see"}
+
+
+def _place_options(command: _Command) -> _Command:
+    """Have a command take what says whose permissions are meant."""
+    path_option = click.option(
+        "--in", "path", default=".", type=click.Path(), metavar="PATH", help="A folder of the workspace."
+    )
+    return path_option(workspace_option(command))
+
+
+@click.group(no_args_is_help=False)
+def permissions() -> None:
+    """Say who may see what; the owner of a workspace sees everything.
+
+    \b
+      findling permissions join user:ann group:eng
+      findling permissions share docs/plans group:eng     a folder, a file, or the id of a resource
+      findling permissions deny docs/plans/pay user:bob    beats whatever lets him in
+      findling --as user:ann "roadmap"                     search as ann would
+
+    A principal is user:NAME, group:NAME, role:NAME or everyone. Resources may bring a list of their own.
+    """
+
+
+@permissions.command("list")
+@json_option
+@_place_options
+def _list(as_json: bool, **place: Any) -> int:
+    """List memberships and rights.
+
+    Exit code: 0 there are some, 1 there are none.
+    """
+    with _opened(**place) as engine:
+        relations = engine.permissions.relations()
+    if as_json:
+        write_json({"relations": [relation._asdict() for relation in relations]})
+    else:
+        for subject, relation, target in relations:
+            write(f"{subject} {_VERBS[relation]} {_ALL_ELSE if target == UNSET else target}\n")
+        if not relations:
+            note("nobody was given any right", "findling permissions share TARGET PRINCIPAL")
+    return 0 if relations else 1
+
+
+@permissions.command("policy")
+@click.argument("policy", required=False, type=click.Choice(POLICIES))
+@json_option
+@_place_options
+def _policy(policy: str | None, as_json: bool, **place: Any) -> int:
+    """Show or set who sees what has no list: its owner, or every caller.
+
+    Without POLICY it is shown. It holds at once, also in a running daemon, and for this workspace alone;
+    `findling config set permissions.unset` changes all of them.
+    """
+    with _opened(**place) as engine:
+        if policy:
+            _tell(engine.permissions.set_policy(policy), f"{_ALL_ELSE} is left to {policy}")
+        holds = engine.permissions.policy() or engine.writer.settings["permissions.unset"]
+    if as_json:
+        write_json({"policy": holds})
+    elif not policy:
+        write(f"{holds}\n")
+    return 0
+
+
+@permissions.command("join")
+@click.argument("principal")
+@click.argument("group")
+@_place_options
+def _join(principal: str, group: str, **place: Any) -> int:
+    """Make PRINCIPAL, which may be a group, a member of GROUP."""
+    with _opened(**place) as engine:
+        _tell(engine.permissions.join(principal, group), f"{principal} is a member of {group}")
+    return 0
+
+
+@permissions.command("leave")
+@click.argument("principal")
+@click.argument("group")
+@_place_options
+def _leave(principal: str, group: str, **place: Any) -> int:
+    """End the membership of PRINCIPAL in GROUP.
+
+    Exit code: 0 it is ended, 1 there was none.
+    """
+    with _opened(**place) as engine:
+        is_done = engine.permissions.leave(principal, group)
+    return _told(is_done, f"{principal} is no longer a member of {group}", f"{principal} was no member of {group}")
+
+
+@permissions.command("share")
+@click.argument("target")
+@click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
+@_place_options
+def _share(target: str, principals: tuple[str, ...], **place: Any) -> int:
+    """Let each PRINCIPAL see a file, a folder or a resource."""
+    with _opened(**place) as engine:
+        named = engine.permissions.target(name_from_root(target, engine.root))
+        for principal in principals:
+            _tell(engine.permissions.share(named, principal), f"{principal} may see {named}")
+        above, others = engine.permissions.overridden(named) if named.startswith("path:") else ("", "")
+    if above:
+        note(f"{others} may see the rest of {above}, but not this: the nearest folder that is shared decides")
+    return 0
+
+
+@permissions.command("unshare")
+@click.argument("target")
+@click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
+@_place_options
+def _unshare(target: str, principals: tuple[str, ...], **place: Any) -> int:
+    """Take back what `share` gave.
+
+    Exit code: 0 it is taken back, 1 there was no such right.
+    """
+    with _opened(**place) as engine:
+        named = _target(engine, target)
+        done = [engine.permissions.unshare(named, principal) for principal in principals]
+    whom = " and ".join(principals)
+    return _told(any(done), f"{named} is no longer shared with {whom}", f"{named} was not shared with {whom}")
+
+
+@permissions.command("deny")
+@click.argument("target")
+@click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
+@_place_options
+def _deny(target: str, principals: tuple[str, ...], **place: Any) -> int:
+    """Keep each PRINCIPAL out, whatever else lets them in."""
+    with _opened(**place) as engine:
+        named = engine.permissions.target(name_from_root(target, engine.root))
+        for principal in principals:
+            _tell(engine.permissions.deny(named, principal), f"{principal} must not see {named}")
+    return 0
+
+
+@permissions.command("undeny")
+@click.argument("target")
+@click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
+@_place_options
+def _undeny(target: str, principals: tuple[str, ...], **place: Any) -> int:
+    """Take back what `deny` did.
+
+    Exit code: 0 it is taken back, 1 it was not denied.
+    """
+    with _opened(**place) as engine:
+        named = _target(engine, target)
+        done = [engine.permissions.undeny(named, principal) for principal in principals]
+    whom = " and ".join(principals)
+    return _told(any(done), f"{named} is no longer denied to {whom}", f"{named} was not denied to {whom}")
+
+
+@permissions.command("check")
+@click.argument("principal")
+@click.argument("rid", metavar="RESOURCE")
+@json_option
+@_place_options
+def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
+    """Tell whether PRINCIPAL may see one resource, and through which groups.
+
+    RESOURCE is an id, or the path of a file. Exit code: 0 yes, 1 no.
+    """
+    with _opened(**place) as engine:
+        verdict = engine.permissions.check([principal], engine.resource_id(rid))
+    if as_json:
+        write_json(verdict._asdict())
+    else:
+        write(f"{'yes' if verdict.may_see else 'no'}: {verdict.reason}\n")
+        note(f"{principal} is {', '.join(one for one in verdict.principals if one != principal)}")
+    return 0 if verdict.may_see else 1
+
+
+def _opened(path: str, workspace: str | None) -> AbstractContextManager[Engine]:
+    return opened(path, resolve(path, workspace=workspace))
+
+
+def _target(engine: Engine, name: str) -> str:
+    """What was shared once, which may be gone from the index."""
+    held = {relation.object for relation in engine.permissions.relations()}
+    path = f"path:{name_from_root(name, engine.root).removeprefix('./').strip('/')}"
+    return next((known for known in (name, path) if known in held), name)
+
+
+def _tell(is_new: bool, what: str) -> None:
+    note(what if is_new else f"{what} already")
+
+
+def _told(is_done: bool, what: str, otherwise: str) -> int:
+    if is_done:
+        note(what)
+    else:
+        note(otherwise, "findling permissions list")
+    return 0 if is_done else 1

@@ -1,0 +1,145 @@
+"""`findling serve`: keep indexes and models ready, for the command line, browsers, programs and agents."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from findling.domain.errors import DaemonError, MissingExtraError
+from findling.faces.cli.output.terminal import ask_before_indexing, note, write
+from findling.faces.cli.request.options import (
+    apply_changes,
+    changes_option,
+    opened,
+    resolve,
+    workspace_option,
+    yes_option,
+)
+
+if TYPE_CHECKING:
+    from findling.service.server.daemon_state import DaemonState
+    from findling.service.settings.settings import Settings
+
+__all__ = ["serve"]
+
+_STOPPING_S = 30.0
+"""How long a daemon may take to end."""
+
+
+@click.command()
+@click.argument("path", required=False, type=click.Path())
+@click.option("--host", metavar="ADDRESS", help="Address to listen on. [setting: serve.host]")
+@click.option("--port", metavar="N", help="Port to listen on; 0 is any that is free. [setting: serve.port]")
+@click.option("--no-watch", is_flag=True, help="Do not follow changes of files.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell of every request; never what was asked.")
+@click.option("--print-unit", type=click.Choice(("systemd", "launchd")), help="Print a unit that starts it at login.")
+@click.option("--stop", is_flag=True, help="End the daemon that runs instead.")
+@changes_option
+@workspace_option
+@yes_option
+def serve(
+    path: str | None,
+    host: str | None,
+    port: str | None,
+    no_watch: bool,
+    verbose: bool,
+    print_unit: str | None,
+    stop: bool,
+    changes: tuple[str, ...],
+    workspace: str | None,
+    yes: bool,
+) -> int:
+    """Keep PATH and its model ready, for searches, browsers and agents.
+
+    `findling search` asks a daemon that runs, which is quicker, and works the same without one. The daemon follows the
+    files of PATH and the folders of `findling watch`. It ends with Ctrl-C, SIGTERM or `findling serve --stop`.
+    """
+    settings = apply_changes(resolve(path or ".", in_context=True, workspace=workspace), changes)
+    for name, text in (("host", host), ("port", port)):
+        if text is not None:
+            settings = settings.override_text(f"serve.{name}", text, f"flag --{name}")
+    if stop:
+        return _stop(settings)
+    with opened(path, settings) as engine:
+        root = engine.subject if engine.root != engine.home else None
+        folder, is_indexed = root or engine.root, engine.is_indexed()
+    if print_unit:
+        given = {"--host": (host,), "--port": (port,), "--workspace": (workspace,), "--set": changes}
+        options = [part for flag, values in given.items() for value in values if value for part in (flag, value)]
+        options += [flag for flag, is_on in (("--no-watch", no_watch), ("--verbose", verbose)) if is_on]
+        _print_unit(print_unit, root, folder, options)
+        _note_missing_extra()
+        return 0
+    if root is not None and not no_watch and not is_indexed:
+        ask_before_indexing(folder, yes)
+    run_daemon = _load_daemon()
+
+    def tell(state: DaemonState) -> None:
+        note(f"serving {root or folder} at {state.address}, process {state.pid}; Ctrl-C ends it")
+
+    run_daemon(settings, path, root=root, watches=not no_watch, verbose=verbose, on_listening=tell)
+    return 0
+
+
+def _load_daemon() -> Callable[..., None]:
+    try:
+        from findling.faces.daemon.server import run_daemon
+    except ModuleNotFoundError as error:
+        if (error.name or "findling").partition(".")[0] == "findling":
+            raise
+        raise MissingExtraError(
+            f"findling serve needs {error.name}, which is not installed", hint="pip install 'findling[serve]'"
+        ) from error
+    return run_daemon
+
+
+def _note_missing_extra() -> None:
+    try:
+        _load_daemon()
+    except MissingExtraError as missing:
+        note(missing.message, missing.hint)
+
+
+def _print_unit(kind: str, root: Path | None, folder: Path, options: list[str]) -> None:
+    from findling.service.server.unit_files import SAVED_AS, STARTED_BY, launchd_plist, systemd_unit
+
+    where = [str(root)] if root is not None else []
+    command = [sys.executable, "-m", "findling", "serve", *where, *options]
+    environment = {name: value for name, value in sorted(os.environ.items()) if name.startswith("FINDLING_")}
+    if kind == "systemd":
+        write(systemd_unit(command, environment, str(root or folder.name)))
+    else:
+        write(launchd_plist(command, environment, str(Path.home() / "Library" / "Logs" / "findling.log")))
+    note(f"save this as {SAVED_AS[kind]}", STARTED_BY[kind])
+
+
+def _stop(settings: Settings) -> int:
+    from findling.service.server.daemon_client import call_daemon
+    from findling.service.server.daemon_state import LOCK_FILE, daemon_folder, how_to_kill, process_that_holds, running
+    from findling.service.workspace.workspace import home_folder
+    from findling.stores.lock import WriteLock
+
+    home = home_folder(settings["store.home"])
+    state = running(home)
+    if state is None:
+        pid = process_that_holds(home)
+        if pid is None:
+            note("no daemon runs")
+            return 1
+        raise DaemonError(f"process {pid} serves {home}, and cannot be reached", hint=how_to_kill(pid))
+    try:
+        call_daemon(state, "POST", "/local/stop", {}, any_version=True)
+    except DaemonError as error:
+        if process_that_holds(home) is not None:  # else it has ended meanwhile
+            raise DaemonError(error.message, hint=how_to_kill(state.pid)) from error
+    lock = WriteLock(daemon_folder(home) / LOCK_FILE)
+    if not lock.acquire(_STOPPING_S):
+        raise DaemonError(f"process {state.pid} is still at work", hint=how_to_kill(state.pid))
+    lock.release()
+    note(f"the daemon of process {state.pid} has ended")
+    return 0

@@ -1,0 +1,194 @@
+"""`findling chats`: conversations that other programs have exported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from findling.domain.errors import FindlingError, UsageError
+from findling.faces.cli.output.columns import show_controls
+from findling.faces.cli.output.json_output import write_json, write_table
+from findling.faces.cli.output.terminal import note
+from findling.faces.cli.request.background import compact_in_background
+from findling.faces.cli.request.options import json_option, opened, resolve, workspace_option
+from findling.sources.chats.chat_formats import FORMATS, Wishes, read_chats, read_chats_stream
+
+if TYPE_CHECKING:
+    from findling.domain.records import Thread
+    from findling.service.content.chats import ChatReport, ThreadSummary
+
+__all__ = ["chats"]
+
+_NOBODY = "nobody"
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _place_options(command: _Command) -> _Command:
+    """Have a command take what says which workspace is meant."""
+    path_option = click.option(
+        "--in",
+        "path",
+        default=".",
+        type=click.Path(),
+        metavar="PATH",
+        help="A folder of the workspace; by default here.",
+    )
+    return path_option(workspace_option(command))
+
+
+@click.group(no_args_is_help=False)
+def chats() -> None:
+    """Import, list and delete chats.
+
+    \b
+      findling chats import slack-export.zip
+      findling chats import conversations.json       of ChatGPT or Claude
+      findling chats list
+      findling "deploy failed" --type chat
+    """
+
+
+@chats.command("import")
+@click.argument("file", type=click.Path(allow_dash=True), metavar="FILE|FOLDER|-")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="auto",
+    show_default=True,
+    help="What exported it; auto looks into it.",
+)
+@click.option("--source", default="", metavar="NAME", help="What its threads are filed under, instead of the format.")
+@click.option("--thread", default="", metavar="ID", help="The thread of JSON lines that do not name one.")
+@click.option("--title", default="", metavar="TEXT", help="The title of threads in JSON lines that have none.")
+@click.option(
+    "--visibility",
+    multiple=True,
+    metavar="PRINCIPAL",
+    help="Who may see it: user:NAME, group:NAME, role:NAME, everyone, or nobody; !user:NAME keeps one out."
+    " May be given more than once.",
+)
+@json_option
+@_place_options
+def _import(
+    file: str,
+    format_: str,
+    source: str,
+    thread: str,
+    title: str,
+    visibility: tuple[str, ...],
+    as_json: bool,
+    path: str,
+    workspace: str | None,
+) -> int:
+    """Take in a chat export; messages that are known are left alone.
+
+    FILE is JSON or JSON lines, FOLDER an unpacked export; a zip archive need not be unpacked, and - is stdin. Slack,
+    Discord (DiscordChatExporter), ChatGPT and Claude are known, and JSON lines of thread, id, author, at, text, title
+    and reply_to. Import the next export over this one: what is new is added, and what was edited is replaced.
+
+    Exit code: 0 done, 1 there are no messages in it, 2 an error; what stands before the error is imported.
+    """
+    from findling.service.content.chats import ChatReport, WorkspaceChats
+
+    wishes = Wishes(format=format_, source=source, thread=thread, title=title)
+    report = ChatReport()
+
+    def keep(done: ChatReport) -> None:
+        nonlocal report
+        report = done
+
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
+        threads = _visible_to(visibility, _read(file, wishes))
+        try:
+            WorkspaceChats(engine.writer).add(threads, on_progress=keep)
+        except FindlingError:
+            if report.threads:
+                note(f"imported what stands before the error: {_sentence(report)}")
+            raise
+        compact_in_background(engine, settings)
+    if as_json:
+        write_json(asdict(report))
+    if not report.threads:
+        note(f"there are no messages in {file}")
+        return 1
+    if not as_json:
+        note(_sentence(report))
+    return 0
+
+
+@chats.command("list")
+@json_option
+@_place_options
+def _list(as_json: bool, path: str, workspace: str | None) -> int:
+    """List the threads, each with its size and its times.
+
+    Exit code: 0 there are some, 1 there are none.
+    """
+    from findling.service.content.chats import WorkspaceChats
+
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        threads = list(WorkspaceChats(engine.writer).threads())
+    if as_json:
+        write_json({"threads": [thread._asdict() for thread in threads]})
+    else:
+        write_table(_columns(thread) for thread in threads)
+        if not threads:
+            note("there are no chats", "findling chats import FILE")
+    return 0 if threads else 1
+
+
+@chats.command("delete")
+@click.argument("thread", metavar="SOURCE/THREAD")
+@_place_options
+def _delete(thread: str, path: str, workspace: str | None) -> int:
+    """Delete a thread with all its messages from the workspace."""
+    from findling.service.content.chats import WorkspaceChats
+
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
+        count = WorkspaceChats(engine.writer).delete(thread)
+        compact_in_background(engine, settings)
+    note(f"deleted {show_controls(thread)} with {count:,} messages")
+    return 0
+
+
+def _read(file: str, wishes: Wishes) -> Iterator[Thread]:
+    if file != "-":
+        return read_chats(Path(file), wishes)
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("there is no export on stdin", hint="findling chats import FILE, or pipe one into it")
+    return read_chats_stream(sys.stdin.buffer, "stdin", wishes)
+
+
+def _visible_to(principals: tuple[str, ...], threads: Iterable[Thread]) -> Iterable[Thread]:
+    """The threads with who may see them; as they were when nothing is said about it."""
+    if not principals:
+        return threads
+    from findling.domain.permissions import check_visibility
+
+    if _NOBODY in principals and len(principals) > 1:
+        raise UsageError(f"--visibility {_NOBODY} leaves no room for others", hint="name it alone, or not at all")
+    visibility = () if _NOBODY in principals else check_visibility(principals)
+    return (thread._replace(visibility=visibility) for thread in threads)
+
+
+def _sentence(report: ChatReport) -> str:
+    threads = "1 thread" if report.threads == 1 else f"{report.threads:,} threads"
+    return f"{threads}: {report.added:,} messages added, {report.changed:,} changed, {report.known:,} known"
+
+
+def _columns(thread: ThreadSummary) -> tuple[str, ...]:
+    return thread.thread, f"{thread.messages:,}", _day(thread.first_at), _day(thread.last_at), thread.title
+
+
+def _day(at: float | None) -> str:
+    return "" if at is None else f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"

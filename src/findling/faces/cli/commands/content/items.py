@@ -1,0 +1,146 @@
+"""`findling add` and `findling sync`: what is no file, from JSON, and what lies in `.ai` folders."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.faces.cli.output.columns import show_controls
+from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.request.background import compact_in_background
+from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option
+
+if TYPE_CHECKING:
+    from findling.pipelines.content.items_reading import Entries, Entry
+    from findling.service.content.items import ItemReport
+
+__all__ = ["add", "sync"]
+
+_MOST_NAMED = 5
+"""Ids that a note names before it only counts."""
+
+
+@click.command()
+@click.argument("file", default="-", type=click.Path(allow_dash=True), metavar="[FILE]")
+@click.option("--type", "type_name", default="", metavar="TYPE", help="The type of items that do not say theirs.")
+@click.option("--delete", is_flag=True, help="Delete what is named instead: ids, or items with type and id.")
+@click.option(
+    "--in",
+    "path",
+    default=".",
+    type=click.Path(),
+    metavar="PATH",
+    help="A folder of the workspace; by default here.",
+)
+@json_option
+@workspace_option
+def add(file: str, type_name: str, delete: bool, path: str, as_json: bool, workspace: str | None) -> int:
+    """Add or change items such as decisions, from JSON in FILE or on stdin.
+
+    \b
+      echo '{"type": "decision", "title": "Use SQLite"}' | findling add
+      findling add decisions.jsonl
+      echo decision:3f2a91c0 | findling add --delete
+
+    A JSON array is added as a whole or not at all. JSON lines are added one after the other; when one of them cannot
+    be, those before it stay. A line {"delete": "decision:ID"} deletes.
+
+    Exit code: 0 done, 1 there was nothing to do, 2 an error.
+    """
+    from findling.pipelines.content.items_reading import read_entries
+
+    settings = resolve(path, workspace=workspace)
+    with _lines(file) as lines, opened(path, settings) as engine:
+        entries = read_entries(lines, bare=delete)
+        if delete:
+            entries = entries._replace(entries=_deletions(entries, type_name))
+        items = engine.items
+        add_all = items.add_document if entries.is_document else items.add_lines
+        report = add_all(entries.entries, type=type_name)
+        compact_in_background(engine, settings)
+    _tell(report, as_json)
+    return 0 if report.added or report.changed or report.unchanged or report.deleted else 1
+
+
+@click.command()
+@path_argument
+@click.option("--user-folder", type=click.Path(), metavar="DIR", help="The folder of your own items instead of ~/.ai.")
+@json_option
+@workspace_option
+def sync(path: str, user_folder: str | None, as_json: bool, workspace: str | None) -> int:
+    """Index the directives, tools and knowledge in .ai folders.
+
+    They are looked for below .ai/directives, .ai/tools and .ai/knowledge of the workspace that PATH belongs to, and of
+    your home folder. An item of the project wins over yours of the same id; such pairs are listed.
+
+    Exit code: 0 there are some, 1 there are none.
+    """
+    settings = resolve(path, workspace=workspace)
+    own = user_folder or settings["items.user_folder"]
+    with opened(path, settings) as engine:
+        report = engine.items.sync(engine.root, Path(own) if own else None)
+        root = engine.root
+        compact_in_background(engine, settings)
+    if as_json:
+        shadows = [shadow._asdict() for shadow in report.shadows]
+        skipped = [{"path": each.path, "reason": each.reason, "detail": each.detail} for each in report.skipped]
+        write_json({**asdict(report), "shadows": shadows, "skipped": skipped})
+    else:
+        for shadow in report.shadows:
+            write(show_controls(f"{shadow.winner} shadows {shadow.loser}") + "\n")
+        for each in report.skipped:
+            note(show_controls(f"left out {each.path}: {' '.join(filter(None, (each.reason, each.detail)))}"))
+    found = report.added + report.changed + report.unchanged
+    if not found and not report.deleted:
+        note(f"there are no items in .ai folders of {root} or of your own", "findling sync --help")
+    else:
+        note(str(report))
+    return 0 if found or report.deleted else 1
+
+
+@contextmanager
+def _lines(file: str) -> Iterator[Iterator[bytes]]:
+    """The lines of a file, or of stdin. Raises UsageError when nobody writes anything there."""
+    if file == "-":
+        if sys.stdin is None or sys.stdin.isatty():
+            raise UsageError("there are no items on stdin", hint="findling add FILE, or pipe JSON into it")
+        yield iter(sys.stdin.buffer)
+        return
+    place = Path(file)
+    if not place.exists() or place.is_dir():
+        raise PathNotFoundError(f"there is no file {file}", hint="name a file of JSON, or - for stdin")
+    with place.open("rb") as lines:
+        yield lines
+
+
+def _deletions(entries: Entries, type_name: str) -> Iterator[Entry]:
+    """What is to be deleted, as the entries that say so."""
+    for entry in entries.entries:
+        value = entry.value
+        if isinstance(value, dict) and "delete" not in value:
+            if not value.get("id") or not (value.get("type") or type_name):
+                raise InvalidValueError(
+                    f"{entry.where or 'the item'} does not say what to delete", hint='"type" and "id", or just the id'
+                )
+            value = f"{value.get('type') or type_name}:{value['id']}"
+        if isinstance(value, str):
+            named = value if ":" in value or not type_name else f"{type_name}:{value}"
+            value = {"delete": named}
+        yield entry._replace(value=value)
+
+
+def _tell(report: ItemReport, as_json: bool) -> None:
+    if as_json:
+        write_json(asdict(report))
+    if report.missing:
+        named = ", ".join(report.missing[:_MOST_NAMED]) + (" …" if len(report.missing) > _MOST_NAMED else "")
+        note(show_controls(f"not there: {named}"))
+    note(str(report))

@@ -1,0 +1,78 @@
+"""`findling explain`: why a document is in an answer, or is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.results import Explanation, LegVerdict
+from findling.faces.cli.output.progress import progress_bar
+from findling.faces.cli.output.rendering import receipt_lines
+from findling.faces.cli.output.terminal import ask_before_indexing, note, write
+from findling.faces.cli.request.options import json_option, name_from_root, opened, place_of
+from findling.faces.cli.request.request_builder import SearchOptions, build_request
+from findling.faces.cli.request.search_options import question_options, settled
+
+__all__ = ["explain"]
+
+
+@click.command()
+@click.argument("query")
+@click.argument("name", metavar="ID")
+@click.argument("path", required=False, type=click.Path())
+@question_options
+@json_option
+def explain(query: str, name: str, path: str | None, as_json: bool, **given: Any) -> int:
+    """Tell why a document is in the answer to QUERY, or is not.
+
+    Which filter leaves it out, which leg does not find it, which rank it has.
+
+    ID is the id of a hit or of a resource, or the path of a file, also with a line: notes.md:12.
+
+    Exit code: 0 it is in the answer, 1 it is not, 2 error.
+    """
+    if not query.strip():
+        raise InvalidValueError("the query is empty", hint='findling explain "words to find" ID')
+    options = SearchOptions(words=(query,), explain=True, **given)
+    settings, folder = settled(options, path if path or options.workspace else place_of(name))
+    request = build_request(query, options, settings)
+    with opened(folder, settings) as engine, progress_bar() as bar:
+        if settings["search.refresh"] == "auto" and not engine.is_indexed():
+            ask_before_indexing(engine.subject, False)
+        explanation = engine.explain(request, name_from_root(name, engine.root), on_progress=bar)
+    if as_json:
+        from findling.faces.cli.output.json_output import dump
+
+        write(dump(explanation.to_dict(), indent=2))
+    else:
+        write("".join(f"{line}\n" for line in _lines(explanation)))
+    for missing in explanation.degraded:
+        note(missing.what, missing.fix)
+    return 0 if explanation.found else 1
+
+
+def _lines(told: Explanation) -> Iterator[str]:
+    where = told.path or told.rid
+    if told.found:
+        yield f"{where} is hit {told.rank} of {told.shown}"
+    elif told.shown > 1:
+        yield f"{where} is not among the {told.shown:,} hits"
+    else:
+        yield f"{where} is not in the answer: there {'is one other hit' if told.shown else 'are no hits'}"
+    yield from (f"  because {reason}" for reason in told.reasons)
+    yield f"  understood as: {told.understood_as} ({told.reading})"
+    yield from (f"  filter {name}: {'passes' if passes else 'FAILS'}" for name, passes in told.filters)
+    yield from map(_verdict, told.legs)
+    if told.hit is not None:
+        yield f"  {told.hit.id}, lines {told.hit.line_start} to {told.hit.line_end}"
+        yield from (f"  {line}" for line in receipt_lines(told.hit))
+
+
+def _verdict(leg: LegVerdict) -> str:
+    if not leg.rank:
+        return f"  {leg.leg}: does not find it among {leg.total:,}"
+    limit = f", {leg.least:.3f} needed to be found by this alone" if leg.least else ""
+    return f"  {leg.leg}: rank {leg.rank:,} of {leg.total:,}, score {leg.score:.4g}{limit}"

@@ -1,0 +1,300 @@
+"""`findling search`, which is also what `findling QUERY` runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from findling.domain.errors import DaemonError
+from findling.domain.results import SearchAnswer
+from findling.faces.cli.output.columns import show_controls
+from findling.faces.cli.output.rendering import (
+    FORMATS,
+    View,
+    make_view,
+    render_files,
+    render_related,
+    render_relaxed,
+    render_text,
+    render_vimgrep,
+)
+from findling.faces.cli.output.terminal import ask_before_indexing, note, use_color, write
+from findling.faces.cli.request.background import compact_in_background, refine_in_background, tell_reading
+from findling.faces.cli.request.options import opened, setting_option, yes_option
+from findling.faces.cli.request.request_builder import (
+    SearchOptions,
+    build_request,
+    choose_format,
+    planned_requests,
+    read_queries,
+)
+from findling.faces.cli.request.search_options import question_options, settled
+
+if TYPE_CHECKING:
+    from findling.domain.queries import SearchRequest
+    from findling.service.engine.engine import Engine
+    from findling.service.settings.settings import Settings
+
+__all__ = ["search"]
+
+_LONGEST_ECHO = 200
+"""Characters of a query that are repeated in a message."""
+
+_AT_ONCE = 32
+"""Questions that a daemon is asked at once: nobody has to wait for the first answer until the last one is found."""
+
+
+@click.command(options_metavar="[OPTIONS]")
+@click.argument("words", nargs=-1, metavar="QUERY [PATH]", type=click.Path())
+@question_options
+@setting_option("group")
+@click.option(
+    "--facet",
+    multiple=True,
+    metavar="NAME",
+    help="Count matches by type, ext, lang, author, tag, system, path or year.",
+)
+@click.option("--cursor", default="", metavar="TEXT", help="The next page: next_cursor of an answer to this question.")
+@click.option("--plan", metavar="FILE", help="Carry out the plan of an answer again; QUERY or PATH may differ.")
+@setting_option("context", "-C", metavar="N")
+@click.option("-l", "--files", is_flag=True, help="Print only the names of files. Same as --format files.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document; a list of them with -Q.")
+@click.option(
+    "--jsonl", "as_jsonl", is_flag=True, help="Print a line of JSON for each hit, and a summary for each query."
+)
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="vimgrep is path:line:column:text for editors.")
+@click.option("--explain", is_flag=True, help="Say why each hit is there, what was planned and how long it took.")
+@click.option("-Q", "--queries", metavar="FILE", help="Ask every line of FILE, or of stdin for -.")
+@setting_option("color")
+@click.option("--no-daemon", is_flag=True, help="Search in this process, also when a daemon runs.")
+@yes_option
+def search(words: tuple[str, ...], no_daemon: bool, **given: Any) -> int:
+    """Search a folder or a file, by default the current folder.
+
+    Words rank; "quoted words" must stand in a row; -word must not occur; also OR, NOT, (groups), prefix*, fuzzy~,
+    a NEAR b, and path: ext: lang: type: tag: author: title: system: before: after: is: in:. Options may stand before
+    or behind the query. A query that starts with a dash goes behind `--`.
+
+    Where nothing has what is demanded, the answer is empty, and what is found without the demand stands apart.
+
+    Exit code: 0 found, 1 nothing found, 2 error.
+    """
+    options = SearchOptions(words=words, **given)
+    format_ = choose_format(options)
+    queries, named = read_queries(options)
+    settings, path = settled(options, named)
+    if options.plan is None:
+        requests = [build_request(query, options, settings) for query in queries]
+    else:
+        requests = planned_requests(queries, options, settings)
+    printer = _Printer(format_, with_queries=bool(options.queries))
+    left = requests if no_daemon else _ask_daemon(path, settings, requests, printer, explain=options.explain)
+    if left:
+        _search_here(path, settings, left, printer, options, is_fresh=len(left) < len(requests))
+    else:
+        printer.finish()
+    return 0 if printer.found else 1
+
+
+def _ask_daemon(
+    path: str | None, settings: Settings, requests: list[SearchRequest], printer: _Printer, *, explain: bool
+) -> list[SearchRequest]:
+    """Have a running daemon answer; the requests that are left to this process, all of them where there is none."""
+    if settings["serve.use"] == "never":
+        return requests
+    from findling.service.server.daemon_state import read_state
+    from findling.service.workspace.workspace import home_folder
+
+    home = home_folder(settings["store.home"])
+    state = read_state(home)
+    if state is None:
+        return requests
+    from findling.service.server.daemon_client import search_in_daemon
+
+    left = requests
+    while left:
+        try:
+            found = search_in_daemon(state, home, path, settings, left[:_AT_ONCE], refresh=len(left) == len(requests))
+        except DaemonError as trouble:
+            if explain:
+                note(f"searched here: {trouble.message}", trouble.hint)
+            return left
+        view = _make_view(found.root, found.folder, settings, explain)
+        for answer in found.answers:
+            printer.show(answer, view)
+        tell_reading(found.reading)
+        left = left[_AT_ONCE:]
+    if explain:
+        note(f"answered by {answer.served_by}")
+    return []
+
+
+def _search_here(
+    path: str | None,
+    settings: Settings,
+    requests: list[SearchRequest],
+    printer: _Printer,
+    options: SearchOptions,
+    *,
+    is_fresh: bool,
+) -> None:
+    """Answer in this process, and have started what goes on behind it."""
+    from findling.faces.cli.output.progress import progress_bar
+
+    with opened(path, settings) as engine:
+        is_fresh = is_fresh or _index_first(engine, settings, options.yes)
+        refresh = settings["search.refresh"] == "auto" and not is_fresh
+        view = _make_view(engine.root, engine.home, settings, options.explain)
+        for request in requests:
+            with progress_bar() as bar:
+                answer = engine.search(request, refresh=refresh, on_progress=bar)
+            printer.show(answer, view)
+            refresh = False
+        printer.finish()
+        if answer.meaning.get("coverage", 1) < 1 and not answer.meaning["sent_to"]:
+            refine_in_background(engine, settings)  # files that came since the last time
+        compact_in_background(engine, settings)
+
+
+def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
+    """Index what has never been indexed, unless the user wants no indexing; whether it was done."""
+    if settings["search.refresh"] != "auto" or engine.is_indexed():
+        return False
+    from findling.faces.cli.output.progress import progress_bar
+
+    ask_before_indexing(engine.subject, yes)
+    with progress_bar() as bar:
+        report = engine.index(on_progress=bar)
+    if sys.stderr.isatty():
+        left_out = sum(report.skipped.values())
+        more = f"; {left_out:,} left out, see findling status --skipped" if left_out else ""
+        note(f"indexed {report.added:,} files in {report.seconds:.1f} s{more}")
+    return True
+
+
+def _make_view(root: Path, folder: Path, settings: Settings, explain: bool) -> View:
+    # The paths of a workspace without files lead nowhere here, and are shown as they are.
+    has_files = root != folder
+    return make_view(
+        root if has_files else Path(),
+        color=use_color(settings["output.color"], sys.stdout),
+        terminal=sys.stdout.isatty(),
+        editor_uri=settings["output.editor_uri"] if has_files else "",
+        explain=explain,
+    )
+
+
+class _Printer:
+    """Prints answers as they come: the answer on stdout, what else is to be said on stderr."""
+
+    def __init__(self, format_: str, *, with_queries: bool) -> None:
+        self._format, self._with_queries = format_, with_queries
+        self._documents: list[dict[str, Any]] = []
+        self._printed = False
+        self.found = False
+
+    def show(self, answer: SearchAnswer, view: View) -> None:
+        self.found = self.found or bool(answer.hits)
+        if self._format == "json":
+            from findling.faces.cli.output.json_output import answer_document
+
+            self._documents.append(answer_document(answer, view.root))
+        elif self._format == "jsonl":
+            from findling.faces.cli.output.json_output import answer_stream, dump
+
+            write("".join(map(dump, answer_stream(answer, view.root))))
+        elif self._format == "text":
+            self._show_text(answer, view)
+        else:
+            write((render_files if self._format == "files" else render_vimgrep)(answer, view))
+        _tell(answer, view)
+
+    def finish(self) -> None:
+        if self._format == "json":
+            from findling.faces.cli.output.json_output import dump
+
+            write(dump(self._documents if self._with_queries else self._documents[0], indent=2))
+
+    def _show_text(self, answer: SearchAnswer, view: View) -> None:
+        text = render_text(answer, view)
+        if self._with_queries and text:
+            text = f"# {show_controls(answer.query)}\n{text}"
+        write("\n" + text if self._printed and text else text, styled=True)
+        self._printed = self._printed or bool(text)
+
+
+def _tell(answer: SearchAnswer, view: View) -> None:
+    for missing in answer.degraded:
+        note(missing.what, missing.fix)
+    for remark in answer.notes if answer.hits else ():
+        note(remark)
+    if answer.scope:
+        limits = "; ".join(f"{name} {_listed(value)}" for name, value in answer.scope.items() if name != "from")
+        note(f"searched in the context of {answer.scope['from']}: {limits}", "--no-context searches everything")
+    for meant in answer.did_you_mean:
+        if meant.applied:
+            note(f"nobody wrote {meant.term}: searched for {meant.suggestion} as well")
+    if only_meant := [meant for meant in answer.did_you_mean if not meant.applied]:
+        from shlex import quote
+
+        words = ", ".join(f"{meant.suggestion} for {meant.term}" for meant in only_meant)
+        note(f"did you mean {words}?", f"findling {quote(only_meant[0].query)}")
+    respelled = {meant.term for meant in answer.did_you_mean}
+    unknown = ", ".join(term for term in answer.unknown_terms if term not in respelled)
+    unknown = f"unknown terms: {unknown}" if unknown else ""
+    if not answer.hits:
+        # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
+        understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""
+        reasons = "".join(
+            f"; {reason}" for reason in (understood, unknown, *answer.notes, _weaker(answer), _unread(answer)) if reason
+        )
+        hint = "" if answer.did_you_mean else _meant_command(answer.query)
+        note(f'no match for "{_shortened(answer.query)}"{reasons}', hint)
+    elif unknown:
+        note(unknown)
+    if answer.relaxed:
+        click.echo(render_relaxed(answer, view), err=True, nl=False)
+    if answer.related:
+        # Not on stdout: nothing was found, and whoever reads that must not take neighbours for hits.
+        click.echo(render_related(answer, view), err=True, nl=False)
+    if answer.hits and sys.stdout.isatty():
+        more = f" of {answer.total:,}" if answer.total > len(answer.hits) else ""
+        took = f"{len(answer.hits):,}{more} hits in {sum(answer.timings_ms.values()):.0f} ms"
+        facts = (took, _weaker(answer), _unread(answer))
+        note("; ".join(filter(None, facts)))
+
+
+def _listed(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _weaker(answer: SearchAnswer) -> str:
+    matches = "1 weaker match" if answer.weaker == 1 else f"{answer.weaker:,} weaker matches"
+    return f"{matches}: --weak" if answer.weaker else ""
+
+
+def _unread(answer: SearchAnswer) -> str:
+    """How much the model has read, as long as that is not everything."""
+    meaning = answer.meaning
+    is_partial = meaning and meaning["model"] and meaning["coverage"] < 1
+    # Rounded down: "100% so far" would be no reason for anything.
+    return f"{meaning['model']} has read {int(meaning['coverage'] * 100)}% of the passages so far" if is_partial else ""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_ECHO else text[:_LONGEST_ECHO] + "…"
+
+
+def _meant_command(query: str) -> str:
+    """What to try when a query of one word looks like a mistyped command."""
+    if " " in query:
+        return ""
+    from difflib import get_close_matches
+
+    from findling.faces.cli.main import COMMANDS
+
+    close = get_close_matches(query, COMMANDS, n=1, cutoff=0.75)
+    return f"findling {close[0]}, if you meant the command" if close and query not in COMMANDS else ""

@@ -1,0 +1,173 @@
+"""`findling forget`, `findling doctor` and `findling repair`: looking after an index."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from findling.domain.errors import NotFoundError, UsageError
+from findling.faces.cli.output.terminal import is_interactive, note, write
+from findling.faces.cli.request.background import compact_in_background
+from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option
+
+if TYPE_CHECKING:
+    from findling.service.engine.engine import Engine
+
+__all__ = ["doctor", "forget", "repair"]
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="PATH|ID...")
+@click.option("--everything", is_flag=True, help="Delete the whole index of the current folder.")
+@click.option("-f", "--force", is_flag=True, help="Do it without asking.")
+@workspace_option
+def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str | None) -> int:
+    """Drop files, folders, items and memories from the index.
+
+    Only the index of the current folder changes, never a file. What is not a file goes by its id, such as
+    memory:3f2a91c0 or decision:17, and does not come back; 8 characters of an id will do if no other begins so.
+    Without --force this shows what would go, and asks.
+    """
+    if everything == bool(paths):
+        raise UsageError("name paths to forget, or --everything", hint="findling forget --help")
+    settings = resolve(".", workspace=workspace)
+    with opened(".", settings) as engine:
+        root = engine.root
+    # Opened at its root, the engine sees all of the index, also what lies beside the current folder.
+    with opened(str(root), settings) as engine:
+        if everything:
+            return _forget_everything(engine, force)
+        ids = [name for name in paths if _is_id(name, engine)]
+        files = [name for name in paths if name not in ids]
+        codes = [_forget_ids(engine, ids, force)] if ids else []
+        codes += [_forget_paths(engine, files, force)] if files else []
+        compact_in_background(engine, settings)
+        return max(codes)
+
+
+@click.command()
+@path_argument
+@json_option
+@workspace_option
+def doctor(path: str, as_json: bool, workspace: str | None) -> int:
+    """Examine the index of PATH.
+
+    Exit code: 0 all is well, 1 something is not.
+    """
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        checks = engine.check()
+    if as_json:
+        from findling.faces.cli.output.json_output import dump, report_document
+
+        write(dump(report_document({"checks": [vars(check) for check in checks]}), indent=2))
+    else:
+        for check in checks:
+            write(f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}\n")
+            if not check.ok and check.hint:
+                write(f"     try: {check.hint}\n")
+    return 0 if all(check.ok for check in checks) else 1
+
+
+@click.command()
+@path_argument
+@workspace_option
+def repair(path: str, workspace: str | None) -> int:
+    """Rebuild what is derived from the stored text."""
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        report = engine.repair()
+    write(f"rebuilt from {report.unchanged:,} resources, {report.chunks:,} chunks, in {report.seconds:.1f} s\n")
+    return 0
+
+
+def _forget_everything(engine: Engine, force: bool) -> int:
+    count = engine.status().resources
+    if not _agreed(f"delete the index of {engine.root} with {count:,} resources, in {engine.home}", force):
+        return 1
+    engine.forget_everything()
+    note(f"deleted {engine.home}")
+    return 0
+
+
+def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
+    prefixes = [_below_root(path, engine.root) for path in paths]
+    doomed = [found.path for found in engine.ls() if any(_is_below(found.path, prefix) for prefix in prefixes)]
+    if not doomed:
+        note("nothing of that is indexed", "findling ls")
+        return 1
+    if not force:
+        write("".join(f"{path}\n" for path in doomed))
+    if not _agreed(f"forget {len(doomed):,} resources of the index of {engine.root}", force):
+        return 1
+    count = engine.forget(prefixes)
+    note(f"forgot {count:,}; files that still exist come back with the next search", "findling exclude add PATTERN")
+    return 0
+
+
+def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
+    """Drop what was added, remembered or imported; nothing brings it back."""
+    from findling.pipelines.lookup.document_names import full_id
+
+    if not engine.writer.exists:
+        note(f"{engine.root} is not indexed", "findling index")
+        return 1
+    doomed: dict[str, None] = {}
+    are_all_there = True
+    for name in ids:
+        try:
+            doomed[full_id(engine.writer.store, name)] = None
+        except NotFoundError as error:
+            are_all_there = False
+            note(error.message, error.hint)
+    if not doomed:
+        return 1
+    if not force:
+        write("".join(f"{rid}\n" for rid in doomed))
+    if not _agreed(f"forget {len(doomed):,} resources for good", force):
+        return 1
+    memories = [rid for rid in doomed if rid.startswith("memory:")]
+    count = engine.memories.forget(memories) if memories else 0
+    items = [rid for rid in doomed if rid not in memories]
+    count += engine.writer.put((), items) if items else 0
+    note(f"forgot {count:,}")
+    return 0 if are_all_there else 1
+
+
+def _is_id(name: str, engine: Engine) -> bool:
+    """Whether a name is the id of something that is no file: a type, a colon, and no file is called so.
+
+    The beginning of an id that was made, which is hexadecimal, needs no type.
+    """
+    if Path(name).exists():
+        return False
+    if re.match(r"(?!file:)[a-z][a-z0-9_-]*:.", name):
+        return True
+    from findling.domain.queries import Filters
+
+    is_made = re.fullmatch(r"[0-9a-f]{8,32}", name) is not None and engine.writer.exists
+    return is_made and not engine.writer.store.matching(Filters(path=(_below_root(name, engine.root),)))
+
+
+def _agreed(what: str, force: bool) -> bool:
+    """Whether the user agrees. Raises `UsageError` when nobody is there to ask."""
+    if force:
+        return True
+    if not is_interactive():
+        raise UsageError(f"would {what}; nothing was done", hint="the same with --force")
+    return click.confirm(f"findling: {what}?", err=True)
+
+
+def _below_root(path: str, root: Path) -> str:
+    """A path as the index knows it, whether or not it still exists."""
+    relative = Path(os.path.relpath(Path(path).parent.resolve() / Path(path).name, root))
+    if relative.is_absolute() or ".." in relative.parts:
+        raise UsageError(f"{path} does not lie below {root}", hint="change to the folder whose index you mean")
+    return relative.as_posix()
+
+
+def _is_below(path: str, prefix: str) -> bool:
+    return prefix == "." or path == prefix or path.startswith(prefix + "/")

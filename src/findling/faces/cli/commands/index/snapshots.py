@@ -1,0 +1,245 @@
+"""`findling compact` and `findling snapshot`: making an index smaller, and copies of it to go back to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from findling.domain.errors import UsageError
+from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.progress import format_size
+from findling.faces.cli.output.terminal import is_interactive, note, write
+from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option
+
+if TYPE_CHECKING:
+    from findling.service.upkeep.compaction import CompactReport
+    from findling.service.upkeep.snapshots import WorkspaceSnapshots
+    from findling.service.workspace.snapshot_files import Snapshot
+
+__all__ = ["compact", "snapshot"]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+@click.command()
+@path_argument
+@click.option("--full", is_flag=True, help="Rewrite every part, however little of it is unused.")
+@click.option("--if-worthwhile", is_flag=True, help="Only when a good part is unused and nobody else is writing.")
+@json_option
+@workspace_option
+def compact(path: str, full: bool, if_worthwhile: bool, as_json: bool, workspace: str | None) -> int:
+    """Make the index of PATH smaller; it answers as before.
+
+    Drops what nothing needs any more and rewrites the parts of which a quarter is unused. Searches go on meanwhile.
+    Exit code: 0 done, 1 it was not worthwhile.
+    """
+    if full and if_worthwhile:
+        raise click.UsageError("--full and --if-worthwhile exclude each other")
+    from findling.service.index.embeddings import WorkspaceVectors
+    from findling.service.upkeep.compaction import compact as run
+    from findling.service.upkeep.compaction import compact_if_worthwhile
+
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
+        files = engine.writer.files
+        if if_worthwhile:
+            return 0 if compact_if_worthwhile(files, settings) else 1
+        report = run(files, WorkspaceVectors(files, settings), settings, full=full)
+    if as_json:
+        write_json(**vars(report), freed_bytes=report.freed_bytes)
+    else:
+        write(_describe(report))
+    return 0
+
+
+@click.group(no_args_is_help=False)
+def snapshot() -> None:
+    """Keep copies of the index, and go back to one of them.
+
+    \b
+      findling snapshot create                   a copy of the present state
+      findling snapshot list
+      findling snapshot restore 20260712-081530  go back to it
+
+    A copy is made while others search and write. It holds the texts, memories, glossary and vectors; what is derived
+    from them is made anew when it is restored.
+    """
+
+
+_place_option = click.option(
+    "--in",
+    "path",
+    default=".",
+    type=click.Path(),
+    metavar="PATH",
+    help="A folder that is indexed; by default this one.",
+)
+
+
+def _from_option(command: _Command) -> _Command:
+    """Have a command take a snapshot by its name, or any file."""
+    name = click.argument("name", required=False)
+    file = click.option(
+        "--from", "file", type=click.Path(path_type=Path), metavar="FILE", help="A file that create --to wrote."
+    )
+    return name(file(_place_option(workspace_option(command))))
+
+
+@snapshot.command("create")
+@path_argument
+@click.option("--name", default="", metavar="NAME", help="What to call it; by default the present time (UTC).")
+@click.option("--to", "file", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a file instead.")
+@click.option("--keep", type=click.IntRange(min=0), metavar="N", help="Keep the latest N, 0: all [snapshot.keep].")
+@json_option
+@workspace_option
+def _create(path: str, name: str, file: Path | None, keep: int | None, as_json: bool, workspace: str | None) -> int:
+    """Copy the index of PATH while others search and write."""
+    if file is not None and (name or keep is not None):
+        raise click.UsageError("--to writes a file that has no other name and is kept until you delete it")
+    with _opened(path, workspace) as snapshots:
+        made = snapshots.create(name, to=file, keep=keep)
+    if as_json:
+        write_json(snapshot=_document(made))
+    else:
+        write(f"{made.path if file else made.name}\n")
+        note(f"{made.counts['resources']:,} resources, {format_size(made.size_bytes)}, sha256 {made.sha256[:12]}…")
+    return 0
+
+
+@snapshot.command("list")
+@path_argument
+@json_option
+@workspace_option
+def _list(path: str, as_json: bool, workspace: str | None) -> int:
+    """List the snapshots of PATH, the latest first.
+
+    Exit code: 0 there are some, 1 there are none.
+    """
+    with _opened(path, workspace) as snapshots:
+        found = snapshots.list()
+    if as_json:
+        write_json(snapshots=[_document(each) for each in found])
+    else:
+        width = max((len(each.name) for each in found), default=0)
+        for each in found:
+            made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(each.created_at))
+            holds = each.problem or f"{each.counts.get('resources', 0):>9,} resources"
+            write(f"{each.name:<{width}}  {made}  {format_size(each.size_bytes):>8}  {holds}\n")
+        if not found:
+            note("there are no snapshots", "findling snapshot create")
+    return 0 if found else 1
+
+
+@snapshot.command("verify")
+@_from_option
+@json_option
+def _verify(name: str | None, file: Path | None, path: str, as_json: bool, workspace: str | None) -> int:
+    """Check that a snapshot can be restored: checksum, pages, counts.
+
+    Exit code: 0 it is sound, 1 it is damaged.
+    """
+    chosen = _chosen(name, file)
+    with _opened(path, workspace) as snapshots:
+        problems = snapshots.verify(chosen)
+    if as_json:
+        write_json(snapshot=str(chosen), ok=not problems, problems=list(problems))
+    else:
+        write("".join(f"{problem}\n" for problem in problems) or f"{chosen} is sound\n")
+    return 1 if problems else 0
+
+
+@snapshot.command("restore")
+@_from_option
+@click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
+@click.option("--no-safety", is_flag=True, help="Do not keep a snapshot of what is there now.")
+@json_option
+def _restore(
+    name: str | None, file: Path | None, path: str, workspace: str | None, yes: bool, no_safety: bool, as_json: bool
+) -> int:
+    """Go back to a snapshot; searches go on meanwhile.
+
+    It is verified first, and what is there now becomes a snapshot itself. Files that have changed since are taken in
+    again by the next search. Works also when the index is damaged or gone.
+    """
+    chosen = _chosen(name, file)
+    with _opened(path, workspace) as snapshots:
+        if not _agreed(f"replace the present index by the snapshot {chosen}", yes):
+            return 1
+        report = snapshots.restore(chosen, safety=not no_safety)
+    if as_json:
+        safety = report.safety and _document(report.safety)
+        write_json(snapshot=_document(report.snapshot), safety=safety, put_aside=report.put_aside)
+        return 0
+    write(f"restored {report.snapshot.name}: {report.snapshot.counts['resources']:,} resources\n")
+    if report.safety is not None and report.safety.problem:
+        note(f"what was there before is damaged; {report.safety.name} keeps it, and cannot be restored")
+    elif report.safety is not None:
+        note("what was there before is kept", f"findling snapshot restore {report.safety.name}")
+    if report.put_aside is not None:
+        note(f"the damaged store lies in {report.put_aside}")
+    return 0
+
+
+@snapshot.command("drop")
+@click.argument("name")
+@_place_option
+@workspace_option
+def _drop(name: str, path: str, workspace: str | None) -> int:
+    """Delete a snapshot."""
+    with _opened(path, workspace) as snapshots:
+        dropped = snapshots.drop(name)
+    note(f"deleted {dropped.name}, {format_size(dropped.size_bytes)}")
+    return 0
+
+
+@contextmanager
+def _opened(path: str, workspace: str | None) -> Iterator[WorkspaceSnapshots]:
+    from findling.service.upkeep.snapshots import WorkspaceSnapshots
+
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
+        yield WorkspaceSnapshots(engine.writer.files, settings)
+
+
+def _chosen(name: str | None, file: Path | None) -> str | Path:
+    if (name is None) == (file is None):
+        raise click.UsageError("name a snapshot, or a file with --from")
+    return file if file is not None else name or ""
+
+
+def _agreed(what: str, yes: bool) -> bool:
+    """Whether the user agrees. Raises `UsageError` when nobody is there to ask."""
+    if yes:
+        return True
+    if not is_interactive():
+        raise UsageError(f"would {what}; nothing was done", hint="the same with --yes")
+    return click.confirm(f"findling: {what}?", err=True)
+
+
+def _document(made: Snapshot) -> dict[str, Any]:
+    values = made._asdict()
+    return {**values, "counts": dict(made.counts)}
+
+
+def _describe(report: CompactReport) -> str:
+    rows = [
+        (part, format_size(size), format_size(report.after[part]))
+        for part, size in report.before.items()
+        if size or report.after[part]
+    ]
+    rows.append(("all", format_size(sum(report.before.values())), format_size(sum(report.after.values()))))
+    text = "".join(f"{part:<16}{before:>10}{after:>10}\n" for part, before, after in [("", "before", "after"), *rows])
+    parts = {
+        "vectors dropped": report.vectors_dropped,
+        "models dropped": len(report.models_dropped),
+        "log entries dropped": report.log_entries_dropped,
+        "sidecars removed": len(report.removed),
+    }
+    done = [f"{what} {count:,}" for what, count in parts.items() if count]
+    done += [f"rewritten: {', '.join(report.rewritten)}"] if report.rewritten else []
+    return text + ("; ".join(done) or "nothing to drop or rewrite") + f" ({report.seconds:.1f} s)\n"

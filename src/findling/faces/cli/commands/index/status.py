@@ -1,0 +1,137 @@
+"""`findling status` and `findling ls`: what the index holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from findling.faces.cli.commands.index.index import count_reasons
+from findling.faces.cli.output.progress import format_size
+from findling.faces.cli.output.terminal import write
+from findling.faces.cli.request.options import as_option, json_option, opened, path_argument, resolve, workspace_option
+
+if TYPE_CHECKING:
+    from findling.domain.reports import Status
+    from findling.service.settings.settings import Settings
+
+__all__ = ["ls", "status"]
+
+_TOLD: Mapping[str, type | tuple[type, ...]] = {
+    "pid": int,
+    "address": str,
+    "started_at": (int, float),
+    "ready": bool,
+    "total_queries": int,
+    "avg_latency_ms": (int, float),
+    "p99_latency_ms": (int, float),
+}
+"""What of a daemon's account of itself is shown."""
+
+
+@click.command()
+@path_argument
+@click.option("--skipped", is_flag=True, help="List what was left out, and why, instead.")
+@click.option("--failed", is_flag=True, help="List what could not be read, or not all of it, and why, instead.")
+@json_option
+@workspace_option
+def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str | None) -> int:
+    """Say what the index of PATH holds and how fresh it is."""
+    if skipped and failed:
+        raise click.UsageError("--skipped and --failed are two lists; ask for one of them")
+    settings = resolve(path, workspace=workspace)
+    with opened(path, settings) as engine:
+        state = engine.status()
+        left_out = engine.skipped() if skipped else engine.failed() if failed else []
+    daemon = None if (skipped or failed) and not as_json else _ask_daemon(settings)
+    if as_json:
+        from findling.faces.cli.output.json_output import dump, report_document
+
+        entries = [{"path": entry.path, "reason": entry.reason, "detail": entry.detail} for entry in left_out]
+        listed = {"skipped_paths": entries} if skipped else {"failed_paths": entries} if failed else {}
+        write(dump(report_document({**vars(state), **listed, "daemon": daemon}), indent=2))
+    elif skipped or failed:
+        write("".join("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) + "\n" for entry in left_out))
+    else:
+        write(_describe(state, daemon))
+    return 0
+
+
+@click.command()
+@path_argument
+@json_option
+@as_option
+@workspace_option
+def ls(path: str, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
+    """List the resources that are indexed at PATH and below it."""
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        resources = list(engine.ls(principals=as_ or None))
+        root = engine.root
+    if as_json:
+        from findling.faces.cli.output.json_output import dump, report_document
+
+        write(dump(report_document({"root": root, "resources": [vars(each) for each in resources]}), indent=2))
+    else:
+        write("".join(f"{each.path or each.rid}\n" for each in resources))
+    return 0 if resources else 1
+
+
+def _describe_meaning(meaning: Mapping[str, Any]) -> str:
+    parts = ["instant vectors of all chunks"] if meaning["instant"] else []
+    if meaning["model"]:
+        percent = meaning["read"] * 100 // meaning["of"] if meaning["of"] else 100  # 100 only when nothing is left
+        now = ", reading now" if meaning["refining"] else ""
+        host = f", at {meaning['sent_to']}" if meaning["sent_to"] else ""
+        parts.append(f"{meaning['model']} has read {meaning['read']:,} of {meaning['of']:,} ({percent}%{now}{host})")
+        if percent < 100 and not meaning["refining"]:
+            parts.append("findling refine reads the rest")
+    if meaning["reranker"] != "none":
+        parts.append(f"reranked by {meaning['reranker']}")
+    return "; ".join([*parts, *meaning["problems"]]) or "words only"
+
+
+def _ask_daemon(settings: Settings) -> dict[str, Any] | None:
+    """What the daemon of this home says about itself, if one runs and says it in the way that is known here."""
+    from findling.service.server.daemon_client import ask_daemon
+    from findling.service.workspace.workspace import home_folder
+
+    answered = ask_daemon(home_folder(settings["store.home"]), "GET", "/local/status")
+    if answered is None or answered[0] != 200 or not isinstance(told := answered[1], dict):
+        return None
+    return told if all(isinstance(told.get(name), kind) for name, kind in _TOLD.items()) else None
+
+
+def _describe_daemon(daemon: Mapping[str, Any]) -> str:
+    facts = [f"process {daemon['pid']} at {daemon['address']}", f"since {_moment(daemon['started_at'])}"]
+    if daemon["total_queries"]:
+        times = f"{daemon['avg_latency_ms']:.1f} ms on average, 99 % within {daemon['p99_latency_ms']:.1f} ms"
+        noun = "query" if daemon["total_queries"] == 1 else "queries"
+        facts.append(f"{daemon['total_queries']:,} {noun} ({times})")
+    else:
+        facts.append("no queries yet" if daemon["ready"] else "getting ready")
+    return ", ".join(facts)
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+
+
+def _describe(state: Status, daemon: Mapping[str, Any] | None) -> str:
+    behind = state.seq - state.keyword_seq
+    facts = {
+        "root": state.root,
+        "index": f"{state.home} ({format_size(state.size_bytes)})",
+        "resources": f"{state.resources:,}",
+        "chunks": f"{state.chunks:,}",
+        "characters": f"{state.characters:,}",
+        "left out": count_reasons(state.skipped) or "nothing",
+        "indexed": "never" if state.indexed_at is None else _moment(state.indexed_at),
+        "keyword leg": f"{behind:,} changes behind" if behind else "up to date",
+        "meaning": _describe_meaning(state.meaning),
+        "format": f"{state.format}, analyzer {state.analyzer}",
+    }
+    if daemon is not None:
+        facts["daemon"] = _describe_daemon(daemon)
+    return "".join(f"{name + ':':<13}{value}\n" for name, value in facts.items())

@@ -1,0 +1,189 @@
+"""`findling watch`: indexes that follow their files by themselves."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from findling.domain.errors import NotFoundError, UsageError
+from findling.domain.reports import told_changes
+from findling.faces.cli.output.json_output import write_json, write_table
+from findling.faces.cli.output.terminal import ask_before_indexing, note, tell_index_runs
+from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
+from findling.service.settings.settings import load_settings
+
+if TYPE_CHECKING:
+    from findling.service.engine.engine import Engine
+    from findling.service.server.watch_list import WatchAccount
+    from findling.service.settings.settings import Settings
+
+__all__ = ["watch"]
+
+
+@click.group(no_args_is_help=False)
+def watch() -> None:
+    """Keep indexes in step with their files all the time.
+
+    Searching takes in what has changed by itself. Watching does so beforehand, so that no search has to wait for it.
+    `findling watch run` and `findling serve` watch the folders on the list.
+    """
+
+
+@watch.command("add")
+@path_argument
+@workspace_option
+@yes_option
+def _add(path: str, workspace: str | None, yes: bool) -> int:
+    """Put the folder or file PATH on the list of what is watched."""
+    from findling.service.server.watch_list import WatchList, watch_accounts, watcher_of
+
+    root = _subject(path, workspace, yes)
+    home = _home()
+    if not WatchList(home).add(root):
+        note(f"{root} is on the list already")
+    elif Path(path).resolve() != root:
+        note(f"{root} is on the list: {path} belongs to its index")
+    else:
+        note(f"{root} is on the list")
+    if watcher_of(home, root)[0] is None and not any(each.pid is not None for each in watch_accounts(home)):
+        note("nobody is watching now", "findling watch run, or findling serve")
+    return 0
+
+
+@watch.command("remove")
+@path_argument
+@workspace_option
+def _remove(path: str, workspace: str | None) -> int:
+    """Take PATH off the list; its index stays."""
+    from findling.service.server.watch_list import WatchList
+
+    watched = WatchList(_home())
+    named = Path(path).expanduser().resolve()
+    # A folder that is gone, or whose index is, still has to come off the list.
+    root = named if not workspace and named in watched.roots() else _subject(path, workspace, yes=True)
+    if not watched.remove(root):
+        raise NotFoundError(f"{root} is not on the list", hint="findling watch list")
+    note(f"{root} is no longer on the list")
+    return 0
+
+
+@watch.command("list")
+@json_option
+def _list(as_json: bool) -> int:
+    """Show what is watched, by whom, and what was taken in last."""
+    from findling.service.server.watch_list import watch_accounts
+
+    accounts = watch_accounts(_home())
+    if as_json:
+        write_json(watched=[vars(account) for account in accounts])
+    elif accounts:
+        write_table([(str(account.root), _watcher(account), _latest(account)) for account in accounts])
+    else:
+        note("nothing is watched", "findling watch add PATH")
+    return 0 if accounts else 1
+
+
+@watch.command("run")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
+@yes_option
+def _run(paths: tuple[str, ...], yes: bool) -> int:
+    """Watch the list, or the PATHs, until Ctrl-C.
+
+    What is taken in is told on stderr. A folder that is put on the list meanwhile is watched too. One that another
+    process watches is left to it as long as it lives.
+    """
+    from findling.service.server.watch_list import WatchList
+    from findling.service.server.watcher import watch_roots
+
+    settings = load_settings()
+    named = [_subject(path, None, yes) for path in paths]
+    listed = WatchList(_home())
+    if not named and not listed.roots():
+        note("nothing is on the list yet; waiting", "findling watch add PATH")
+    should_stop = threading.Event()
+    tell_index_runs()
+    with _ended_by_signals(should_stop):
+        watch_roots(
+            (lambda: named) if named else listed.roots,
+            partial(_take_in, settings=settings, should_stop=should_stop),
+            settings=settings,
+            should_stop=should_stop,
+            note=note,
+        )
+    note("watching has ended")
+    return 0
+
+
+def _take_in(root: Path, *, settings: Settings, should_stop: threading.Event) -> None:
+    from findling.service.engine.background import reap
+    from findling.service.server.watcher import take_in
+
+    report = take_in(root, settings, should_stop=should_stop, afterwards=_afterwards)
+    if report.changed:
+        note(f"{root}: {told_changes(report.added, report.updated, report.removed)} in {report.seconds:.1f} s")
+    reap()
+
+
+def _afterwards(engine: Engine, settings: Settings) -> None:
+    from findling.faces.cli.request.background import work_in_background
+
+    for notice in engine.notices():
+        note(notice.what, notice.fix)
+    work_in_background(engine, settings)
+
+
+@contextmanager
+def _ended_by_signals(should_stop: threading.Event) -> Iterator[None]:
+    """Have Ctrl-C and a polite kill end the watching after what is being written; a second Ctrl-C ends it at once."""
+
+    def stop(number: int, _: object) -> None:
+        should_stop.set()
+        signal.signal(number, before[number])
+
+    before = {int(number): signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _subject(path: str, workspace: str | None, yes: bool) -> Path:
+    """The root that a path belongs to. Raises UsageError for a workspace without files."""
+    with opened(path, resolve(path, workspace=workspace)) as engine:
+        if engine.root == engine.home:
+            raise UsageError(f"the workspace {workspace} has no files to watch", hint="findling workspaces list")
+        ask_before_indexing(engine.subject, yes)
+        return engine.subject
+
+
+def _home() -> Path:
+    from findling.service.workspace.workspace import home_folder
+
+    return home_folder(load_settings()["store.home"])
+
+
+def _watcher(account: WatchAccount) -> str:
+    if account.problem:
+        return account.problem.removeprefix(f"{account.root} ").removeprefix(f"{account.root}: ")
+    if account.is_missing:
+        return "is gone"
+    if account.pid is None:
+        return "nobody is watching"
+    return f"watched by {account.by or 'findling'} ({account.pid})" + (", polling" if account.polls else "")
+
+
+def _latest(account: WatchAccount) -> str:
+    if account.taken_in_at is None or account.taken_in is None:
+        return ""
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(account.taken_in_at))
+    taken = account.taken_in
+    return f"{when}: {told_changes(taken['added'], taken['updated'], taken['removed'])}"

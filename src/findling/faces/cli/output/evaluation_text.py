@@ -1,0 +1,261 @@
+"""Evaluations as text: a table of measures, the outcome of paired tests, single queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+from xml.sax.saxutils import escape
+
+from findling.faces.cli.output.columns import display_width, show_controls
+from findling.pipelines.evaluation.evaluation import (
+    MAIN_MEASURE,
+    EvaluatedCollection,
+    EvaluatedQuery,
+    EvaluatedRun,
+    means,
+    means_by_category,
+)
+from findling.pipelines.evaluation.evaluation_comparisons import PairedRuns
+from findling.ranking.metrics import MEASURES, mean
+
+__all__ = [
+    "Bar",
+    "BarGroup",
+    "draw_bars",
+    "render_comparisons",
+    "render_measures",
+    "render_no_answer",
+    "render_queries",
+    "render_sizes",
+]
+
+
+class Bar(NamedTuple):
+    """A value between 0 and 1 and the interval it lies in."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+
+
+class BarGroup(NamedTuple):
+    """Bars that stand side by side above one name."""
+
+    name: str
+    bars: Sequence[Bar]
+
+
+_BAR, _GAP, _MARGIN = 34, 28, 56
+_HEIGHT, _TOP, _LINE = 260, 64, 20
+_LETTER = 7.2
+"""Width of a letter at 12 px, generously: names must not run into each other."""
+
+_COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
+"""The palette of Okabe and Ito, which people with any colour vision can tell apart."""
+
+_STYLE = """
+  text { font: 12px system-ui, sans-serif; fill: #1b1b1b; }
+  .title { font-size: 15px; font-weight: 600; }
+  .value { font-size: 10px; text-anchor: middle; }
+  .name { text-anchor: middle; }
+  .tick { text-anchor: end; }
+  .ground { fill: #ffffff; }
+  .rule { stroke: #d0d0d0; }
+  .whisker { stroke: #1b1b1b; stroke-width: 1.5; fill: none; }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #ececec; }
+    .ground { fill: #16181c; }
+    .rule { stroke: #44484f; }
+    .whisker { stroke: #ececec; }
+  }
+"""
+"""Plain colours: programs that draw SVG outside browsers know no variables."""
+
+
+def draw_bars(title: str, groups: Sequence[BarGroup]) -> str:
+    """The whole drawing. The same label has the same colour in every group; a legend names them."""
+    labels = list(dict.fromkeys(bar.label for group in groups for bar in group.bars))
+    colors = {label: _COLORS[number % len(_COLORS)] for number, label in enumerate(labels)}
+    widths = [max(len(group.bars) * _BAR, round(len(group.name) * _LETTER)) for group in groups]
+    legend = _MARGIN + round(_LETTER * max(map(len, [title, *labels]))) + 2 * _GAP
+    width = max(_MARGIN + sum(widths) + _GAP * (len(groups) + 1), legend)
+    height = _TOP + _HEIGHT + 2 * _LINE + _LINE * len(labels) + _GAP
+    body = [*_axis(width), *_grouped(groups, widths, colors), *_legend(labels, colors)]
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
+            f' height="{height}" role="img" aria-label="{_attribute(title)}">',
+            f"<title>{escape(title)}</title>",
+            f"<style>{_STYLE}</style>",
+            f'<rect class="ground" width="{width}" height="{height}"/>',
+            f'<text class="title" x="{_MARGIN}" y="28">{escape(title)}</text>',
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def _axis(width: int) -> Iterator[str]:
+    for tenth in range(0, 11, 2):
+        y = _y(tenth / 10)
+        yield f'<line class="rule" x1="{_MARGIN}" x2="{width - _GAP}" y1="{y}" y2="{y}"/>'
+        yield f'<text class="tick" x="{_MARGIN - 8}" y="{y + 4}">{tenth / 10:.1f}</text>'
+
+
+def _grouped(groups: Sequence[BarGroup], widths: Sequence[int], colors: dict[str, str]) -> Iterator[str]:
+    left = _MARGIN + _GAP
+    for group, width in zip(groups, widths, strict=True):
+        start = left + (width - len(group.bars) * _BAR) // 2
+        for number, bar in enumerate(group.bars):
+            yield from _bar(bar, start + number * _BAR, colors[bar.label])
+        yield f'<text class="name" x="{left + width // 2}" y="{_y(0) + _LINE}">{escape(group.name)}</text>'
+        left += width + _GAP
+
+
+def _bar(bar: Bar, x: int, color: str) -> Iterator[str]:
+    top, middle = _y(bar.value), x + _BAR // 2
+    yield (
+        f'<rect x="{x + 3}" y="{top}" width="{_BAR - 6}" height="{round(_y(0) - top, 1)}" fill="{color}">'
+        f"<title>{escape(bar.label)}: {bar.value:.4f}, 95 % from {bar.low:.4f} to {bar.high:.4f}</title></rect>"
+    )
+    high, low = _y(bar.high), _y(bar.low)
+    yield f'<path class="whisker" d="M{middle - 5} {high}h10m-5 0V{low}m-5 0h10"/>'
+    yield f'<text class="value" x="{middle}" y="{round(min(top, high) - 5, 1)}">{bar.value:.3f}</text>'
+
+
+def _legend(labels: Sequence[str], colors: dict[str, str]) -> Iterator[str]:
+    for number, label in enumerate(labels):
+        y = _y(0) + _LINE * (number + 2)
+        yield f'<rect x="{_MARGIN}" y="{y}" width="12" height="12" fill="{colors[label]}"/>'
+        yield f'<text x="{_MARGIN + 20}" y="{y + 10.5}">{escape(label)}</text>'
+
+
+def _y(value: float) -> float:
+    return round(_TOP + _HEIGHT * (1 - value), 1)
+
+
+def _attribute(text: str) -> str:
+    return escape(text, {'"': "&quot;"})
+
+
+_QUERY_WIDTH = 70
+
+
+def render_sizes(collections: Sequence[EvaluatedCollection]) -> str:
+    """A line for each collection that says how large it is."""
+    lines = []
+    for each in collections:
+        facts = [
+            f"{each.documents:,} documents",
+            f"{each.chunks:,} chunks",
+            f"{len(each.runs[0].queries):,} queries",
+        ]
+        if each.unanswerable:
+            facts.append(f"{each.unanswerable:,} more without a relevant document left out")
+        if each.missing:
+            facts.append(f"{each.missing:,} relevant documents not in the corpus")
+        lines.append(f"{each.name}: {', '.join(facts)}\n")
+    return "".join(lines)
+
+
+def render_measures(collections: Sequence[EvaluatedCollection]) -> str:
+    """A row for each collection and run, rows by category below it, and means where there are several collections."""
+    rows = [("collection", "run", *MEASURES, "CPU ms")]
+    for collection in collections:
+        for run in collection.runs:
+            rows.append((collection.name, run.label, *_figures(means(run.queries)), f"{run.cpu_ms_per_query:.1f}"))
+            for name, (count, values) in means_by_category(run.queries).items():
+                rows.append(("", f"  {name} ({count:,})", *_figures(values), ""))
+    if len(collections) > 1:
+        rows += _mean_rows(collections)
+    return _table(rows, left=2)
+
+
+def render_no_answer(collections: Sequence[EvaluatedCollection]) -> str:
+    """A row for each run on a collection with questions that nothing answers."""
+    rows = [("collection", "run", "no answer", "median of right", "reach it", "empty")]
+    for collection in collections:
+        for run in collection.runs:
+            if told := run.no_answer:
+                shares = (f"{told.median:.4f}", f"{told.reaching:.1%}", f"{told.empty:.1%}")
+                rows.append((collection.name, run.label, f"{told.questions:,}", *shares))
+    return _table(rows, left=2) if len(rows) > 1 else ""
+
+
+def render_comparisons(pairs: Sequence[PairedRuns]) -> str:
+    """A row for each paired test."""
+    heading = ("collection", f"{MAIN_MEASURE} of", "against", "difference", "95 % interval", "p", "won", "tied", "lost")
+    rows = [heading]
+    for pair in pairs:
+        of = pair.outcome
+        interval = f"{of.low:+.4f} … {of.high:+.4f}"
+        counts = (f"{of.wins:,}", f"{of.ties:,}", f"{of.losses:,}")
+        rows.append((pair.collection, pair.label, pair.baseline, f"{of.difference:+.4f}", interval, _p(of.p), *counts))
+    return _table(rows, left=3) if pairs else ""
+
+
+def render_queries(collections: Sequence[EvaluatedCollection], pairs: Sequence[PairedRuns]) -> str:
+    """Every query: the worst losses first where runs are compared, the worst values first where they are not."""
+    by_name = {(each.name, run.label): run for each in collections for run in each.runs}
+    if not pairs:
+        parts = [_query_table(name, run, {}) for (name, _), run in by_name.items()]
+    else:
+        parts = [
+            _query_table(
+                f"{pair.collection}, against {pair.baseline}", by_name[pair.collection, pair.label], pair.theirs
+            )
+            for pair in pairs
+        ]
+    return "\n".join(parts)
+
+
+def _mean_rows(collections: Sequence[EvaluatedCollection]) -> Iterator[tuple[str, ...]]:
+    """Of the runs that every collection has; each collection counts the same."""
+    for label in (run.label for run in collections[0].runs):
+        runs = [run for collection in collections for run in collection.runs if run.label == label]
+        figures = [means(run.queries) for run in runs]
+        if len(runs) == len(collections):
+            averages = {name: mean([each[name] for each in figures]) for name in MEASURES}
+            yield "(mean)", label, *_figures(averages), f"{mean([run.cpu_ms_per_query for run in runs]):.1f}"
+
+
+def _query_table(name: str, run: EvaluatedRun, theirs: Mapping[str, float]) -> str:
+    queries = [query for query in run.queries if not theirs or query.qid in theirs]
+    rows = [("query", MAIN_MEASURE, *(("baseline", "change") if theirs else ()), "first at", "category", "text")]
+    for query in sorted(queries, key=lambda each: each.measures[MAIN_MEASURE] - theirs.get(each.qid, 0.0)):
+        value = query.measures[MAIN_MEASURE]
+        before = (f"{theirs[query.qid]:.4f}", f"{value - theirs[query.qid]:+.4f}") if theirs else ()
+        rows.append((query.qid, f"{value:.4f}", *before, _first_rank(query), query.category, _short(query.text)))
+    return f"{name}: {run.label}\n{_table(rows, left=1, text=2)}"
+
+
+def _first_rank(query: EvaluatedQuery) -> str:
+    return str(min((rank for rank in query.ranks.values() if rank is not None), default="–"))
+
+
+def _short(text: str) -> str:
+    text = " ".join(show_controls(text.replace("\n", " ")).split())
+    return text if len(text) <= _QUERY_WIDTH else text[: _QUERY_WIDTH - 1] + "…"
+
+
+def _figures(values: Mapping[str, float]) -> list[str]:
+    return [f"{values[name]:.4f}" for name in MEASURES]
+
+
+def _p(value: float) -> str:
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _table(rows: Sequence[Sequence[str]], *, left: int, text: int = 0) -> str:
+    """Columns of equal width: the first `left` and the last `text` of them flush left, numbers flush right."""
+    widths = [max(display_width(row[column]) for row in rows) for column in range(len(rows[0]))]
+    flush_left = [column < left or column >= len(widths) - text for column in range(len(widths))]
+    return "".join(
+        "  ".join(
+            cell + " " * (width - display_width(cell)) if is_left else " " * (width - display_width(cell)) + cell
+            for cell, width, is_left in zip(row, widths, flush_left, strict=True)
+        ).rstrip()
+        + "\n"
+        for row in rows
+    )

@@ -1,0 +1,62 @@
+"""Answers and reports as JSON: the same keys everywhere, `schema` first."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from findling.domain.results import SCHEMA_VERSION, SearchAnswer
+from findling.faces.cli.output.columns import display_width, show_controls
+from findling.faces.cli.output.terminal import speaks_unicode, write
+
+__all__ = ["answer_document", "answer_stream", "dump", "report_document", "write_json", "write_table"]
+
+
+def write_json(values: Mapping[str, object] | None = None, /, **more: object) -> None:
+    """Print values as one document, with the schema version first."""
+
+    write(dump(report_document({**(values or {}), **more}), indent=2))
+
+
+def write_table(rows: Iterable[Sequence[str]]) -> None:
+    """Print rows with every column but the last as wide as its widest cell."""
+    shown = [[show_controls(cell) for cell in row] for row in rows]
+    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        cells = [cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True)]
+        write("  ".join(cells).rstrip() + "\n")
+
+
+def answer_document(answer: SearchAnswer, root: Path) -> dict[str, Any]:
+    """The whole answer; paths in it are relative to `root`."""
+    document = answer.to_dict()
+    return {"schema": document.pop("schema"), "root": str(root), **document}
+
+
+def answer_stream(answer: SearchAnswer, root: Path) -> list[dict[str, Any]]:
+    """The answer in pieces: one of kind `hit` for each hit, then one of kind `summary`."""
+    rest = answer_document(answer, root)
+    hits = rest.pop("hits")
+    lead = {"schema": rest.pop("schema")}
+    names = {"query": answer.query, "root": str(root)}
+    stream = [{**lead, "kind": "hit", **names, **hit} for hit in hits]
+    return [*stream, {**lead, "kind": "summary", **names, **rest, "shown": len(hits)}]
+
+
+def report_document(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Any other report."""
+    return {"schema": SCHEMA_VERSION, **values}
+
+
+def dump(value: object, *, indent: int | None = None) -> str:
+    """The value as JSON with a line end: readable letters, or escapes where stdout could not take them."""
+    text = json.dumps(value, ensure_ascii=not speaks_unicode(sys.stdout), indent=indent, default=os.fspath)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a path whose bytes are no UTF-8
+        text = json.dumps(value, indent=indent, default=os.fspath)
+    return text + "\n"

@@ -1,0 +1,307 @@
+"""Answers as text: grouped for people, `path:line:column:text` for editors, file names alone, JSON for programs.
+
+The grouped form is the same on a terminal and in a pipe, but for colours. Every hit starts with a line that holds
+`path:line`, or the path and a place such as `p. 12` in files without lines; then come lines of the file, verbatim but
+for very long ones, with their numbers or places. Messages around one that was found in a chat, and other passages of a
+hit that stands for several, are shown dimly.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.domain.results import Hit, Line, Passage, SearchAnswer
+from findling.faces.cli.output.columns import display_width, joins_previous, show_controls
+
+__all__ = [
+    "FORMATS",
+    "View",
+    "highlight",
+    "make_view",
+    "receipt_lines",
+    "render_facets",
+    "render_files",
+    "render_related",
+    "render_relaxed",
+    "render_text",
+    "render_vimgrep",
+    "shown_path",
+]
+
+FORMATS = ("text", "files", "vimgrep", "json", "jsonl")
+
+_PATH, _NUMBER, _MATCH, _DIM, _BOLD = "35", "32", "1;31", "2", "1"
+
+_SCORE_COLUMN = 74
+_LONGEST_LINE = 400
+"""Longer lines are cut around their first match: one line of minified code would fill the screen."""
+
+
+_LONGEST_ALSO = 100
+"""Characters of another passage that are shown."""
+
+
+class View(NamedTuple):
+    """How an answer is shown: from which folder paths are seen, in colour or not, on a terminal or not.
+
+    Paths of hits are relative to `root`; they are shown relative to `here`, or absolute without it.
+    """
+
+    root: Path
+    here: Path | None = None
+    color: bool = False
+    terminal: bool = False
+    editor_uri: str = ""
+    explain: bool = False
+
+
+def make_view(root: Path, *, color: bool, terminal: bool, editor_uri: str = "", explain: bool = False) -> View:
+    """A view from the current folder: paths are relative to it unless the absolute ones are shorter."""
+    folder, here = root.parent if root.is_file() else root, Path.cwd()
+    try:
+        is_near = len(os.path.relpath(folder, here)) <= len(str(folder))
+    except ValueError:  # another drive
+        is_near = False
+    return View(folder, here if is_near else None, color, terminal, editor_uri, explain)
+
+
+def render_text(answer: SearchAnswer, view: View) -> str:
+    """The hits grouped by file, the file of the best hit first."""
+    groups: dict[str, list[Hit]] = {}
+    for hit in answer.hits:
+        groups.setdefault(hit.rid, []).append(hit)
+    parts = ["".join(_render_hit(hit, view) for hit in hits) for hits in groups.values()]
+    if answer.facets:
+        parts.append(render_facets(answer, view))
+    if view.explain:
+        parts.append(_render_plan(answer, view))
+    return "\n".join(parts)
+
+
+def render_facets(answer: SearchAnswer, view: View) -> str:
+    """A line for each property that was counted: its values, the frequent ones first, each with its number."""
+    rows = []
+    for name, counts in answer.facets.items():
+        values = ", ".join(f"{value} {count:,}" for value, count in counts.items()) or "none"
+        rows.append(f"{_paint(f'{name}:', _BOLD, view)} {show_controls(values) if view.terminal else values}\n")
+    return "".join(rows)
+
+
+def render_related(answer: SearchAnswer, view: View) -> str:
+    """The neighbours of a query that has no match, plainly and under a title that says so."""
+    plain = view._replace(color=False, explain=False)
+    return "".join(["not a match, but near in meaning:\n", *[_render_hit(hit, plain) for hit in answer.related]])
+
+
+def render_relaxed(answer: SearchAnswer, view: View) -> str:
+    """The hits without what the query demands, plainly and under a title that says so."""
+    plain = view._replace(color=False, explain=False)
+    return "".join(["relaxed, without what is demanded:\n", *[_render_hit(hit, plain) for hit in answer.relaxed]])
+
+
+def render_vimgrep(answer: SearchAnswer, view: View) -> str:
+    """One line for each matching line: path, line number, column in bytes as editors count it, the line itself."""
+    rows = []
+    for hit in answer.hits:
+        for line in [line for line in hit.lines if line.spans] or hit.lines[:1]:
+            start = line.spans[0][0] if line.spans else 0
+            column = len(line.text[:start].encode("utf-8", "surrogatepass")) + 1
+            rows.append(f"{shown_path(hit, view)}:{line.number or 1}:{column}:{_line_text(line)}\n")
+    return "".join(rows)
+
+
+def render_files(answer: SearchAnswer, view: View) -> str:
+    """The name of each file that has a hit, best first, each once."""
+    return "".join(f"{path}\n" for path in dict.fromkeys(shown_path(hit, view) for hit in answer.hits))
+
+
+def shown_path(hit: Hit, view: View) -> str:
+    """Where the hit is, as seen from the current folder; the resource's id when it is no file."""
+    if not hit.path and hit.type != "file":
+        return hit.rid
+    path = view.root / hit.path
+    return str(path) if view.here is None else os.path.relpath(path, view.here)
+
+
+def highlight(text: str, spans: Iterable[tuple[int, int]], before: str, after: str) -> str:
+    """The text with `before` and `after` around each span, never between a letter and its accents."""
+    parts, position = [], 0
+    for start, end in sorted(spans):
+        start, end = max(start, position), min(end, len(text))
+        while start > position and start < len(text) and joins_previous(text[start]):
+            start -= 1
+        while end < len(text) and joins_previous(text[end]):
+            end += 1
+        if start < end:
+            parts += [text[position:start], before, text[start:end], after]
+            position = end
+    return "".join([*parts, text[position:]])
+
+
+def _render_hit(hit: Hit, view: View) -> str:
+    own = {(line.place, line.text) for line in hit.lines}
+    around = [line for line in hit.around if (line.place, line.text) not in own]
+    shown = [
+        *[(line, True) for line in around if line.number < 0],
+        *[(line, hit.type == "chat" and line.place != hit.place and not line.spans) for line in hit.lines],
+        *[(line, True) for line in around if line.number > 0],
+    ]
+    told = {line.place for line, _ in shown if _tells_place(line)}
+    marks = [_mark(line, is_dim, told) for line, is_dim in shown]
+    if view.terminal:
+        marks = [show_controls(mark) for mark in marks]
+    width = max(map(display_width, marks), default=0)
+    rows = [_header(hit, view)]
+    for mark, (line, is_dim) in zip(marks, shown, strict=True):
+        text = _line(line, view)
+        padding, gap = " " * (width - display_width(mark)), " " if text else ""
+        if is_dim:
+            rows.append(_paint(f"  {padding}{mark} │{gap}{text}", _DIM, view))
+        else:
+            rows.append(f"  {padding}{_paint(mark, _NUMBER, view)} │{gap}{text}")
+    rows += [_also(passage, hit, view) for passage in hit.passages]
+    if view.explain:
+        rows += [_paint(f"  {row}", _DIM, view) for row in receipt_lines(hit)]
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _mark(line: Line, is_dim: bool, told: set[str]) -> str:
+    """What stands in front of a line: its place or number, unless a line that is shown says so itself."""
+    if line.place:
+        return "" if line.place in told else line.place
+    return "" if is_dim else str(line.number or "")
+
+
+def _tells_place(line: Line) -> bool:
+    """Whether a line of a chat begins with who speaks and when, as `[2026-04-08 08:38] Ann: …` does."""
+    time = line.place.rpartition(", ")[2]
+    return bool(line.place) and line.text.startswith((f"[{time}] ", f"{line.place}:"))
+
+
+def _also(passage: Passage, hit: Hit, view: View) -> str:
+    """Another passage of a hit in one line: where it is, and its best line."""
+    where = passage.place or f"{passage.line_start}-{passage.line_end}"
+    if passage.rid != hit.rid:
+        where = f"{passage.rid} {where}"
+    line = next((line for line in passage.lines if line.spans), passage.lines[0] if passage.lines else None)
+    text = " ".join(_line_text(line).split()) if line else ""
+    if len(text) > _LONGEST_ALSO:
+        text = f"{text[:_LONGEST_ALSO]}…"
+    row = f"  also {where}  {text}"
+    return _paint(show_controls(row) if view.terminal else row, _DIM, view)
+
+
+def _header(hit: Hit, view: View) -> str:
+    location = shown_path(hit, view)
+    if hit.workspace:
+        location = f"[{hit.workspace}] {location}"
+    if hit.place or hit.line:
+        location += f" {hit.place}" if hit.place else f":{hit.line}"
+    heading = " › ".join(hit.heading)
+    if hit.type == "chat":
+        heading = hit.title or heading
+    elif hit.type != "file" and hit.title and hit.heading[:1] != (hit.title,):
+        heading = " › ".join((hit.title, *hit.heading))
+    if hit.receipt.superseded_by:
+        heading = f"{heading} (superseded by {hit.receipt.superseded_by[-1]})".lstrip()
+    if view.terminal:
+        location, heading = show_controls(location), show_controls(heading)
+    gap = "  " if heading else ""
+    padding = " " * max(2, _SCORE_COLUMN - display_width(location + gap + heading))
+    link = _link(_paint(location, _PATH, view), hit, view)
+    return f"{link}{gap}{_paint(heading, _DIM, view)}{padding}{_paint(f'{hit.score:.2f}', _DIM, view)}"
+
+
+def _line(line: Line, view: View) -> str:
+    text, spans = _crop(_line_text(line), line.spans)
+    if view.terminal:
+        text = show_controls(text)
+    return highlight(text, spans, f"\x1b[{_MATCH}m", "\x1b[0m") if view.color else text
+
+
+def _line_text(line: Line) -> str:
+    return line.text.rstrip("\r\n")
+
+
+def _crop(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    if len(text) <= _LONGEST_LINE:
+        return text, spans
+    start = max(0, (spans[0][0] if spans else 0) - _LONGEST_LINE // 4)
+    end = start + _LONGEST_LINE
+    left, right = "…" if start else "", "…" if end < len(text) else ""
+    shift = len(left) - start
+    inside = tuple((max(a, start) + shift, min(b, end) + shift) for a, b in spans if a < end and b > start)
+    return left + text[start:end] + right, inside
+
+
+def receipt_lines(hit: Hit) -> Iterator[str]:
+    """The receipt of a hit in words."""
+    receipt = hit.receipt
+    words = f"keyword rank {receipt.keyword_rank}, BM25 {receipt.keyword_score:.4g}" if receipt.keyword_score else ""
+    near = f"meaning rank {receipt.vector_rank}, cosine {receipt.vector_score:.3f}" if receipt.vector_rank else ""
+    near += f" ({receipt.speed})" if near else ""
+    yield f"why: {'; '.join(filter(None, (words, near))) or 'it fulfils the conditions'}; score {hit.score:.4g}"
+    held = [
+        f"{receipt.words:.3f} by words" if receipt.words else "",
+        f"{receipt.meaning:.3f} by meaning" if receipt.meaning else "",
+    ]
+    factors = "".join(f" × {step.factor:.3f} {step.name}" for step in receipt.steps if step.factor != 1)
+    yield f"     {' or '.join(filter(None, held)) or '0'}{factors} = {receipt.recomputed():.4g}"
+    if len(receipt.parts) > 1:
+        sums = " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in receipt.parts)
+        yield f"     ranked by {sums} = {sum(part.value for part in receipt.parts):.3f}"
+    for step in receipt.steps:
+        yield f"     {step.name} ×{step.factor:.2f}: {step.reason}"
+    for match in receipt.matches:
+        forms = f" as {', '.join(match.forms)}" if match.forms and match.forms != (match.term,) else ""
+        yield f"     {match.term} ×{match.count} in {match.field}{forms}"
+    for alias in receipt.aliases:
+        origin = f"the glossary's group {alias.group}" if alias.group else "another spelling"
+        yield f"     {alias.alias} ×{alias.count} for {alias.typed}: {origin}"
+    if receipt.missing:
+        yield f"     missing: {', '.join(receipt.missing)}"
+    if receipt.superseded_by:
+        yield f"     superseded by {' → '.join(receipt.superseded_by)}"
+    if receipt.supersedes:
+        yield f"     supersedes {' → '.join(receipt.supersedes)}"
+
+
+def _render_plan(answer: SearchAnswer, view: View) -> str:
+    """How the answer came about, in a handful of sentences; `--json` has the whole plan."""
+    plan, meaning = answer.plan, answer.meaning
+    because = f": {plan['because']}" if plan.get("because") else ""
+    ways = {"keyword": "its words", "semantic": "its meaning"}
+    asked = " and ".join(ways.get(leg, leg) for leg in plan.get("legs", ())) or "its conditions"
+    rows = [f"understood as {answer.understood_as}, {answer.reading}{because}", f"searched by {asked}"]
+    if weighing := plan.get("weighing"):
+        rows[-1] += f"; meaning weighs {weighing['alpha']:.0%}, since {weighing['because']}"
+    if meaning:
+        model = f", {meaning['model']} has read {int(meaning['coverage'] * 100)}%" if meaning["model"] else ""
+        rows.append(f"vectors: {meaning['speed']}{model}")
+    weaker = f", {answer.weaker:,} weaker ones left out" if answer.weaker else ""
+    took = sum(answer.timings_ms.values())
+    rows.append(f"{answer.total:,} matches{weaker}; quality {answer.quality}; {took:.0f} ms")
+    if answer.unknown_terms:
+        rows.append(f"unknown terms: {', '.join(answer.unknown_terms)}")
+    rows += [f"degraded: {missing}" for missing in answer.degraded]
+    if glossary := plan.get("glossary"):
+        rows.append(f"glossary: {', '.join(str(fired['typed']) for fired in glossary)}")
+    title = _paint("plan", _BOLD, view)
+    return "".join(f"{row}\n" for row in [title, *[f"  {row}" for row in rows]])
+
+
+def _paint(text: str, code: str, view: View) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if view.color and text else text
+
+
+def _link(text: str, hit: Hit, view: View) -> str:
+    """The text as a link that terminals open (OSC 8), when the user has said what a link looks like."""
+    if not (view.editor_uri and view.terminal and view.color and (hit.path or hit.type == "file")):
+        return text
+    from urllib.parse import quote
+
+    address = view.editor_uri.replace("{path}", quote(str(view.root / hit.path))).replace("{line}", str(hit.line or 1))
+    return f"\x1b]8;;{show_controls(address)}\x1b\\{text}\x1b]8;;\x1b\\"

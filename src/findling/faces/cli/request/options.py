@@ -1,0 +1,157 @@
+"""Options and arguments that several commands share, and the way from them to an open engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from findling.domain.errors import NotFoundError, UsageError
+from findling.service.settings.settings import Settings, get_setting, load_settings
+
+if TYPE_CHECKING:
+    from findling.service.engine.engine import Engine
+
+__all__ = [
+    "apply_changes",
+    "as_option",
+    "changes_option",
+    "json_option",
+    "name_from_root",
+    "no_context_option",
+    "opened",
+    "path_argument",
+    "place_of",
+    "resolve",
+    "setting_option",
+    "workspace_option",
+    "yes_option",
+]
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_FLAGS = {
+    "workspace": ("--workspace", "workspace.name"),
+    "limit": ("--limit", "search.limit"),
+    "context": ("--context", "search.context"),
+    "color": ("--color", "output.color"),
+    "mode": ("--mode", "search.mode"),
+    "alpha": ("--alpha", "search.alpha"),
+    "fusion": ("--fusion", "search.fusion"),
+    "profile": ("--profile", "search.profile"),
+    "words": ("--words", "search.words"),
+    "min_score": ("--min-score", "search.min_score"),
+    "group": ("--group", "search.group"),
+}
+"""Parameter → the flag people type and the setting it stands for."""
+
+
+def setting_option(
+    parameter: str, *short: str, metavar: str | None = None, name: str = ""
+) -> Callable[[_Command], _Command]:
+    """An option that overrides a setting; its help and its choices are those of the setting.
+
+    `name` is that of the argument, when the command has another use for the parameter's own.
+    """
+    flag, setting_name = _FLAGS[parameter]
+    setting = get_setting(setting_name)
+    kind = click.Choice(setting.choices) if setting.choices else None
+    told = f"{setting.help} [setting: {setting_name}]"
+    return click.option(*short, flag, name or parameter, type=kind, metavar=metavar, help=told)
+
+
+workspace_option = setting_option("workspace", metavar="NAME")
+path_argument = click.argument("path", default=".", type=click.Path())
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+yes_option = click.option("-y", "--yes", is_flag=True, help="Index a home folder or a whole disk without asking.")
+as_option = click.option(
+    "--as", "as_", multiple=True, metavar="PRINCIPAL", help="Only what user:NAME, group:NAME or role:NAME may see."
+)
+changes_option = click.option(
+    "--set", "changes", multiple=True, metavar="NAME=VALUE", help="Another value of any setting, for this run only."
+)
+
+
+def apply_changes(settings: Settings, changes: Iterable[str]) -> Settings:
+    """The settings with what `--set NAME=VALUE` changes. Raises UsageError for what is no change of a setting."""
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise UsageError(f"--set {change} gives no value", hint="--set search.mode=keyword")
+        settings = settings.override_text(name.strip(), text.strip(), "flag --set")
+    return settings
+
+
+def resolve(path: str, *, in_context: bool = False, **given: str | None) -> Settings:
+    """The settings that hold for a path, with the flags that were given.
+
+    Only `in_context` may a project file name a workspace: it says what is searched, not what is indexed or forgotten.
+    """
+    settings = load_settings(path)
+    if not in_context and settings.project_file("context.workspace") is not None:
+        settings = settings.override({"context.workspace": ""}, "default")
+    for parameter, text in given.items():
+        if text is not None:
+            flag, name = _FLAGS[parameter]
+            settings = settings.override_text(name, text, f"flag {flag}")
+    return settings
+
+
+no_context_option = click.option(
+    "--no-context", is_flag=True, help="Do not let the project file limit what is searched."
+)
+
+
+@contextmanager
+def opened(path: str | None, settings: Settings, *, creates: bool = False) -> Iterator[Engine]:
+    """The engine for a path, or for what the context names.
+
+    Raises NotFoundError for the name of a workspace that is not there, unless the command `creates` it: a name that was
+    mistyped must not make another one.
+    """
+    from findling.service.engine.engine import open_engine
+
+    if not creates and (name := settings["workspace.name"]):
+        from findling.service.workspace.workspace import STORE_FILE, folder_of, home_folder
+
+        if not (folder_of(name, home_folder(settings["store.home"])) / STORE_FILE).exists():
+            hint = f"findling workspaces create {name}, or findling index --workspace {name} PATH"
+            raise NotFoundError(f"there is no workspace {name}", hint=hint)
+    with open_engine(path, settings=settings) as engine:
+        yield engine
+
+
+def name_from_root(name: str, root: Path) -> str:
+    """A path as answers print it, seen from the current folder, as the index knows it; any other name as it is."""
+    file, place = _split_line(name)
+    try:
+        return Path(file).resolve(strict=True).relative_to(root).as_posix() + place
+    except (OSError, ValueError):
+        return name
+
+
+def place_of(name: str) -> str | None:
+    """The folder of the index that holds the file of this name; None for the current folder, and for any other name.
+
+    The index of the current folder comes first; then that of the nearest folder above the file.
+    """
+    from findling.service.workspace.workspace import holds_file, home_folder, locate
+
+    try:
+        file = Path(_split_line(name)[0]).resolve(strict=True)
+    except OSError:
+        return None
+    home = home_folder(load_settings(".")["store.home"])
+    own = locate(file, home=home)
+    if not file.is_file() or holds_file(locate(".", home=home), file) or not holds_file(own, file):
+        return None
+    return str(own.root / own.only)
+
+
+def _split_line(name: str) -> tuple[str, str]:
+    """The path in a name, and the line behind it with its colon."""
+    path, colon, line = name.rpartition(":")
+    return (path, colon + line) if path and line.isdecimal() else (name, "")

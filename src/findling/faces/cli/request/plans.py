@@ -1,0 +1,62 @@
+"""Plans that were written down: the `plan` of an answer, alone or with the answer around it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.domain.queries import SearchRequest
+from findling.domain.strangers import read_json
+
+__all__ = ["read_plan_file"]
+
+_REPORTED = frozenset(
+    "reading because route legs unit overfetch weighing glossary feedback ceiling forms understood_as relaxed".split()
+)
+"""What a plan says about how it was carried out; carrying it out again finds these anew."""
+
+
+def read_plan_file(source: str) -> SearchRequest:
+    """The request that a file, or stdin for `-`, holds.
+
+    Raises `PathNotFoundError` for a file that is not there, `InvalidValueError` naming what in it cannot be used.
+    """
+    name = "stdin" if source == "-" else source
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+        document = read_json(text)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise PathNotFoundError(f"there is no file {source}", hint="findling QUERY --json > plan.json") from error
+    except ValueError as error:
+        raise InvalidValueError(f"{name} is no JSON: {error}", hint="findling QUERY --json > plan.json") from error
+    if isinstance(document, dict) and "hits" in document:
+        document = document.get("plan")
+    if not isinstance(document, dict) or "plan" not in document:
+        raise InvalidValueError(f"{name} holds no plan", hint="findling QUERY --json > plan.json")
+    return _request({key: value for key, value in document.items() if key not in _REPORTED}, name)
+
+
+def _request(document: dict[str, Any], name: str) -> SearchRequest:
+    from findling.pipelines.retrieve.plan_files import read_filters, read_plan
+
+    known = {"query", "filters", "limit", "offset", "min_score", "exclude_pattern", "plan", "within"}
+    unknown = sorted(document.keys() - known)
+    if unknown:
+        raise InvalidValueError(f"{name}: a plan has no {unknown[0]}", hint=f"one of {', '.join(sorted(known))}")
+    kinds: dict[str, tuple[type, ...]] = {
+        "query": (str,),
+        "limit": (int,),
+        "offset": (int,),
+        "min_score": (int, float),
+        "exclude_pattern": (str, type(None)),
+        "within": (str, type(None)),
+    }
+    for key, kind in kinds.items():
+        if key in document and not isinstance(document[key], kind):
+            raise InvalidValueError(f"{name}: {key} {document[key]!r} is of the wrong kind", hint="see docs/how-to.md")
+    values = {key: document[key] for key in kinds if key in document}
+    return SearchRequest(
+        **{"query": "", **values}, filters=read_filters(document.get("filters", {})), plan=read_plan(document["plan"])
+    )

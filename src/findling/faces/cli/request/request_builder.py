@@ -1,0 +1,216 @@
+"""From what was typed to what is asked: queries, the path, and the request of each query."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.domain.queries import Filters, SearchRequest
+from findling.service.settings.settings import Settings
+from findling.service.settings.written_filters import written_filters
+
+__all__ = ["SearchOptions", "build_request", "choose_format", "planned_requests", "read_queries"]
+
+
+class SearchOptions(NamedTuple):
+    """What `findling search` was called with."""
+
+    words: tuple[str, ...] = ()
+    queries: str | None = None
+    limit: str | None = None
+    context: str | None = None
+    workspace: str | None = None
+    color: str | None = None
+    mode: str | None = None
+    alpha: str | None = None
+    fusion: str | None = None
+    profile: str | None = None
+    words_: str | None = None
+    min_score: str | None = None
+    plan: str | None = None
+    changes: tuple[str, ...] = ()
+    ext: tuple[str, ...] = ()
+    exclude_ext: tuple[str, ...] = ()
+    exclude_pattern: str | None = None
+    path_prefix: tuple[str, ...] = ()
+    type_: tuple[str, ...] = ()
+    lang: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    author: tuple[str, ...] = ()
+    after: str | None = None
+    before: str | None = None
+    format_: str | None = None
+    files: bool = False
+    as_json: bool = False
+    as_jsonl: bool = False
+    explain: bool = False
+    as_: tuple[str, ...] = ()
+    group: str | None = None
+    facet: tuple[str, ...] = ()
+    cursor: str = ""
+    history: bool = False
+    no_relax: bool = False
+    weak: bool = False
+    no_context: bool = False
+    no_index: bool = False
+    yes: bool = False
+
+
+def read_queries(options: SearchOptions) -> tuple[list[str], str | None]:
+    """The queries and the path they are asked of, if one is named.
+
+    A plan brings its own query: with one, a single word that is a path is the path. Raises `UsageError` for too few or
+    too many words and `PathNotFoundError` for a path or file that is not there.
+    """
+    queries, words = _typed(options)
+    if options.queries is not None:
+        queries = _read_lines(options.queries)
+    elif not queries and options.plan is None:
+        raise UsageError("there is no query", hint='findling "words to find" [PATH]')
+    if not all(query.strip() for query in queries):
+        raise InvalidValueError("the query is empty", hint='findling "words to find" [PATH]')
+    if len(words) > 1:
+        told = f"only one path can be searched, not {' and '.join(words)}"
+        raise UsageError(told, hint=_what_was_meant(options.words))
+    if words and not _exists(words[0]):
+        is_typed = options.queries is None
+        hint = _what_was_meant(options.words) if is_typed else "name a folder or file that exists"
+        raise PathNotFoundError(f"there is no file or folder {words[0]}", hint=hint)
+    return queries, words[0] if words else None
+
+
+def _what_was_meant(words: tuple[str, ...]) -> str:
+    """A command whose name the first word nearly is, or a query of several words that lacks its quotes."""
+    from difflib import get_close_matches
+
+    from findling.faces.cli.main import COMMANDS
+
+    near = get_close_matches(words[0], COMMANDS, n=1, cutoff=0.8)
+    if near:
+        return f"findling {near[0]}, if you meant that command; findling --help"
+    return f'findling "{" ".join(words)}", with quotes, if all of it is the query'
+
+
+def build_request(query: str, options: SearchOptions, settings: Settings) -> SearchRequest:
+    """What the engine is asked. Raises `InvalidValueError` naming the option whose value cannot be used."""
+    return SearchRequest(
+        query=query,
+        limit=settings["search.limit"],
+        filters=_filters(options),
+        exclude_pattern=_checked_pattern(options.exclude_pattern),
+        context=settings["search.context"],
+        explain=options.explain,
+        cursor=options.cursor,
+        facets=options.facet,
+        principals=options.as_ or None,
+    )
+
+
+_PLANNED = (
+    "limit mode alpha fusion profile words_ min_score weak ext exclude_ext exclude_pattern path_prefix type_ lang tag "
+    "author after before"
+).split()
+"""Options whose say a plan has."""
+
+_UNPLANNED = ("search.refresh", "search.context", "search.snippet_lines")
+"""Settings of a search that a plan says nothing about."""
+
+
+def planned_requests(queries: list[str], options: SearchOptions, settings: Settings) -> list[SearchRequest]:
+    """The requests of a plan that was written down. Raises `UsageError` when options contradict it."""
+    assert options.plan is not None
+    given = [name.rstrip("_").replace("_", "-") for name in _PLANNED if getattr(options, name)]
+    given += [f"set {change}" for change in options.changes if _is_planned(change.partition("=")[0].strip())]
+    if given:
+        raise UsageError(f"--plan says all that --{given[0]} would say", hint="change the plan, or leave out --plan")
+    from findling.faces.cli.request.plans import read_plan_file
+
+    planned = read_plan_file(options.plan)
+    _, paths = _typed(options)
+    own = {
+        "context": settings["search.context"],
+        "explain": options.explain,
+        "in_context": False,
+        "within": None if paths else planned.within,
+    }
+    return [replace(planned, query=query, **own) for query in queries or [planned.query]]
+
+
+def choose_format(options: SearchOptions) -> str:
+    """The one format that was asked for. Raises `UsageError` when there are several."""
+    asked = {
+        "--format": options.format_,
+        "--files": "files" if options.files else None,
+        "--json": "json" if options.as_json else None,
+        "--jsonl": "jsonl" if options.as_jsonl else None,
+    }
+    chosen = {flag: name for flag, name in asked.items() if name}
+    if len(set(chosen.values())) > 1:
+        raise UsageError(f"{' and '.join(chosen)} contradict each other", hint="give one of them")
+    return next(iter(chosen.values()), "text")
+
+
+def _typed(options: SearchOptions) -> tuple[list[str], list[str]]:
+    """The words that are the query, and those that are paths."""
+    words = list(options.words)
+    is_path = options.plan is not None and len(words) == 1 and _exists(words[0])
+    first = 0 if options.queries is not None or is_path else 1
+    return words[:first], words[first:]
+
+
+def _exists(path: str) -> bool:
+    try:
+        return bool(path) and Path(path).expanduser().exists()
+    except (OSError, RuntimeError):  # a query that is too long to be a path, or starts with ~
+        return False
+
+
+def _is_planned(setting: str) -> bool:
+    if setting in ("rerank.depth", "semantic.query_budget_ms"):
+        return True
+    return setting.startswith("search.") and setting not in _UNPLANNED
+
+
+def _read_lines(source: str) -> list[str]:
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise PathNotFoundError(f"there is no file {source}", hint="--queries FILE, one query a line") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValueError(f"{source} is not UTF-8 text: {error}", hint="save it as UTF-8") from error
+    queries = [line.strip() for line in text.splitlines() if line.strip()]
+    if not queries:
+        raise InvalidValueError(f"{'stdin' if source == '-' else source} holds no query", hint="write one query a line")
+    return queries
+
+
+_CALLED = {"ext": "-e", "not_ext": "-E", "path": "--path", "after": "--after", "before": "--before"}
+
+
+def _filters(options: SearchOptions) -> Filters:
+    return written_filters(
+        ext=options.ext,
+        not_ext=options.exclude_ext,
+        path=options.path_prefix,
+        type=options.type_,
+        lang=options.lang,
+        tag=options.tag,
+        author=options.author,
+        after=options.after,
+        before=options.before,
+        called=_CALLED,
+    )
+
+
+def _checked_pattern(pattern: str | None) -> str | None:
+    try:
+        re.compile(pattern or "")
+    except re.error as error:
+        raise InvalidValueError(
+            f"-x {pattern} is no regular expression: {error}", hint="put a backslash before special characters"
+        ) from error
+    return pattern

@@ -1,0 +1,113 @@
+"""What a daemon does while nobody asks: it gets ready, follows the files, and lets go of what is idle."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from findling.domain.errors import FindlingError
+from findling.domain.reports import told_changes
+from findling.faces.daemon.write_turns import Turns
+from findling.service.engine.background import give_space_back, read_on, reap
+from findling.service.engine.engine import Engine
+from findling.service.server.engine_pool import Host
+from findling.service.server.watch_list import WatchList
+from findling.service.server.watcher import take_in, watch_roots
+from findling.service.settings.settings import Settings
+
+__all__ = ["Keeper"]
+
+_log = logging.getLogger("findling.daemon")
+
+_ROUND_S = 15.0
+"""How often it is looked what is idle."""
+
+_LEAST_WAIT_S = 0.1
+
+
+class Keeper:
+    """The threads of a daemon that answer nothing. `root` is what is served, `None` when that is no files."""
+
+    def __init__(self, host: Host, turns: Turns, root: Path | None, *, watches: bool) -> None:
+        self._host, self._turns, self._root = host, turns, root
+        self._list = WatchList(host.home)
+        self._stopped = threading.Event()
+        self._awaits_index = watches and root is not None
+        work: list[Callable[[], None]] = [self._look_after]
+        if watches:
+            work += [self._follow_served, self._follow_list]
+        self._threads = [threading.Thread(target=one, name=f"findling {one.__name__}", daemon=True) for one in work]
+
+    def start(self) -> None:
+        """Begin with all of it."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """End all of it; an index run ends behind what it has committed, and goes on with the next one."""
+        self._stopped.set()
+        deadline = time.monotonic() + timeout_s
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _look_after(self) -> None:
+        while True:
+            if not self._host.is_ready:
+                self._warm_up()
+            self._host.unload_idle()
+            reap()
+            if self._stopped.wait(_ROUND_S):
+                return
+
+    def _warm_up(self) -> None:
+        try:
+            self._host.warm_up(awaits_index=self._awaits_index)
+        except FindlingError as error:
+            _log.error("not ready: %s; try: %s", error.message, error.hint)
+
+    def _follow_served(self) -> None:
+        """Follow what is served, unless it is on the list of watched folders."""
+        # Others are asked to wait less: they were put on the list because they change.
+        settings = self._host.settings
+        wait_s = max(_LEAST_WAIT_S, settings["serve.refresh_s"])
+        self._watch(
+            lambda: [self._root] if self._root is not None and self._root not in self._list.roots() else [],
+            settings.override({"watch.wait_s": wait_s}, "flag"),
+        )
+
+    def _follow_list(self) -> None:
+        self._watch(self._list.roots, self._host.settings)
+
+    def _watch(self, roots: Callable[[], Iterable[Path]], settings: Settings) -> None:
+        try:
+            watch_roots(
+                roots,
+                self._take_in,
+                settings=settings,
+                should_stop=self._stopped,
+                note=_log.info,
+                called="findling serve",
+            )
+        except FindlingError as error:  # without the library for it
+            _log.error("files are not followed: %s; try: %s", error.message, error.hint)
+
+    def _take_in(self, root: Path) -> None:
+        folder = root if root.is_dir() else root.parent
+        with self._turns.turn(folder):
+            report = take_in(root, self._host.settings, should_stop=self._stopped, afterwards=self._finish)
+        if report.changed:
+            told = told_changes(report.added, report.updated, report.removed)
+            _log.info("%s: %s in %.1f s", root, told, report.seconds)
+        self._host.statistics.tell(last_index_refresh=time.time())
+
+    def _finish(self, engine: Engine, settings: Settings) -> None:
+        """Have done what follows an index run, and see that what is served is ready once it is there."""
+        read_on(engine, settings)
+        give_space_back(engine, settings)
+        if engine.subject == self._root:
+            self._host.statistics.tell(documents=engine.status().resources)
+            if not self._host.is_ready:
+                self._warm_up()

@@ -1,0 +1,107 @@
+"""Single documents: what one says, why it is found, what is like it; and how a text may go on."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from findling.faces.http.base.json_text import answer_text, json_response, report_text, with_schema
+from findling.faces.http.request.bodies import ExplainParameters, NameParameters, SuggestParameters, WorkspaceParameters
+from findling.faces.http.request.checked_routes import CheckedRoute
+from findling.faces.http.request.context import Asked, Reading
+from findling.faces.http.request.plan_overrides import planned
+from findling.faces.http.routes.openapi import AnswerDocument, ExplanationDocument, FetchedAnswer, SuggestionsDocument
+from findling.service.engine.viewer import Viewer
+
+__all__ = ["FetchParameters", "router"]
+
+router = APIRouter(route_class=CheckedRoute, tags=["documents"])
+
+_Name = Annotated[
+    str,
+    Path(
+        max_length=4_000,
+        description="The id of a hit or a resource, or a path in the workspace, also with a line: notes.md:12.",
+    ),
+]
+
+_UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is as If-None-Match says."}}
+
+
+class FetchParameters(WorkspaceParameters):
+    """How much of a document is wanted."""
+
+    lines: int = Field(default=0, ge=0, le=100_000, description="Lines before and after the passage, too.")
+
+
+@router.get("/v1/fetch/{id:path}", response_model=FetchedAnswer, responses=_UNCHANGED)
+async def fetch(
+    id: _Name,  # noqa: A002 - the word of the interface
+    parameters: Annotated[FetchParameters, Query()],
+    asked: Reading,
+    if_none_match: Annotated[str | None, Header(max_length=4_000)] = None,
+) -> Response:
+    """A document, or the passage of it that an id stands for, as the index holds it."""
+    text = await asked.run(lambda: _fetched(asked, id, parameters), stage="fetch")
+    # A weak one: the text may be sent compressed or not.
+    tag = f'W/"{blake2b(text, digest_size=16).hexdigest()}"'
+    headers = {"etag": tag, "cache-control": "private, no-cache"}
+    if if_none_match is not None and _names(if_none_match, tag):
+        return Response(status_code=304, headers=headers)
+    return json_response(text, headers=headers)
+
+
+@router.get("/v1/explain", response_model=ExplanationDocument)
+async def explain(parameters: Annotated[ExplainParameters, Query()], asked: Reading) -> Response:
+    """Why a document is in the answer to a question, or what keeps it out."""
+    return json_response(await asked.run(lambda: _explained(asked, parameters), stage="explain"))
+
+
+@router.get("/v1/similar/{id:path}", response_model=AnswerDocument)
+async def similar(
+    id: _Name,  # noqa: A002 - the word of the interface
+    parameters: Annotated[NameParameters, Query()],
+    asked: Reading,
+) -> Response:
+    """What is most like a document."""
+    return json_response(await asked.run(lambda: _neighbours(asked, id, parameters), stage="similar"))
+
+
+@router.get("/v1/suggest", response_model=SuggestionsDocument)
+async def suggest(parameters: Annotated[SuggestParameters, Query()], asked: Reading) -> Response:
+    """How a text that is being typed may go on."""
+    return json_response(await asked.run(lambda: _completed(asked, parameters), stage="suggest"))
+
+
+def _fetched(asked: Asked, name: str, parameters: FetchParameters) -> bytes:
+    with asked.host.viewing(asked.caller, parameters.workspace) as viewer:
+        return with_schema(viewer.fetch(name, context=parameters.lines))
+
+
+def _explained(asked: Asked, parameters: ExplainParameters) -> bytes:
+    request, workspace, changes = parameters.question(asked.caller)
+    with asked.host.opened(asked.caller, workspace) as engine:
+        viewer = Viewer(engine, asked.caller.principals)
+        return with_schema(viewer.explain(planned(engine, request, changes), parameters.id))
+
+
+def _neighbours(asked: Asked, name: str, parameters: NameParameters) -> bytes:
+    with asked.host.opened(asked.caller, parameters.workspace) as engine:
+        answer = Viewer(engine, asked.caller.principals).similar(name, parameters.limit)
+        return answer_text(answer, asked.caller, str(engine.root))
+
+
+def _completed(asked: Asked, parameters: SuggestParameters) -> bytes:
+    with asked.host.viewing(asked.caller, parameters.workspace) as viewer:
+        found = viewer.suggest(parameters.q, parameters.limit)
+    return report_text({"text": parameters.q, "suggestions": found})
+
+
+def _names(header: str, tag: str) -> bool:
+    """Whether If-None-Match names a tag, compared weakly, as it is for what is only read."""
+    listed = [part.strip().removeprefix("W/") for part in header.split(",")]
+    return tag.removeprefix("W/") in listed or "*" in listed

@@ -1,0 +1,80 @@
+"""The glossary queue: terms that were found and wait for the owner's decision."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from findling.domain.errors import NotFoundError
+from findling.domain.records import GlossaryTerm
+from findling.faces.http.base.json_text import json_response, report_text
+from findling.faces.http.request.bodies import WorkspaceParameters
+from findling.faces.http.request.checked_routes import CheckedRoute
+from findling.faces.http.request.context import Asked, Owning, Writing
+from findling.faces.http.routes.openapi import Report
+
+__all__ = ["DecisionParameters", "router"]
+
+router = APIRouter(route_class=CheckedRoute, prefix="/v1/glossary", tags=["glossary"])
+
+
+class DecisionParameters(WorkspaceParameters):
+    """How a term is taken into use."""
+
+    canonical: bool = Field(default=False, description="Make an approved term the name of its group.")
+
+
+@router.get("/candidates", response_model=Report)
+async def candidates(parameters: Annotated[WorkspaceParameters, Query()], asked: Owning) -> Response:
+    """The terms that wait for a decision, in `pending`."""
+    return json_response(await asked.run(lambda: _pending(asked, parameters.workspace, refill=False)))
+
+
+@router.post("/refill", response_model=Report)
+async def refill(parameters: Annotated[WorkspaceParameters, Query()], asked: Writing) -> Response:
+    """Look for terms in what has changed, and list all that wait for a decision, in `pending`.
+
+    `trouble` is what kept a language model from helping.
+    """
+    return json_response(await asked.write(lambda: _pending(asked, parameters.workspace, refill=True)))
+
+
+@router.post("/candidates/{id}/{decision}", response_model=Report)
+async def decide(
+    id: Annotated[str, Path(max_length=100, description="The id of a pending term.")],  # noqa: A002 - as it is called
+    decision: Literal["approve", "reject"],
+    parameters: Annotated[DecisionParameters, Query()],
+    asked: Writing,
+) -> Response:
+    """Take a term into use, or never have it suggested for its group again; `terms` are those that have changed."""
+    return json_response(await asked.write(lambda: _decided(asked, id, decision, parameters)))
+
+
+def _pending(asked: Asked, workspace: str, *, refill: bool) -> bytes:
+    with asked.host.opened(asked.caller, workspace) as engine:
+        glossary = engine.glossary
+        terms = glossary.pending(refill=refill)
+    listed = [{"id": _id_of(term), **term._asdict()} for term in terms]
+    return report_text({"pending": listed, "trouble": glossary.trouble})
+
+
+def _decided(asked: Asked, term_id: str, decision: str, parameters: DecisionParameters) -> bytes:
+    with asked.host.opened(asked.caller, parameters.workspace) as engine:
+        glossary = engine.glossary
+        term = next((one for one in glossary.pending(refill=False) if _id_of(one) == term_id), None)
+        if term is None:
+            raise NotFoundError("there is no such candidate any more", hint="GET /v1/glossary/candidates")
+        if decision == "approve":
+            edit = glossary.approve(term.surface, term.group, canonical=parameters.canonical)
+        else:
+            edit = glossary.reject(term.surface, term.group)
+    return report_text({"id": term_id, "decision": decision, "terms": [one._asdict() for one in edit.put]})
+
+
+def _id_of(term: GlossaryTerm) -> str:
+    """Of the pair that is decided on: one term may be suggested for several groups."""
+    return blake2b(f"{term.group}\0{term.key}".encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

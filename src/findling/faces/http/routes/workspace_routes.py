@@ -1,0 +1,113 @@
+"""Whole workspaces: what there is, how they are, and taking in what has changed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
+
+from findling.domain.errors import NotIndexedError
+from findling.domain.permissions import ALL_WORKSPACES
+from findling.faces.http.base.json_text import json_response, report_text
+from findling.faces.http.request.bodies import WorkspaceName, WorkspaceParameters
+from findling.faces.http.request.checked_routes import CheckedRoute
+from findling.faces.http.request.context import Asked, Owning, Reading, Writing
+from findling.faces.http.routes.openapi import Report
+from findling.service.workspace.workspaces import WorkspaceAccount
+
+__all__ = ["IndexBody", "router"]
+
+router = APIRouter(route_class=CheckedRoute, tags=["workspaces"])
+
+_OfWorkspace = Annotated[WorkspaceParameters, Query()]
+
+
+class IndexBody(BaseModel):
+    """Which workspace is to be brought up to date."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    workspace: WorkspaceName = ""
+
+
+@router.get("/v1/status", response_model=Report)
+async def status(parameters: _OfWorkspace, asked: Reading) -> Response:
+    """What a workspace holds: `resources` and `chunks` that the caller may see.
+
+    The owner is told everything that `findling status --json` tells, `is_indexed`, how an indexing run goes that was
+    asked for (`indexing`), and what the server counts (`daemon`).
+    """
+    run = asked.run_beside if asked.caller.is_owner else asked.run
+    return json_response(await run(lambda: _status(asked, parameters.workspace)))
+
+
+@router.get("/v1/failed", response_model=Report)
+async def failed(parameters: _OfWorkspace, asked: Owning) -> Response:
+    """The files that could not be read, or not all of them, and why. For the owner."""
+    return json_response(await asked.run(lambda: _failed(asked, parameters.workspace)))
+
+
+@router.get("/v1/workspaces", response_model=Report)
+async def workspaces(asked: Reading) -> Response:
+    """The workspaces that the caller may ask; the owner is told what each of them holds.
+
+    Others are told those that have a name, and the served one, whose name may be empty.
+    """
+    return json_response(await asked.run(lambda: _listed(asked)))
+
+
+@router.post("/v1/index", status_code=202, response_model=Report)
+async def index(body: IndexBody, asked: Writing) -> Response:
+    """Begin to take in what is new, changed or gone on disk; `/v1/status` says how far it is.
+
+    `started` is false when a run is under way already.
+    """
+    return json_response(await asked.run(lambda: _indexed(asked, body.workspace)), status=202)
+
+
+def _status(asked: Asked, workspace: str) -> bytes:
+    caller = asked.caller
+    try:
+        with asked.host.viewing(caller, workspace) as viewer:
+            told = viewer.status()
+            is_indexed = True
+    except NotIndexedError:
+        told, is_indexed = {"resources": 0, "chunks": 0}, False
+    if not caller.is_owner:
+        return report_text(told)
+    counted = {**asked.host.statistics.snapshot(), "queue_depth": asked.line.waiting, "running": asked.line.running}
+    more = {"is_indexed": is_indexed, "indexing": asked.runs.account(workspace), "daemon": counted}
+    return report_text({**told, **more})
+
+
+def _failed(asked: Asked, workspace: str) -> bytes:
+    with asked.host.opened(asked.caller, workspace) as engine:
+        entries = [{"path": one.path, "reason": one.reason, "detail": one.detail} for one in engine.failed()]
+    return report_text({"failed_paths": entries})
+
+
+def _listed(asked: Asked) -> bytes:
+    caller, served = asked.caller, asked.host.default
+    listed: list[dict[str, Any]] = []
+    for one in asked.host.workspaces(caller):
+        may_name = caller.is_owner or not {ALL_WORKSPACES, one.label}.isdisjoint(caller.workspaces)
+        is_default = not may_name or served in (one.root, str(one.folder))
+        if caller.is_owner:
+            listed.append({**_account(one), "is_default": is_default})
+        elif one.name or is_default:
+            # Neither how much there is, which counts what they may not see, nor where: one without a name goes by it.
+            listed.append({"name": one.name if may_name else "", "is_default": is_default})
+    return report_text({"workspaces": listed})
+
+
+def _account(account: WorkspaceAccount) -> dict[str, Any]:
+    quota = account.quota._asdict() if account.quota else None
+    return asdict(account) | {"quota": quota, "label": account.label}
+
+
+def _indexed(asked: Asked, workspace: str) -> bytes:
+    started = asked.runs.start(workspace)
+    return report_text({"started": started, "indexing": asked.runs.account(workspace)})

@@ -1,0 +1,196 @@
+"""What the tools take. Every key is declared; any other one is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from findling.domain.errors import InvalidValueError, UsageError
+from findling.domain.queries import Filters
+from findling.service.settings.written_filters import written_filters
+
+__all__ = [
+    "Arguments",
+    "ExplainArguments",
+    "FetchArguments",
+    "NoArguments",
+    "RememberArguments",
+    "SearchArguments",
+    "SearchFilters",
+    "SimilarArguments",
+    "read_arguments",
+]
+
+_LONGEST_QUERY = 4000
+_LONGEST_NAME = 1000
+_MOST_VALUES = 50
+_MOST_CHARS = 100_000
+
+
+def _as_list(value: Any) -> Any:
+    """One value for a list of one, which models write more often than not."""
+    return [value] if isinstance(value, str) else value
+
+
+def _as_object(value: Any) -> Any:
+    """An object that was sent as the text of its JSON, as some clients do."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+_Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
+_Names = Annotated[list[_Name], BeforeValidator(_as_list), Field(max_length=_MOST_VALUES)]
+_Id = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=_LONGEST_NAME,
+        description="`id` or `passage` of a result, a path, or either with :LINE",
+    ),
+]
+_Query = Annotated[str, Field(max_length=_LONGEST_QUERY)]
+_Limit = Annotated[int, Field(ge=1, le=50)]
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool, none but those that are declared."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SearchFilters(Arguments):
+    """What an answer is limited to; a value that fits one of a list is enough."""
+
+    ext: _Names = []
+    not_ext: _Names = []
+    path: Annotated[_Names, Field(description="folders or files")] = []
+    type: Annotated[_Names, Field(description="file, chat, memory, decision, …")] = []
+    lang: _Names = []
+    tag: _Names = []
+    author: _Names = []
+    after: Annotated[str, Field(max_length=40, description="changed since: 2026-01-31, 2026, 7d")] = ""
+    before: Annotated[str, Field(max_length=40)] = ""
+
+    def to_filters(self) -> Filters:
+        """As the engine knows them. Raises InvalidValueError for a value that limits nothing."""
+        return written_filters(
+            ext=self.ext,
+            not_ext=self.not_ext,
+            path=self.path,
+            type=[name.lower() for name in self.type],
+            lang=self.lang,
+            tag=self.tag,
+            author=self.author,
+            after=self.after,
+            before=self.before,
+        )
+
+
+class SearchArguments(Arguments):
+    """What `search` takes."""
+
+    query: Annotated[
+        _Query,
+        Field(description='Words, or a question. Also "exact phrase", -without, OR, prefix*, title:x. Empty: latest'),
+    ]
+    limit: _Limit = 10
+    mode: Annotated[
+        Literal["auto", "keyword", "hybrid", "semantic"],
+        Field(description="keyword: exact names and codes; semantic: other words, same meaning"),
+    ] = "auto"
+    filters: Annotated[SearchFilters, BeforeValidator(_as_object)] = SearchFilters()
+    item_type: Annotated[
+        Literal["any", "directive", "tool", "knowledge"], Field(description="only items of this type")
+    ] = "any"
+    cursor: Annotated[str, Field(max_length=1000, description="next_cursor of the same question")] = ""
+    detail: Annotated[Literal["concise", "full"], Field(description="full: more lines, and how each scored")] = (
+        "concise"
+    )
+    max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+
+    def to_filters(self) -> Filters:
+        """The filters with the type of items. Raises InvalidValueError for two limits of the type."""
+        if self.item_type == "any":
+            return self.filters.to_filters()
+        if self.filters.type:
+            raise InvalidValueError(
+                "item_type and filters.type both say which types are meant", hint="leave out one of them"
+            )
+        return self.filters.model_copy(update={"type": [self.item_type]}).to_filters()
+
+
+class FetchArguments(Arguments):
+    """What `fetch` takes."""
+
+    id: _Id
+    offset: Annotated[int, Field(ge=0, le=1 << 40, description="next_offset of the part before")] = 0
+    max_chars: Annotated[int, Field(ge=1, le=_MOST_CHARS)] = 20_000
+    context_lines: Annotated[int, Field(ge=0, le=500, description="lines before and after a passage")] = 0
+
+
+class ExplainArguments(Arguments):
+    """What `explain` takes."""
+
+    query: _Query
+    id: _Id
+
+
+class SimilarArguments(Arguments):
+    """What `similar` takes."""
+
+    id: _Id
+    limit: _Limit = 10
+    max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+
+
+class RememberArguments(Arguments):
+    """What `remember` takes."""
+
+    text: Annotated[str, Field(min_length=1, max_length=20_000, description="One fact, understandable by itself")]
+    tags: _Names = []
+    importance: Annotated[float, Field(ge=0, le=1)] = 0.5
+
+
+class NoArguments(Arguments):
+    """For tools that take nothing."""
+
+
+def read_arguments(kind: type[Arguments], given: object) -> Arguments:
+    """The arguments that were given. Raises UsageError that names everything that is wrong with them."""
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False, include_context=False)
+    told = list(dict.fromkeys(_told(one["loc"], one["type"], one["msg"]) for one in problems))
+    unknown = [one["loc"] for one in problems if one["type"] == "extra_forbidden"]
+    hint = _known(kind, unknown[0]) if unknown else ""
+    raise UsageError("; ".join(told[:_MOST_TOLD]), hint=hint)
+
+
+_MOST_TOLD = 5
+_LONGEST_ECHO = 60
+
+
+def _told(place: tuple[int | str, ...], kind: str, message: str) -> str:
+    name = ".".join(str(part)[:_LONGEST_ECHO] for part in place)
+    if kind == "extra_forbidden":
+        return f"there is no argument {name}"
+    if kind == "missing":
+        return f"the argument {name} is missing"
+    return f"{name}: {message}" if name else message
+
+
+def _known(kind: type[BaseModel], place: tuple[int | str, ...]) -> str:
+    """What may be meant by an argument that there is none of, and all that there are."""
+    from difflib import get_close_matches
+
+    model = SearchFilters if len(place) > 1 else kind
+    names = list(model.model_fields)
+    near = get_close_matches(str(place[-1])[:_LONGEST_ECHO], names, n=1, cutoff=0.5)
+    return f"{f'{near[0]} instead? ' if near else ''}there are: {', '.join(names) or 'none'}"

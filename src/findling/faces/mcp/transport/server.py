@@ -1,0 +1,212 @@
+"""The MCP server: tools, resources and instructions for whoever asks.
+
+It is made of handlers rather than of decorated functions, because what is shown depends on who asks: the tools that
+may be used, the instructions, every answer. The SDK decides how it is spoken to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import mcp_types as types
+from anyio.to_thread import run_sync
+from mcp.server import Server, ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.shared.exceptions import MCPError
+
+from findling import __version__
+from findling.domain.errors import FindlingError, NotFoundError
+from findling.domain.reports import IndexProgress, Progress
+from findling.faces.mcp.tool_context import Desk
+from findling.faces.mcp.tool_errors import for_caller, told
+from findling.faces.mcp.tools.arguments import Arguments, read_arguments
+from findling.faces.mcp.tools.budget import compact_json
+from findling.faces.mcp.tools.instructions import make_instructions
+from findling.faces.mcp.tools.resources import STATUS, TEMPLATE, read_resource
+from findling.faces.mcp.tools.schemas import input_schema, output_schema
+from findling.faces.mcp.tools.tools import Tool, offered_tools
+from findling.faces.mcp.turns import SEARCH_PATIENCE_S, in_turn
+
+__all__ = ["Runner", "make_server"]
+
+_Result = TypeVar("_Result")
+_log = logging.getLogger("findling.mcp")
+
+_PROGRESS_EVERY_S = 0.2
+_FAULT = "this is a fault in findling; its log says more"
+
+
+class Runner(Protocol):
+    """Does work that blocks where it holds up nobody else."""
+
+    def __call__(self, work: Callable[[], _Result], /) -> Awaitable[_Result]: ...
+
+
+def make_server(desk: Callable[[], Desk], run: Runner = run_sync) -> Server[Any]:
+    """A server that asks for its desk with every request, in a thread that sees the context of the request."""
+    handlers = _Handlers(desk, run)
+    server = Server[Any](
+        "findling",
+        version=__version__,
+        title="findling",
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+    )
+    server.middleware.append(handlers.with_instructions)
+    return server
+
+
+class _Handlers:
+    """What the server does with each kind of request."""
+
+    def __init__(self, desk: Callable[[], Desk], run: Runner) -> None:
+        self._desk = desk
+        self._run = run
+
+    async def list_tools(self, ctx: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
+        tools = await self._run_or_refuse(offered_tools)
+        return types.ListToolsResult(tools=[_described(tool) for tool in tools])
+
+    async def call_tool(
+        self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        try:
+            call = await self._run(lambda: self._at_desk(partial(_prepare, params.name, params.arguments or {})))
+            return _answered(await self._carry_out(call, _reporter(ctx)))
+        except FindlingError as error:
+            return _failed(told(error))
+        except Exception:  # the last place where a fault can be kept from the client
+            _log.exception("the tool %.60r failed", params.name)
+            return _failed(_FAULT)
+
+    async def list_resources(self, ctx: ServerRequestContext[Any], params: object) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[STATUS])
+
+    async def list_templates(self, ctx: ServerRequestContext[Any], params: object) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[TEMPLATE])
+
+    async def read_resource(
+        self, ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        return await self._run_or_refuse(lambda desk: read_resource(desk, uri))
+
+    async def with_instructions(self, ctx: ServerRequestContext[Any], call_next: CallNext) -> HandlerResult:
+        """Tell a client that begins what is there at this moment, as far as it may know."""
+        result = await call_next(ctx)
+        if ctx.method not in ("initialize", "server/discover") or not isinstance(result, dict):
+            return result
+        return {**result, "instructions": await self._run_or_refuse(make_instructions)}
+
+    async def _carry_out(self, call: _Call, on_progress: Progress) -> dict[str, Any]:
+        """What a tool answers. What writes the index waits, and works, where it holds up no question."""
+        desk, tool, arguments, home = call
+        if tool.writes and home is not None:
+            return await in_turn(home, lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
+        if home is not None:
+            notes = await in_turn(home, lambda: _at(desk, lambda: desk.take_in(on_progress)), SEARCH_PATIENCE_S)
+            desk = desk._replace(search=partial(desk.search, notes=notes))
+        return await self._run(lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
+
+    def _at_desk(self, work: Callable[[Desk], _Result]) -> _Result:
+        """What some work returns. Raises FindlingError that says no more than the caller may know."""
+        desk = self._desk()
+        return _at(desk, lambda: work(desk))
+
+    async def _run_or_refuse(self, work: Callable[[Desk], _Result]) -> _Result:
+        """The same. Raises MCPError for anything that goes wrong: these requests have no other way to say so."""
+        try:
+            return await self._run(lambda: self._at_desk(work))
+        except FindlingError as error:
+            code = types.INVALID_PARAMS if isinstance(error, NotFoundError) else types.INTERNAL_ERROR
+            raise MCPError(code=code, message=told(error)) from error
+        except Exception as error:  # as above
+            _log.exception("a request failed")
+            raise MCPError(code=types.INTERNAL_ERROR, message=_FAULT) from error
+
+
+class _Call(NamedTuple):
+    """A tool that is about to be used, and the folder of the index that is written before or by that, if it is."""
+
+    desk: Desk
+    tool: Tool
+    arguments: Arguments
+    home: Path | None
+
+
+def _prepare(name: str, arguments: dict[str, Any], desk: Desk) -> _Call:
+    """The call of a tool. Raises UsageError for a tool that there is none of, or for arguments it cannot use."""
+    offered = offered_tools(desk)
+    tool = next((tool for tool in offered if tool.name == name), None)
+    if tool is None:
+        known = ", ".join(tool.name for tool in offered)
+        raise NotFoundError(f"there is no tool {name:.60}", hint=f"there are: {known}")
+    asked = read_arguments(tool.arguments, arguments)
+    tool.check(desk, asked)
+    if not tool.writes and not (tool.wants_latest and desk.looks_first):
+        return _Call(desk, tool, asked, None)
+    with desk.opened() as engine:
+        return _Call(desk, tool, asked, engine.home)
+
+
+def _at(desk: Desk, work: Callable[[], _Result]) -> _Result:
+    """What some work returns. Raises FindlingError that says no more than the caller may know."""
+    try:
+        return work()
+    except FindlingError as error:
+        raise for_caller(error, desk.caller) from error
+
+
+@cache
+def _described(tool: Tool) -> types.Tool:
+    hints = types.ToolAnnotations(read_only_hint=not tool.writes, open_world_hint=False)
+    if tool.writes:  # the same text again is the same memory, and a second run of indexing finds nothing to do
+        hints = hints.model_copy(update={"destructive_hint": False, "idempotent_hint": True})
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=input_schema(tool.arguments),
+        output_schema=output_schema(tool.result),
+        annotations=hints,
+    )
+
+
+def _answered(document: dict[str, Any]) -> types.CallToolResult:
+    """The same object twice: for clients that read what is structured, and for those that read text."""
+    text = compact_json(document)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)], structured_content=json.loads(text)
+    )
+
+
+def _failed(text: str) -> types.CallToolResult:
+    cleaned = text.encode("utf-8", "replace").decode()
+    return types.CallToolResult(content=[types.TextContent(type="text", text=cleaned)], is_error=True)
+
+
+def _reporter(ctx: ServerRequestContext[Any]) -> Progress:
+    """Tells the client how far an indexing run is, from whichever thread does the work, a few times a second."""
+    loop = asyncio.get_running_loop()
+    latest = 0.0
+
+    def report(progress: IndexProgress) -> None:
+        nonlocal latest
+        if progress.stage != "done" and progress.seconds - latest < _PROGRESS_EVERY_S:
+            return
+        latest = progress.seconds
+        where = f"{progress.stage} {progress.path}".strip()
+        sending = ctx.session.report_progress(progress.done, progress.total or None, where)
+        with suppress(TimeoutError):  # a client that does not read must not stop the work
+            asyncio.run_coroutine_threadsafe(sending, loop).result(timeout=1.0)
+
+    return report

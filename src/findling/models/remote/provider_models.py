@@ -1,0 +1,365 @@
+"""Models behind a provider: an embedder, a reranker and a chat that speak to OpenAI and what is modelled on it.
+
+They send what they are given; whether a text may leave the machine is decided before it comes here. No file is read
+for a key: it comes from the caller or from the environment variable of the provider.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+
+import numpy as np
+
+from findling.models.remote import dialects as wire
+from findling.models.remote.address import is_loopback, parse_address
+from findling.models.remote.http_client import HttpClient, OversizeError
+from findling.models.remote.providers import Provider, prefixes, split_spec
+
+if TYPE_CHECKING:
+    from findling.domain.ports import Vectors
+
+__all__ = [
+    "OverdueError",
+    "RemoteChat",
+    "RemoteEmbedder",
+    "RemoteReranker",
+    "remote_chat",
+    "remote_embedder",
+    "remote_reranker",
+    "send_batches",
+    "split",
+]
+
+
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
+
+# A worker that keeps its own deadline is given this much longer before it is given up.
+_GRACE_S = 0.5
+
+
+class OverdueError(Exception):
+    """A worker has not come back within the time it had."""
+
+
+def send_batches(
+    batches: Sequence[Batch],
+    send: Callable[[Batch, threading.Event], Result],
+    *,
+    max_concurrent: int,
+    patience_s: float,
+) -> list[Result]:
+    """What `send` makes of each batch, in order; the first error ends it all and is raised.
+
+    `send` must finish within `patience_s`, and should when its event is set. The workers are daemons and the wait is
+    bounded here too, because looking up a host's name cannot be interrupted: it may take 30 s without a network.
+    Raises OverdueError.
+    """
+    stop = threading.Event()
+    lock = threading.Lock()
+    waiting = iter(enumerate(batches))
+    outcomes: SimpleQueue[tuple[int, Result | None, BaseException | None]] = SimpleQueue()
+
+    def work() -> None:
+        while not stop.is_set():
+            with lock:
+                number, batch = next(waiting, (-1, None))
+            if batch is None:
+                return
+            try:
+                outcomes.put((number, send(batch, stop), None))
+            except BaseException as error:  # raised again where the caller waits
+                outcomes.put((number, None, error))
+                return
+
+    results: dict[int, Result] = {}
+    try:
+        for _ in range(min(max_concurrent, len(batches))):
+            threading.Thread(target=work, name="findling-provider", daemon=True).start()
+        while len(results) < len(batches):
+            try:
+                number, result, error = outcomes.get(timeout=patience_s + _GRACE_S)
+            except Empty:
+                raise OverdueError from None
+            if error is not None:
+                raise error
+            results[number] = result  # type: ignore[assignment]  # `None` only beside an error
+    finally:
+        stop.set()
+    return [results[number] for number in range(len(batches))]
+
+
+def split(texts: Sequence[str], size: int) -> list[list[str]]:
+    """The texts in lists of at most `size`."""
+    return [list(texts[start : start + size]) for start in range(0, len(texts), size)]
+
+
+Part = TypeVar("Part")
+Ask = Callable[[str, object], Any]
+"""Posts a body to a path and gives the JSON of the reply."""
+
+# Reading passages is work for the background: a server without a graphics card reads two or more a second.
+_SECONDS_PER_PASSAGE = 0.5
+_PASSAGE_WAITS_S = 60.0
+
+
+def remote_embedder(
+    spec: str,
+    *,
+    base_url: str = "",
+    timeout_s: float = 10.0,
+    dimensions: int = 0,
+    environ: Mapping[str, str] | None = None,
+) -> RemoteEmbedder:
+    """The embedder of `PROVIDER:MODEL`; without a model, the provider's usual one. Raises InvalidValueError."""
+    provider, model = split_spec(spec, "embed")
+    return RemoteEmbedder(
+        provider, model, base_url=base_url, timeout_s=timeout_s, dimensions=dimensions, environ=environ
+    )
+
+
+def remote_reranker(
+    spec: str, *, base_url: str = "", timeout_s: float = 10.0, environ: Mapping[str, str] | None = None
+) -> RemoteReranker:
+    """The reranker of `PROVIDER:MODEL`; without a model, the provider's usual one. Raises InvalidValueError."""
+    provider, model = split_spec(spec, "rerank")
+    return RemoteReranker(provider, model, base_url=base_url, timeout_s=timeout_s, environ=environ)
+
+
+def remote_chat(
+    spec: str, *, base_url: str = "", timeout_s: float = 10.0, environ: Mapping[str, str] | None = None
+) -> RemoteChat:
+    """The chat of `PROVIDER:MODEL`; without a model, the provider's usual one. Raises InvalidValueError."""
+    provider, model = split_spec(spec, "chat")
+    return RemoteChat(provider, model, base_url=base_url, timeout_s=timeout_s, environ=environ)
+
+
+class _Options(TypedDict, total=False):
+    base_url: str
+    api_key: str
+    timeout_s: float
+    max_concurrent: int
+    tries: int
+    environ: Mapping[str, str] | None
+
+
+class _Remote:
+    """What the three have in common: a name, a host, and a way to send texts in batches.
+
+    Raises InvalidValueError for a `base_url` that is no plain web address.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        model: str,
+        *,
+        base_url: str = "",
+        api_key: str = "",
+        timeout_s: float = 10.0,
+        max_concurrent: int = 5,
+        tries: int = 3,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        environ = os.environ if environ is None else environ
+        variable = provider.key_variable
+        key = (api_key or (environ.get(variable, "") if variable else "")).strip()
+        self._provider = provider
+        self._model = model
+        self._timeout_s = timeout_s
+        self._max_concurrent = max_concurrent
+        self._batch = provider.batch
+        self._problem = _key_problem(key, variable, wanted=not base_url)
+        self._client = HttpClient(
+            provider.name,
+            parse_address(base_url or provider.base_url),
+            api_key=key,
+            key_hint=_key_hint(variable),
+            tries=tries,
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self._client.address.netloc!r})"
+
+    @property
+    def name(self) -> str:
+        """What users call the model: PROVIDER:MODEL."""
+        return f"{self._provider.name}:{self._model}"
+
+    @property
+    def host(self) -> str:
+        """The host that texts are sent to; empty when that is this machine, from which nothing leaves."""
+        host = self._client.address.host
+        if not is_loopback(host):
+            return host
+        # Ollama passes texts for models with this mark on to its makers.
+        passed_on = self._provider.name == "ollama" and self._model.endswith("cloud")
+        return "ollama.com" if passed_on else ""
+
+    @property
+    def attempts(self) -> int:
+        """How many requests were tried so far."""
+        return self._client.attempts
+
+    def _send(
+        self,
+        texts: Sequence[str],
+        post: Callable[[list[str], Ask], Part],
+        *,
+        background: bool = False,
+    ) -> list[Part]:
+        """What `post` makes of the texts, in parts that together are all of them, in order.
+
+        In the background there is time for slow servers and for waits they ask for; else all must end in time.
+        """
+        if self._problem is not None:
+            raise self._client.failure(self._problem, hint=_key_hint(self._provider.key_variable))
+        timeout_s = self._timeout_s + (_SECONDS_PER_PASSAGE * min(len(texts), self._batch) if background else 0.0)
+        patience_s = 2 * timeout_s + _PASSAGE_WAITS_S if background else timeout_s
+
+        def send(batch: list[str], stop: threading.Event) -> list[Part]:
+            ends = time.monotonic() + patience_s
+
+            def ask(path: str, body: object) -> Any:
+                return self._client.post(path, body, timeout_s=timeout_s, ends=ends, stop=stop)
+
+            return self._send_parts(batch, lambda part: post(part, ask))
+
+        try:
+            sent = send_batches(
+                split(texts, self._batch), send, max_concurrent=self._max_concurrent, patience_s=patience_s
+            )
+        except OverdueError:
+            raise self._client.overdue() from None
+        except wire.MalformedReplyError as error:
+            raise self._client.failure(
+                f"gave a reply that cannot be used: it {error}",
+                hint=f"Try again; if it stays so, check its base_url and the model {self._model!r}.",
+            ) from error
+        return [part for parts in sent for part in parts]
+
+    def _send_parts(self, texts: list[str], post: Callable[[list[str]], Part]) -> list[Part]:
+        """Send one batch, in halves when it proves too large; smaller batches are kept for what comes later."""
+        if len(texts) > self._batch:
+            return [part for texts_ in split(texts, self._batch) for part in self._send_parts(texts_, post)]
+        try:
+            return [post(texts)]
+        except OversizeError:
+            if len(texts) == 1:
+                raise
+            self._batch = min(self._batch, (len(texts) + 1) // 2)
+            return self._send_parts(texts, post)
+
+
+class RemoteEmbedder(_Remote):
+    """Vectors from a provider.
+
+    `dimensions` asks for vectors of that length; 0 leaves it to the model, and the length is then 0 until the first
+    reply. A call is all or nothing, so a few batches a call lose little when a provider fails.
+    """
+
+    def __init__(self, provider: Provider, model: str, *, dimensions: int = 0, **options: Unpack[_Options]) -> None:
+        super().__init__(provider, model, **options)
+        self._asked = dimensions
+        self._dimensions = dimensions
+        # Providers that are told what a text is put their own words before it.
+        self._prefixes = prefixes(model) if provider.dialect == "openai" else ("", "")
+
+    @property
+    def fingerprint(self) -> str:
+        """Provider, model, host, length asked for and prefixes: what decides whether vectors can be compared."""
+        query, passage = self._prefixes
+        return f"{self.name}@{self._client.address.netloc};d={self._asked};q={query!r};p={passage!r}"
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector; 0 while it is not known."""
+        return self._dimensions
+
+    @property
+    def in_process(self) -> bool:
+        """No: it reads on a server, be it one on this machine."""
+        return False
+
+    @property
+    def languages(self) -> str:
+        """Not known: any may be tried."""
+        return ""
+
+    @property
+    def usual_cosines(self) -> tuple[float, float] | None:
+        """Not known beforehand."""
+        return None
+
+    def embed(self, texts: Sequence[str], kind: str = "passage") -> Vectors:
+        """One vector of length 1 a text, in order; `kind` is `passage` or `query`. Raises ProviderError."""
+        if not texts:
+            return np.zeros((0, self._dimensions), dtype=np.float32)
+        prefix = self._prefixes[0 if kind == "query" else 1]
+        # Providers refuse a text without any letters to read.
+        ready = [prefix + (text if text.strip() else ".") for text in texts]
+
+        def post(batch: list[str], ask: Ask) -> Vectors:
+            body = wire.embedding_request(self._provider, self._model, batch, kind, self._asked)
+            return wire.embedding_vectors(self._provider, ask(self._provider.embed_path, body), len(batch))
+
+        parts = self._send(ready, post, background=kind != "query")
+        expected = self._dimensions or parts[0].shape[1]
+        for part in parts:
+            if part.shape[1] != expected:
+                raise self._client.failure(
+                    f"sent vectors of {part.shape[1]} numbers where {expected} were expected",
+                    hint="Set remote.dimensions to a length that the model offers, or to 0.",
+                )
+        self._dimensions = expected
+        return np.concatenate(parts)
+
+
+class RemoteReranker(_Remote):
+    """Scores of query and passage from a provider."""
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One score a text, in order, between 0 and 1. Raises ProviderError."""
+
+        def post(batch: list[str], ask: Ask) -> list[float]:
+            body = wire.rerank_request(self._provider, self._model, query, batch)
+            return wire.rerank_scores(self._provider, ask(self._provider.rerank_path, body), len(batch))
+
+        parts = self._send(list(texts), post)
+        return wire.probabilities([score for part in parts for score in part])
+
+
+class RemoteChat(_Remote):
+    """Answers in words from a provider."""
+
+    def complete(self, system: str, user: str, *, max_tokens: int = 512) -> str:
+        """What the model says to `user` under the instructions of `system`. Raises ProviderError."""
+
+        def post(batch: list[str], ask: Ask) -> str:
+            body = wire.chat_request(self._provider, self._model, system, batch[0], max_tokens)
+            return wire.chat_words(ask(self._provider.chat_path, body))
+
+        return self._send([user], post)[0]
+
+
+def _key_problem(key: str, variable: str, *, wanted: bool) -> str | None:
+    """Why no request can be made with this key, in words that do not tell it.
+
+    At an address of the user's own choosing there may be a server that wants none.
+    """
+    if not key and variable and wanted:
+        return f"wants a key, and {variable} is not set"
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        return "cannot be sent the key: it holds characters that no key has"
+    return None
+
+
+def _key_hint(variable: str) -> str:
+    return (
+        f"Set the environment variable {variable} to your key." if variable else "This server wants a key of its own."
+    )

@@ -1,0 +1,124 @@
+"""Surroundings: who said what was found in a chat, when, and what was said before and after it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from findling.domain.ports import ReadStore
+from findling.domain.resources import Document, Place, Resource, StoredChunk
+from findling.domain.results import Hit, Line
+from findling.domain.strangers import read_json
+from findling.pipelines.answer.hits import Asked
+from findling.pipelines.content.chat_authors import speaker_of, split_authors
+from findling.text.snippets import snippet
+
+__all__ = ["Said", "in_conversation", "messages_of"]
+
+
+class Said(NamedTuple):
+    """A message of a chat: where it begins in the text, what its place is called, and what it says."""
+
+    start: int
+    label: str
+    text: str
+
+
+def in_conversation(hit: Hit, stored: StoredChunk, offset: int, asked: Asked, store: ReadStore) -> Hit:
+    """The hit with the author and time of the message at an offset of the chat's text, and the messages around it.
+
+    A line of `around` is numbered by how far its message is from the one that was found: -1 is the one before it.
+    """
+    author, at = _speaker(stored, offset)
+    around = _around(stored.resource, offset, asked, store) if asked.around else ()
+    return replace(hit, author=author, at=at, around=around)
+
+
+def messages_of(document: Document) -> list[Said]:
+    """The messages of a chat in order: as they were recorded, or one for every place of the text."""
+    places = _places(document)
+    starts_of_places = [place.start for place in places]
+    starts = [one.start for one in _recorded(document.resource)] or starts_of_places
+    messages = []
+    for start, end in pairwise([*starts, len(document.text)]):
+        place = places[max(bisect_right(starts_of_places, start) - 1, 0)] if places else Place(0)
+        messages.append(Said(start, place.label, document.text[start:end].strip()))
+    return messages
+
+
+def _around(resource: Resource, offset: int, asked: Asked, store: ReadStore) -> tuple[Line, ...]:
+    document = store.document(resource.rid)
+    if document is None:  # deleted since it was found
+        return ()
+    count, messages = asked.around, messages_of(document)
+    found = max(bisect_right([message.start for message in messages], offset) - 1, 0)
+    before, after = messages[max(found - count, 0) : found], messages[found + 1 : found + 1 + count]
+    if len(before) < count:
+        before = [*_part(resource, "previous", store)[len(before) - count :], *before]
+    if len(after) < count:
+        after = [*after, *_part(resource, "next", store)[: count - len(after)]]
+    told = [*enumerate(before, start=-len(before)), *enumerate(after, start=1)]
+    return tuple([line for distance, message in told for line in _lines(message, distance, asked.snippet_lines)])
+
+
+def _lines(message: Said, distance: int, most: int) -> list[Line]:
+    return [replace(line, number=distance, place=message.label) for line in snippet(message.text, 1, (), most)]
+
+
+def _part(resource: Resource, which: str, store: ReadStore) -> list[Said]:
+    """The messages of the `previous` or the `next` part of the same thread, which a part names, if it is there."""
+    rid, thread = resource.fields.get(which, ""), resource.fields.get("thread", "")
+    document = store.document(rid) if rid and thread else None
+    if document is None or document.resource.fields.get("thread") != thread:
+        return []
+    return messages_of(document)
+
+
+def _speaker(stored: StoredChunk, offset: int) -> tuple[str, float | None]:
+    """Who said it and when: as it was recorded, as the place is called, or as a chat of one author says."""
+    _, resource, _ = stored
+    said = [one for one in _recorded(resource) if one.start <= offset]
+    if said:
+        return said[-1].author, said[-1].at
+    label = next((place.label for place in reversed(stored.chunk.places) if place.start <= offset), "")
+    named = speaker_of(label)
+    if named.author == label:
+        # The place tells no time.
+        authors = split_authors(resource.author)
+        return label or (authors[0] if len(authors) == 1 else ""), resource.updated_at
+    return named.author, named.at
+
+
+def _places(document: Document) -> list[Place]:
+    """The places of the whole text; one that goes on in the next chunk is one place."""
+    places: list[Place] = []
+    for chunk in document.chunks:
+        for place in chunk.places:
+            goes_on = bool(places) and place.label == places[-1].label and place.start == chunk.start
+            if not goes_on and (not places or place.start > places[-1].start):
+                places.append(place)
+    return places
+
+
+class _Record(NamedTuple):
+    start: int
+    author: str
+    at: float | None
+
+
+def _recorded(resource: Resource) -> list[_Record]:
+    """What an importer wrote down about the messages, in order of their starts; what cannot be read is left out."""
+    try:
+        entries = read_json(resource.fields.get("messages", "[]"))
+    except ValueError:
+        return []
+    records = {}
+    for entry in entries if isinstance(entries, list) else ():
+        start = entry.get("start") if isinstance(entry, dict) else None
+        if isinstance(start, int):
+            author, at = entry.get("author"), entry.get("at")
+            is_time = isinstance(at, (int, float)) and not isinstance(at, bool)
+            records[start] = _Record(start, author if isinstance(author, str) else "", float(at) if is_time else None)
+    return [records[start] for start in sorted(records)]

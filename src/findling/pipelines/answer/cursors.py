@@ -1,0 +1,183 @@
+"""Cursors: where an answer ended, so that the next one goes on there, also when the index has changed meanwhile.
+
+A cursor holds the latest hits that were shown, the score of the last one, as it was shown, and how many there were:
+nothing that its caller has not seen. So it can be made of an answer, too. It fits one question only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import NamedTuple
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.plans import Plan
+from findling.domain.queries import SearchRequest
+from findling.domain.results import Hit
+from findling.pipelines.answer.grouping import group_of
+from findling.pipelines.answer.hits import Ranked
+
+__all__ = ["Cursor", "Pages", "behind", "cursor_after", "next_cursor", "read_cursor"]
+
+_REMEMBERED = 12
+"""Hits that a cursor knows: as long as one of them is there, it says exactly where to go on. 156 characters in all."""
+
+
+class Cursor(NamedTuple):
+    """How many hits were shown, the score of the last one, and the marks of the latest, the last one first.
+
+    A mark stands for a hit: for its chunk or, in an answer that is grouped, for its group.
+    """
+
+    shown: int
+    score: float
+    marks: tuple[int, ...]
+
+
+class Pages(NamedTuple):
+    """Which part of a ranking a request asks for: behind its cursor, or from its offset on."""
+
+    request: SearchRequest
+    by: str
+    cursor: Cursor | None
+
+    @classmethod
+    def of(cls, request: SearchRequest) -> Pages:
+        """Raises InvalidValueError as `read_cursor` does."""
+        return cls(request, (request.plan or Plan()).group, read_cursor(request))
+
+    @property
+    def start(self) -> int:
+        """How many hits come before the page, as far as nothing has changed."""
+        return self.cursor.shown if self.cursor else self.request.offset
+
+    @property
+    def enough(self) -> int:
+        """Hits from the start on that fill the page and tell whether there are more."""
+        return self.request.limit + 1 if self.request.limit else 0
+
+    @property
+    def wanted(self) -> int:
+        """Hits from the first one on that probably do so."""
+        return self.start + self.enough
+
+    def rest(self, ranked: Sequence[Ranked], is_all: bool) -> Sequence[Ranked] | None:
+        """The ranking from the page on; `None` when more of it is needed to tell."""
+        return ranked[self.start :] if self.cursor is None else behind(self.cursor, ranked, self.by, is_all=is_all)
+
+    def cursor_behind(self, rest: Sequence[Ranked]) -> str:
+        """What asks for the next page, if there is one."""
+        page = rest[: self.request.limit]
+        return next_cursor(self.request, page, self.cursor) if page and len(rest) > len(page) else ""
+
+
+def read_cursor(request: SearchRequest) -> Cursor | None:
+    """The cursor of a request, if it has one. Raises InvalidValueError for one of another question, or of none."""
+    if not request.cursor:
+        return None
+    if request.offset:
+        raise InvalidValueError("a cursor and an offset both say where to begin", hint="leave out one of them")
+    # Here and below, not above: 7 ms that an answer of one page has no use for.
+    import struct
+    from base64 import urlsafe_b64decode
+
+    try:
+        packed = urlsafe_b64decode(request.cursor + "=" * (-len(request.cursor) % 4))
+        score, count = struct.unpack_from(_POSITION, packed, _DIGEST_SIZE)
+        start = _DIGEST_SIZE + struct.calcsize(_POSITION)
+        marks = tuple([mark for (mark,) in struct.iter_unpack(_MARK, packed[start:])])
+    except (ValueError, struct.error) as error:
+        raise _foreign() from error
+    if packed[:_DIGEST_SIZE] != _digest(request, packed[_DIGEST_SIZE:]):
+        raise _foreign()
+    return Cursor(count, score, marks)
+
+
+def next_cursor(request: SearchRequest, page: Sequence[Ranked], before: Cursor | None = None) -> str:
+    """What asks for the hits behind a page, which must not be empty; `before` is what asked for the page itself."""
+    by = (request.plan or Plan()).group
+    return _written(request, [_mark(entry, by) for entry in page], _shown(page[-1]), before)
+
+
+def cursor_after(request: SearchRequest, hits: Sequence[Hit], group: Callable[[Hit, str], str]) -> str:
+    """What asks for the hits behind some that an answer has shown: the first ones of it, or none of them yet.
+
+    `group` gives what a hit is grouped under, as `group_of` does for its resource. The request has its plan. Raises
+    InvalidValueError as `read_cursor` does.
+    """
+    by = (request.plan or Plan()).group
+    marks = [int(hit.id, 16) if by == "none" else _group_mark(group(hit, by)) for hit in hits]
+    return _written(request, marks, hits[-1].score if hits else inf, read_cursor(request))
+
+
+def behind(cursor: Cursor, ranked: Sequence[Ranked], by: str, *, is_all: bool) -> list[Ranked] | None:
+    """The entries of a ranking behind a cursor; `None` when more of the ranking is needed to tell.
+
+    It goes on behind the latest hit that is still there. When none is, behind what scores as the last one did, and
+    among equals by rank. What the cursor remembers does not come again, wherever it is now.
+    """
+    marks = [_mark(entry, by) for entry in ranked]
+    place_of = {mark: place for place, mark in enumerate(marks)}
+    if not is_all and cursor.marks and cursor.marks[0] not in place_of:
+        return None  # what was shown last may have sunk below what is here
+    start = next((place_of[mark] + 1 for mark in cursor.marks if mark in place_of), None)
+    if start is None:
+        above = sum(_shown(entry) > cursor.score for entry in ranked)
+        level = sum(_shown(entry) >= cursor.score for entry in ranked)
+        start = min(max(cursor.shown - len(cursor.marks), above), level)
+    shown = set(cursor.marks)
+    return [entry for entry, mark in zip(ranked[start:], marks[start:], strict=True) if mark not in shown]
+
+
+_DIGEST_SIZE = 8
+_POSITION = ">dI"
+_MARK = ">Q"
+
+
+def _written(request: SearchRequest, marks: Sequence[int], score: float, before: Cursor | None) -> str:
+    """The cursor behind a page, given the marks of its hits in their order and the score of the last one."""
+    import struct
+    from base64 import urlsafe_b64encode
+
+    count = (before.shown if before else request.offset) + len(marks)
+    latest = [*reversed(marks), *(before.marks if before else ())][:_REMEMBERED]
+    position = struct.pack(_POSITION, score, count) + b"".join(struct.pack(_MARK, mark) for mark in latest)
+    return urlsafe_b64encode(_digest(request, position) + position).decode().rstrip("=")
+
+
+def _shown(entry: Ranked) -> float:
+    """The score of an entry as its hit has it."""
+    return round(entry.score, 4)
+
+
+def _mark(entry: Ranked, by: str) -> int:
+    return entry.stored.chunk.cid if by == "none" else _group_mark(group_of(entry.stored.resource, by))
+
+
+def _group_mark(group: str) -> int:
+    from hashlib import blake2b
+
+    return int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "big")
+
+
+def _digest(request: SearchRequest, position: bytes) -> bytes:
+    """Of everything that decides the order of the hits, and of the position."""
+    from hashlib import blake2b
+
+    plan = request.plan or Plan()
+    principals = None if request.principals is None else sorted(set(request.principals))
+    question = (
+        request.query,
+        request.filters,
+        sorted({**vars(plan), "weights": sorted(plan.weights.items())}.items()),
+        principals,
+        request.exclude_pattern,
+        request.min_score,
+    )
+    return blake2b(repr(question).encode("utf-8", "surrogatepass") + position, digest_size=_DIGEST_SIZE).digest()
+
+
+def _foreign() -> InvalidValueError:
+    return InvalidValueError(
+        "the cursor is none of an answer to this question", hint="ask without it, from the first hit on"
+    )

@@ -1,0 +1,111 @@
+"""Facets: how many of the resources that match have which type, extension, language, author, tag, folder or year."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.resources import Resource
+from findling.pipelines.content.chat_authors import split_authors
+from findling.pipelines.retrieve.query_planner import loose_words
+from findling.ranking.evidence import words_evidence
+
+if TYPE_CHECKING:
+    from findling.pipelines.answer.search import Legs, Ranking
+
+__all__ = ["FACETS", "MOST_MATCHES", "MOST_VALUES", "Facets", "check_facets", "count_facets", "facets_of"]
+
+FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year")
+"""The properties that can be counted; `path` is the first folder, `year` that of the latest change."""
+
+MOST_MATCHES = 10_000
+"""Chunks whose resources are counted."""
+
+MOST_VALUES = 100
+"""Values of one property that are told, the frequent ones."""
+
+
+class Facets(NamedTuple):
+    """For every property its values, frequent ones first, each with how many resources have it; and what was cut."""
+
+    counts: Mapping[str, Mapping[str, int]]
+    notes: tuple[str, ...] = ()
+
+
+def check_facets(names: Iterable[str]) -> None:
+    """Raises InvalidValueError for a property that cannot be counted."""
+    for name in names:
+        if name not in FACETS:
+            raise InvalidValueError(f"there is no facet {name!r}", hint=f"one of {', '.join(FACETS)}")
+
+
+def facets_of(legs: Legs, ranking: Ranking) -> Facets:
+    """Count what a ranking was made from: what the words match, and what is near in meaning as far as it ranks.
+
+    Weaker matches do not count.
+    """
+    question, found = ranking.question, ranking.found
+    request = question.request
+    matching: list[int] = []
+    is_cut = False
+    by_meaning_alone = found.strategy == "semantic" and question.plan.meaning_finds and loose_words(question)[0]
+    if not by_meaning_alone:
+        words = legs.keyword.search(question.node, question.filters, MOST_MATCHES, weights=question.plan.weights)
+        matching = [cid for cid, raw in words.hits if words_evidence(raw, words.ceiling) >= found.least]
+        is_cut = min(words.total, found.total) > len(words.hits)
+    matching += [one.cid for one in found.candidates]
+    found_in = legs.store.resources_of(list(dict.fromkeys(matching)))
+    resources = {resource.rid: resource for resource in found_in.values()}
+    counted = count_facets(resources.values(), request.facets, request.within or "")
+    cut = (f"facets count the first {MOST_MATCHES:,} matches",) if is_cut else ()
+    return counted._replace(notes=cut + counted.notes)
+
+
+def count_facets(resources: Iterable[Resource], names: Sequence[str], below: str = "") -> Facets:
+    """How many of the resources have which value of each property; folders are those `below` one.
+
+    A resource without a value is not counted, one with several counts for each.
+    """
+    counters: dict[str, Counter[str]] = {name: Counter() for name in names}
+    for resource in resources:
+        for name, counter in counters.items():
+            counter.update(set(_values(resource, name, below)))
+    counts, notes = {}, []
+    for name, counter in counters.items():
+        ordered = sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))
+        counts[name] = dict(ordered[:MOST_VALUES])
+        if len(ordered) > MOST_VALUES:
+            notes.append(f"facet {name} tells the {MOST_VALUES} most frequent of {len(ordered):,} values")
+    return Facets(counts, tuple(notes))
+
+
+def _values(resource: Resource, name: str, below: str) -> Iterable[str]:
+    if name == "tag":
+        return filter(None, resource.tags)
+    if name == "system":
+        return filter(None, (part.strip() for part in resource.fields.get("system", "").split(",")))
+    if name == "ext":
+        stem, dot, ext = resource.path.rpartition("/")[2].rpartition(".")
+        return (f".{ext.lower()}",) if stem and dot and ext else ()
+    if name == "path":
+        path = resource.path.removeprefix(f"{below}/") if below else resource.path
+        folder, slash, _ = path.partition("/")
+        return (folder,) if slash and folder else ()
+    if name == "year":
+        return _year(resource.updated_at)
+    if name == "author" and resource.type == "chat":
+        return split_authors(resource.author)
+    value: str = getattr(resource, name)
+    return (value,) if value else ()
+
+
+def _year(moment: float | None) -> tuple[str, ...]:
+    if moment is None:
+        return ()
+    try:
+        return (str(time.gmtime(moment).tm_year),)
+    except (OverflowError, OSError, ValueError):  # a time that no calendar has
+        return ()

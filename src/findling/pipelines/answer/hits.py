@@ -1,0 +1,312 @@
+"""Assembling: from a ranked chunk to a hit with its lines, its place and its receipt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import log
+from typing import NamedTuple
+
+from findling.domain.ports import KeywordLeg, ReadStore
+from findling.domain.queries import All, Any, Node, Same
+from findling.domain.resources import Chunk, StoredChunk
+from findling.domain.results import AliasMatch, Hit, Line, Receipt, ScorePart, Step, TermMatch
+from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.query_planner import SPELLING, Question
+from findling.text.analysis.analysis import WordSpan, index_form, matching_spans, terms
+from findling.text.analysis.lines import LineIndex
+from findling.text.analysis.sentences import SENTENCE_WORDS
+from findling.text.query.tree import canonical, identifier_parts, positive_terms, positive_texts
+from findling.text.snippets import Match, Telling, plain_line, show_lines
+
+__all__ = ["Asked", "Ranked", "Shown", "asked_for", "line_span", "make_hit", "show", "term_weights"]
+
+_SMALL_WORD = 0.01
+"""How much a small word tells where a word that every passage has tells 1."""
+
+
+class Ranked(NamedTuple):
+    """A candidate that stands up to the truth: its chunk, its score so far, and what has moved it.
+
+    `others` are the entries that it stands for in an answer that is grouped, best first.
+    """
+
+    stored: StoredChunk
+    candidate: Candidate
+    score: float
+    steps: tuple[Step, ...] = ()
+    others: tuple[Ranked, ...] = ()
+
+
+class Shown(NamedTuple):
+    """What is shown of a chunk: some of its lines, the best of them, and where that ends in the chunk's text.
+
+    `words` are all words of the text that were asked for.
+    """
+
+    lines: tuple[Line, ...]
+    best: Line
+    offset: int
+    words: list[WordSpan]
+
+
+class Asked(NamedTuple):
+    """What is looked for in every hit: the terms of the query, the forms they have, identifiers and their parts.
+
+    `same` are groups of terms of which one will do, each a list of alternatives. `around` is how many messages are
+    shown on either side of one that was found. `weights` says how much each term tells, and `nearness` how near in
+    meaning texts are to the query: both choose the lines that are shown.
+    """
+
+    terms: Sequence[str]
+    forms: Mapping[str, str]
+    identifiers: Mapping[str, set[str]]
+    same: Sequence[Same] = ()
+    snippet_lines: int = 3
+    context: int = 0
+    around: int = 0
+    weights: Mapping[str, float] = {}
+    nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
+
+
+def asked_for(question: Question, forms: Mapping[str, Sequence[str]], snippet_lines: int) -> Asked:
+    """What to look for in the hits of a question; `forms` are those of each term that the index holds."""
+    term_of: dict[str, str] = {}
+    for term in question.asked:
+        for form in forms.get(term, ()):
+            # What was typed itself comes before what is only a form of something else.
+            if form == term or form not in term_of:
+                term_of[form] = term
+    return Asked(
+        question.asked,
+        term_of,
+        identifier_parts(question.node),
+        tuple(_alternatives(question.node)),
+        snippet_lines,
+        question.request.context,
+        question.plan.around,
+    )
+
+
+def term_weights(keyword: KeywordLeg, forms: Mapping[str, str]) -> dict[str, float]:
+    """How much each term tells: what few passages have tells more, and the small words of a sentence nothing."""
+    seen: dict[str, int] = {}
+    for form, count in keyword.frequencies(list(forms)).items():
+        seen[forms[form]] = seen.get(forms[form], 0) + count
+    size = keyword.size()
+    return {
+        term: _SMALL_WORD if term in SENTENCE_WORDS else log(2 + size / (1 + count)) for term, count in seen.items()
+    }
+
+
+def _alternatives(node: Node) -> Iterator[Same]:
+    """The words that have other ways to say them: from the glossary, or another spelling; not what was typed so."""
+    if isinstance(node, Same):
+        if node.group:
+            yield node
+    elif isinstance(node, (Any, All)):
+        for part in node.nodes:
+            yield from _alternatives(part)
+
+
+def make_hit(ranked: Ranked, asked: Asked, store: ReadStore) -> Hit:
+    """The hit that people and programs see."""
+    chunk, resource, _ = ranked.stored
+    shown = show(ranked.stored, asked)
+    first, last = line_span(chunk)
+    hit = Hit(
+        id=f"{chunk.cid:016x}",
+        rid=resource.rid,
+        path=resource.path,
+        type=resource.type,
+        title=resource.title,
+        heading=chunk.heading,
+        line_start=first,
+        line_end=last,
+        score=round(ranked.score, 4),
+        lines=shown.lines,
+        line=shown.best.number,
+        place=shown.best.place,
+        author=resource.author,
+        at=resource.updated_at,
+        receipt=_receipt(ranked, _matches(ranked.stored, shown.words, asked.forms), asked, store),
+    )
+    if resource.type == "chat":
+        from findling.pipelines.answer.chat_context import in_conversation
+
+        hit = in_conversation(hit, ranked.stored, chunk.start + shown.offset, asked, store)
+    if ranked.others:
+        from findling.pipelines.answer.grouping import with_passages
+
+        hit = with_passages(hit, ranked, asked)
+    return hit
+
+
+def show(stored: StoredChunk, asked: Asked) -> Shown:
+    """The lines of a chunk that say best why it was found."""
+    chunk, _, text = stored
+    words = matching_spans(text, asked.forms)
+    forms = asked.forms
+    spans = _shown_spans(
+        [(start, end, tuple([forms[term] for term in found])) for start, end, found in words], asked.identifiers
+    )
+    telling = Telling(asked.weights, _said(stored), asked.nearness)
+    lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, telling)
+    best = Line(number=number, text="")
+    offset = 0
+    if chunk.places:
+        from findling.text.snippets import placed_lines
+
+        offset = LineIndex(text).line_span(best.number - chunk.line_start + 1)[1]
+        placed = placed_lines([*lines, best], chunk, text)
+        lines, best = placed[:-1], placed[-1]
+    return Shown(lines, best, offset, words)
+
+
+def _said(stored: StoredChunk) -> set[str]:
+    """The lines that stand above a hit wherever it is shown."""
+    return {plain_line(text) for text in (stored.resource.title, *stored.chunk.heading)} - {""}
+
+
+def line_span(chunk: Chunk) -> tuple[int, int]:
+    """The first and the last line of a chunk in its file; 0 in files that have no lines."""
+    if not chunk.places:
+        return chunk.line_start, chunk.line_end
+    numbers = [place.line for place in chunk.places if place.line]
+    return (numbers[0], max(numbers)) if numbers else (0, 0)
+
+
+def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Asked, store: ReadStore) -> Receipt:
+    candidate, near = ranked.candidate, ranked.candidate.vector
+    counts: dict[str, int] = {}
+    for match in matches:
+        counts[match.term] = counts.get(match.term, 0) + match.count
+    receipt = Receipt(
+        keyword_rank=candidate.keyword_rank,
+        keyword_score=round(candidate.keyword_score, 4),
+        vector_rank=candidate.vector_rank,
+        vector_score=round(near.cosine, 4) if near else 0.0,
+        speed=near.speed if near else "",
+        words=candidate.words,
+        meaning=candidate.meaning,
+        fused_score=round(candidate.score, 4),
+        final_score=round(ranked.score, 4),
+        parts=_parts(candidate),
+        steps=ranked.steps,
+        matches=matches,
+        aliases=tuple(_aliases(ranked.stored, asked.same, counts)) if asked.same else (),
+        missing=tuple(_missing(asked, counts)),
+    )
+    resource = ranked.stored.resource
+    is_superseded = any(step.name == "superseded" for step in ranked.steps)
+    if not is_superseded and "supersedes" not in resource.fields:
+        return receipt
+    from findling.pipelines.answer.versions import predecessors, replaced_by, successors
+
+    replaced = replaced_by(store, [resource.rid])
+    return replace(
+        receipt,
+        supersedes=predecessors(store, resource),
+        superseded_by=successors(resource.rid, replaced),
+    )
+
+
+def _parts(candidate: Candidate) -> tuple[ScorePart, ...]:
+    """What each leg contributes; of a leg that was asked alone, the score itself."""
+    if candidate.parts:
+        return tuple([ScorePart(**part._asdict()) for part in candidate.parts])
+    leg, rank, raw, score = "keyword", candidate.keyword_rank, candidate.keyword_score, candidate.words
+    if (near := candidate.vector) is not None:
+        leg, rank, raw, score = "semantic", candidate.vector_rank, near.cosine, near.evidence
+    return (ScorePart(leg=leg, rank=rank, raw=raw, normalised=score, weight=1.0, value=score),)
+
+
+def _aliases(stored: StoredChunk, groups: Sequence[Same], counts: Mapping[str, int]) -> Iterator[AliasMatch]:
+    """The ways to say something that the hit uses, other than the one that was typed."""
+    for same in groups:
+        typed = canonical(same.nodes[0])
+        for node in same.nodes[1:]:
+            row = positive_terms(node)
+            count = min([counts.get(term, 0) for term in row], default=0)
+            if count and (len(row) == 1 or _has_row(stored, row)):
+                yield AliasMatch(
+                    group="" if same.group == SPELLING else same.group,
+                    typed=typed,
+                    alias=" ".join(positive_texts(node)),
+                    count=count,
+                )
+
+
+def _has_row(stored: StoredChunk, row: Sequence[str]) -> bool:
+    resource = stored.resource
+    wanted = f" {' '.join(row)} "
+    heading, tags = "\n".join(stored.chunk.heading), " ".join(resource.tags)
+    texts = (stored.text, resource.title, heading, resource.path, tags, resource.fields.get("description", ""))
+    return any(wanted in f" {index_form(text)} " for text in texts)
+
+
+def _missing(asked: Asked, counts: Mapping[str, int]) -> list[str]:
+    """The terms that the hit lacks; of several ways to say something one is enough."""
+    if not asked.same:
+        return [term for term in asked.terms if term not in counts]
+    spared: set[str] = set()
+    for same in asked.same:
+        ways = [positive_terms(node) for node in same.nodes]
+        said = [way for way in ways if all(term in counts for term in way)]
+        spared.update(term for way in (ways if said else ways[1:]) for term in way)
+    return [term for term in asked.terms if term not in counts and term not in spared]
+
+
+def _shown_spans(spans: list[Match], identifiers: Mapping[str, set[str]]) -> list[Match]:
+    """The spans to show: where an identifier stands as a whole, its parts elsewhere in the chunk are noise."""
+    if not identifiers:
+        return spans
+    present = {term for _, _, terms in spans for term in terms}
+    noise = set().union(*(parts for whole, parts in identifiers.items() if whole in present))
+    return [span for span in spans if not noise.issuperset(span[2])] if noise else spans
+
+
+def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> tuple[TermMatch, ...]:
+    chunk, resource, _ = stored
+    found: dict[str, tuple[dict[str, int], list[tuple[int, int]]]] = {}
+    for start, end, words in spans:
+        for word in words:
+            term = forms[word]
+            if term not in found:
+                found[term] = {word: 1}, [(start, end)]
+                continue
+            seen, places = found[term]
+            seen[word] = seen[word] + 1 if word in seen else 1
+            if places[-1][0] != start:
+                places.append((start, end))
+    matches = [
+        TermMatch(term=term, field="body", forms=tuple(seen), count=sum(seen.values()), spans=tuple(places))
+        for term, (seen, places) in found.items()
+    ]
+    for name, text in (
+        ("title", resource.title),
+        ("heading", "\n".join(chunk.heading)),
+        ("path", resource.path),
+        ("tags", " ".join(resource.tags)),
+        ("name", resource.fields.get("name", "")),
+        ("description", resource.fields.get("description", "")),
+    ):
+        if text and (words := [word for word in _terms_of(text) if word in forms]):
+            matches += _field_matches(name, words, forms)
+    return tuple(matches)
+
+
+def _field_matches(name: str, words: Sequence[str], forms: Mapping[str, str]) -> Iterator[TermMatch]:
+    counts: dict[str, dict[str, int]] = {}
+    for word in words:
+        seen = counts.setdefault(forms[word], {})
+        seen[word] = seen.get(word, 0) + 1
+    for term, seen in counts.items():
+        yield TermMatch(term=term, field=name, forms=tuple(seen), count=sum(seen.values()))
+
+
+@lru_cache(maxsize=4096)
+def _terms_of(text: str) -> tuple[str, ...]:
+    # Titles and paths of the best hits come again and again: with every chunk of a file, and with every query.
+    return tuple(terms(text))

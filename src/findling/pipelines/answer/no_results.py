@@ -1,0 +1,131 @@
+"""Honesty: what is said when a search finds too little. Nothing of it is a hit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import MissingExtraError, ModelError
+from findling.domain.ports import KeywordLeg
+from findling.domain.queries import All, Any, Filters, Node, Not
+from findling.domain.results import Degradation, Hit, Suggestion
+from findling.pipelines.answer.hits import Asked, Ranked, make_hit
+from findling.pipelines.retrieve.candidates import Candidate, Found, allowed_resources
+from findling.pipelines.retrieve.query_planner import Question, corrected, respelled
+from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, find_by_meaning
+from findling.text.query.leaves import TOO_LONG
+from findling.text.query.tree import canonical
+
+if TYPE_CHECKING:
+    from findling.pipelines.answer.search import Legs, Ranking
+
+__all__ = ["idle_exclusions", "neighbours", "suggestions", "why_nothing"]
+
+_DEEPER = 10
+"""Times as many neighbours as are shown are looked at: some are excluded by what the query forbids."""
+
+
+def suggestions(keyword: KeywordLeg, question: Question, unknown: Sequence[str]) -> list[Suggestion]:
+    """For each word that nobody wrote, the one of the index that was probably meant; identifiers as a whole."""
+    from findling.pipelines.retrieve.misspelling import meant_by
+
+    meant = meant_by(keyword, question.text, unknown)
+    query = respelled(question.request.query, meant)
+    return [
+        Suggestion(term=typed, suggestion=other, query=query, applied=_can_respell(question, {typed: other}))
+        for typed, other in meant.items()
+    ]
+
+
+def why_nothing(keyword: KeywordLeg, question: Question, found: Found) -> tuple[str, ...]:
+    """What keeps a query from matching anything: its filters, its exclusions, or words that do not stand together."""
+    if question.node == Any(()):
+        is_told = any(note.endswith(TOO_LONG) for note in question.notes)
+        return () if is_told else ("there is no letter, digit or emoji to search for",)
+    weights = question.plan.weights
+    here = Filters(within=question.filters.within)
+    for filters, wider, told in ((question.filters, here, "without the filters"), (here, Filters(), "")):
+        elsewhere = keyword.search(question.node, wider, 1, weights=weights).total if filters != wider else 0
+        if elsewhere:
+            return (f"{_counted(elsewhere)} {told or f'outside of {here.within}'}",)
+    demanded = tuple(part for part in _parts(question) if not isinstance(part, Not))
+    if demanded and len(demanded) < len(_parts(question)):
+        elsewhere = keyword.search(All(demanded), question.filters, 1, weights=weights).total
+        if elsewhere:
+            return (f"{_counted(elsewhere)} without what is excluded",)
+    known = [term for term in question.asked if found.keyword.forms.get(term)]
+    if question.reading == "boolean" and len(known) == len(question.asked) > 1:
+        return (f"each of {', '.join(known)} occurs, but no passage has all that is asked for",)
+    return ()
+
+
+def idle_exclusions(keyword: KeywordLeg, question: Question) -> tuple[str, ...]:
+    """A note for each exclusion that excludes nothing, since nothing says so; often it is misspelled."""
+    return tuple(
+        f"{canonical(part)} excludes nothing: nothing says so"
+        for part in _parts(question)
+        if isinstance(part, Not) and not keyword.search(part.node, Filters(), 1).total
+    )
+
+
+def neighbours(
+    legs: Legs, ranking: Ranking, wanted: Asked, exclude: re.Pattern[str] | None
+) -> tuple[tuple[Hit, ...], Meaning]:
+    """The passages that come near to the query by meaning, when nothing matches it, and what of meaning was asked.
+
+    None contains what the query excludes. What is meant to the letter is not sent anywhere for this. A number has no
+    neighbours: any table of other numbers is near to it.
+    """
+    question = ranking.question
+    count = question.plan.related
+    asked_mode = (question.request.plan or question.plan).mode
+    if not count or legs.meaning is None or asked_mode == "keyword" or not question.asked or not question.text:
+        return (), ranking.meaning
+    if legs.keyword.unit == "page" or not any(map(str.isalpha, question.text)):
+        return (), ranking.meaning
+    at_hand = ranking.meaning
+    if not at_hand.spaces:
+        at_hand = legs.meaning()
+        at_hand = at_hand._replace(spaces=tuple(space for space in at_hand.spaces if not space.embedder.host))
+    spaces = tuple(space for space in at_hand.spaces if can_read(space.embedder, question.text))
+    try:
+        allowed = allowed_resources(legs.store, question.filters)
+        held = {term for term, forms in ranking.found.keyword.forms.items() if forms}
+        near, _ = find_by_meaning(spaces, question.text, count * _DEEPER, allowed=allowed, held=held)
+    except (MissingExtraError, ModelError) as error:
+        return (), at_hand._replace(spaces=(), degraded=(*at_hand.degraded, Degradation.of(error)))
+    close = sorted((cid for cid, hit in near.items() if hit.is_near), key=lambda cid: (-near[cid].strength, cid))
+    forbidden = tuple(part for part in _parts(question) if isinstance(part, Not))
+    if forbidden and close:
+        fitting = legs.keyword.scores(All(forbidden), close)
+        close = [cid for cid in close if cid in fitting]
+    stored = legs.store.chunks(close)
+    seen = [(cid, chunk) for cid, chunk in stored.items() if exclude is None or not exclude.search(chunk.text)]
+    entries = [
+        Ranked(chunk, Candidate(cid, near[cid].evidence, vector_rank=rank, vector=near[cid]), near[cid].evidence)
+        for rank, (cid, chunk) in enumerate(seen[:count], start=1)
+    ]
+    nearest = _line_finder(at_hand, question, wanted)
+    return tuple(make_hit(entry, nearest, legs.store) for entry in entries), at_hand._replace(spaces=spaces)
+
+
+def _counted(passages: int) -> str:
+    return "1 passage matches" if passages == 1 else f"{passages:,} passages match"
+
+
+def _can_respell(question: Question, correction: Mapping[str, str]) -> bool:
+    """Whether a word stands where another spelling of it may stand beside it; in quotes it does not."""
+    return corrected(question, correction).node != question.node
+
+
+def _parts(question: Question) -> tuple[Node, ...]:
+    return question.node.nodes if isinstance(question.node, All) else (question.node,)
+
+
+def _line_finder(at_hand: Meaning, question: Question, wanted: Asked) -> Asked:
+    if at_hand.instant is None:
+        return wanted
+    from findling.pipelines.retrieve.vector_retrieval import nearness_to
+
+    return wanted._replace(nearness=nearness_to(at_hand.instant, question.text))

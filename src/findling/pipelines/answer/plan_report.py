@@ -1,0 +1,106 @@
+"""The account of a search: what was planned, which vectors served, how complete it was, what nobody wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from findling.domain.plans import Plan
+from findling.domain.queries import GROUPS, Node
+from findling.domain.results import Degradation, Hit
+from findling.pipelines.answer.hits import Ranked
+from findling.pipelines.retrieve.candidates import Found
+from findling.pipelines.retrieve.plan_files import filters_document, plan_document
+from findling.pipelines.retrieve.query_planner import WORDS, Question
+from findling.pipelines.retrieve.vector_retrieval import Meaning
+from findling.text.analysis.analysis import is_unspaced, word_terms
+from findling.text.analysis.sentences import SENTENCE_WORDS
+from findling.text.query.tree import typed_terms
+
+__all__ = ["plan_account", "quality_of", "unknown_terms", "vector_account"]
+
+
+def plan_account(question: Question, found: Found, unit: str) -> dict[str, Any]:
+    """Everything that was planned, in a form from which the search can be carried out again."""
+    request, shape, keyword = question.request, question.route, found.keyword
+    planned: dict[str, Any] = {
+        "query": request.query,
+        "filters": filters_document(request.filters),
+        "limit": request.limit,
+        "offset": request.offset,
+        "min_score": request.min_score,
+        "exclude_pattern": request.exclude_pattern,
+        "plan": plan_document(request.plan or Plan()),
+        "reading": question.reading,
+        "because": question.because,
+        "route": {
+            "kind": shape.kind,
+            "complexity": round(shape.complexity, 3),
+            "shape": shape.shape,
+            "signals": shape.signals,
+            "graph": shape.graph,
+            "reasons": shape.reasons,
+        },
+        "legs": _legs_of(question, found),
+        "unit": unit,
+        "overfetch": question.plan.overfetch,
+    }
+    if found.weighing is not None:
+        planned["weighing"] = {"alpha": round(found.weighing.alpha, 3), "because": found.weighing.reason}
+    if question.fired:
+        planned["glossary"] = [fired._asdict() for fired in question.fired]
+    if found.feedback:
+        planned["feedback"] = found.feedback
+    if request.explain:
+        planned["ceiling"] = round(keyword.ceiling, 4)
+        planned["forms"] = {term: list(forms) for term, forms in keyword.forms.items()}
+    return planned
+
+
+def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
+    """Which vectors served an answer."""
+    speeds = {entry.candidate.vector.speed for entry in page if entry.candidate.vector is not None}
+    speeds = speeds or {space.leg.speed for space in meaning.spaces[:1]}
+    models = [space.embedder for space in meaning.spaces if space.leg.speed == "refined"]
+    hosts = {model.host for model in (*models, meaning.reranker) if model is not None and model.host}
+    return {
+        "speed": "mixed" if len(speeds) > 1 else "".join(speeds),
+        "model": models[0].name if models else "",
+        "coverage": round(meaning.coverage, 4),
+        "reranker": meaning.reranker.name if meaning.reranker else "",
+        "sent_to": sorted(hosts),
+    }
+
+
+def quality_of(found: Found, hits: Sequence[Hit], meaning: Meaning, degraded: Sequence[Degradation]) -> str:
+    """How good the answer can be: `none` without hits, else by how complete the search was."""
+    if not hits:
+        return "none"
+    if degraded:
+        return "reduced"
+    return "excellent" if found.strategy == "hybrid" and meaning.coverage >= 1 else "good"
+
+
+def unknown_terms(question: Question, found: Found) -> list[str]:
+    """The words as they were typed, not those that a glossary adds, which the index does not hold in any form.
+
+    Not those that are asked of one field, none that only hold a sentence together, and no pairs of characters that
+    stand for a word. An identifier is told as a whole, whichever of its parts is missing.
+    """
+    forms, in_a_field = found.keyword.forms, _asked_of_a_field(question.node)
+    typed = [term for term in typed_terms(question.node) if term not in in_a_field and not forms.get(term)]
+    told = {term: word for word in WORDS.findall(question.request.query) for term in word_terms(word)}
+    words = [term for term in typed if term not in SENTENCE_WORDS and not any(map(is_unspaced, term))]
+    return [*dict.fromkeys(told.get(term, term) for term in words)]
+
+
+def _asked_of_a_field(node: Node) -> set[str]:
+    if isinstance(node, GROUPS):
+        return set().union(*map(_asked_of_a_field, node.nodes))
+    return set(typed_terms(node)) if getattr(node, "field", "") else set()
+
+
+def _legs_of(question: Question, found: Found) -> list[str]:
+    if found.strategy == "semantic" and (question.reading == "boolean" or not question.plan.meaning_finds):
+        return ["keyword", "semantic"]  # words say what is found, meaning in which order
+    return {"hybrid": ["keyword", "semantic"], "browse": []}.get(found.strategy, [found.strategy])

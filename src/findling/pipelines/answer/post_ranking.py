@@ -1,0 +1,224 @@
+"""Reordering: what a plan does to the fused ranking, step by step, each with its reason.
+
+Scores never rise from one hit to the next, whatever the steps do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from findling.domain.budgets import current_budget
+from findling.domain.errors import ModelError
+from findling.domain.plans import Plan
+from findling.domain.results import Degradation, Step
+from findling.pipelines.answer.hits import Ranked
+from findling.pipelines.content.resource_types import half_life_of
+from findling.pipelines.retrieve.query_planner import Question
+from findling.pipelines.retrieve.vector_retrieval import Meaning
+from findling.ranking.boosts import (
+    MOST,
+    Boost,
+    Boosted,
+    author_affinity,
+    boosted,
+    exact_field,
+    exact_phrase,
+    field_match,
+    recency,
+    starts_field,
+)
+from findling.ranking.cutting import adaptive_k
+from findling.ranking.diversity import diversify, jaccard
+from findling.ranking.near_duplicates import collapse
+from findling.text.analysis.analysis import terms
+from findling.text.chunking.embedding_text import passage
+from findling.text.query.tree import typed_terms
+
+__all__ = ["reorder"]
+
+_FEWEST = 3
+"""Hits that are given wherever scores fall."""
+
+
+def reorder(
+    ranked: Sequence[Ranked],
+    question: Question,
+    meaning: Meaning,
+    notes: list[Degradation],
+    *,
+    now: float | None = None,
+) -> list[Ranked]:
+    """The ranking after boosts, reranking, collapse, diversity and the cut, as far as the plan has them.
+
+    A reranker that fails leaves the ranking as it was, and a note. Ages are counted back from `now`, by default the
+    present, in seconds since the epoch.
+    """
+    entries, plan, budget = list(ranked), question.plan, current_budget()
+    rest: list[Ranked] = []
+    if _reads(plan):
+        some = budget.take("read", len(entries), "boosts, collapse and diversity were for the best passages alone")
+        entries, rest = entries[:some], entries[some:]
+    if plan.boosts or max(plan.exact_boost, plan.prefix_boost, plan.phrase_boost) > 1:
+        entries = _boost(entries, typed_terms(question.node), plan, time.time() if now is None else now)
+    if meaning.reranker is not None and plan.rerank_depth:
+        try:
+            entries = _rerank(entries, question.text, plan.rerank_depth, meaning)
+        except ModelError as error:
+            notes.append(Degradation(what=f"not reranked: {error.message}", fix=error.hint))
+    if plan.collapse and not budget.is_over("what is nearly equal was not made one"):
+        entries = _collapse(entries)
+    if plan.diversity < 1 and not budget.is_over("what is nearly equal was not spread"):
+        entries = _diversify(entries, plan.diversity)
+    entries = _falling([*entries, *rest])
+    if plan.adaptive_k:
+        scores = [entry.score for entry in entries]
+        entries = entries[: adaptive_k(scores, k_max=max(_FEWEST, len(scores)), k_min=_FEWEST).k_used]
+    return entries
+
+
+def _reads(plan: Plan) -> bool:
+    """Whether a plan takes passages apart into their words again."""
+    factors = (plan.exact_boost, plan.prefix_boost, plan.phrase_boost)
+    return plan.boosts or plan.collapse or plan.diversity < 1 or max(factors) > 1
+
+
+def _boost(entries: Sequence[Ranked], asked: Sequence[str], plan: Plan, now: float) -> list[Ranked]:
+    by_cid = {entry.stored.chunk.cid: entry for entry in entries}
+    boosts = {cid: _boosts(entry, asked, plan, now) for cid, entry in by_cid.items()}
+    # Whoever asks for a larger factor shall have it.
+    most = max(MOST, plan.exact_boost * plan.phrase_boost * plan.prefix_boost)
+    lifted = boosted([(cid, entry.score) for cid, entry in by_cid.items()], boosts, most=most)
+    return [_lifted(by_cid[one.id], one) for one in lifted]
+
+
+def _lifted(entry: Ranked, one: Boosted) -> Ranked:
+    score = min(one.score, 1.0)
+    # All boosts together have a limit: what comes when it is reached moves nothing and is not told.
+    room = score / entry.score if entry.score else 1.0
+    steps = []
+    for boost in one.boosts:
+        factor = min(boost.factor, room)
+        if factor > 1:
+            steps.append(Step(name=boost.name, factor=factor, reason=boost.reason))
+        room /= factor
+    return _moved(entry, score, *steps)
+
+
+def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list[Boost]:
+    chunk, resource, text = entry.stored
+    name = resource.fields.get("name") or resource.path.rpartition("/")[2].partition(".")[0]
+    fields = {"title": terms(resource.title), "file name": terms(name)}
+    found = []
+    if plan.exact_boost > 1:
+        found.append(exact_field(asked, fields, factor=plan.exact_boost))
+    if plan.prefix_boost > 1:
+        found.append(starts_field(asked, fields, factor=plan.prefix_boost))
+    if plan.phrase_boost > 1:
+        found.append(exact_phrase(asked, terms(text), most=plan.phrase_boost))
+    if plan.boosts:
+        fields |= {"heading": terms("\n".join(chunk.heading)), "tags": terms(" ".join(resource.tags))}
+        found += [field_match(field, asked, words) for field, words in fields.items()]
+        found += _boosts_of_the_writer(entry, asked, plan, now)
+        if plan.phrase_boost <= 1:
+            found.append(exact_phrase(asked, terms(text)))
+    return [boost for boost in found if boost is not None]
+
+
+def _boosts_of_the_writer(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list[Boost | None]:
+    """What is lifted for when it was written and by whom; in a chat, for the message that has the query's words."""
+    resource = entry.stored.resource
+    written_at, author = resource.updated_at, ""
+    if resource.type == "chat":
+        from findling.pipelines.content.chat_authors import best_message
+
+        said = best_message(entry.stored, asked)
+        author, written_at = said.author, written_at if said.at is None else said.at
+    # Names are those of people, who are not careful about capitals.
+    affinity = plan.affinities.get(author.casefold())
+    return [
+        _recency(_half_life(resource.type, plan), written_at, now),
+        None if affinity is None else author_affinity(author, {author: affinity}),
+    ]
+
+
+def _half_life(type_name: str, plan: Plan) -> float:
+    given = plan.half_lives.get(type_name)
+    return half_life_of(type_name) if given is None else given
+
+
+def _recency(half_life: float, written_at: float | None, now: float) -> Boost | None:
+    """A boost for what is new, as its type ages; what does not age gains nothing by being new."""
+    if written_at is None or half_life == 0:
+        return None
+    return recency((now - written_at) / 86_400, half_life_in_days=half_life)
+
+
+def _rerank(entries: Sequence[Ranked], query: str, depth: int, meaning: Meaning) -> list[Ranked]:
+    """The first ones by the mean of their score and the reranker's; what it may not read keeps its score."""
+    reranker = meaning.reranker
+    assert reranker is not None
+    first, rest = entries[:depth], list(entries[depth:])
+    readable = [entry for entry in first if not reranker.host or meaning.may_send(entry.stored.resource)]
+    texts = [passage(entry.stored.resource, entry.stored.chunk.heading, entry.stored.text) for entry in readable]
+    verdicts = dict(
+        zip([e.stored.chunk.cid for e in readable], reranker.rerank(query, texts) if texts else [], strict=True)
+    )
+    judged = []
+    for entry in first:
+        verdict = verdicts.get(entry.stored.chunk.cid)
+        if verdict is None:
+            judged.append(entry)
+            continue
+        factor = (entry.score + verdict) / 2 / entry.score if entry.score else 1.0
+        score = entry.score * factor
+        judged.append(
+            _moved(entry, score, Step(name="rerank", factor=factor, reason=f"{reranker.name}: {verdict:.3f}"))
+        )
+    return [*sorted(judged, key=lambda entry: -entry.score), *rest]
+
+
+def _collapse(entries: Sequence[Ranked]) -> list[Ranked]:
+    by_cid = {entry.stored.chunk.cid: entry for entry in entries}
+    kept = collapse([(cid, terms(entry.stored.text)) for cid, entry in by_cid.items()])
+    collapsed = []
+    for cid, stands_for in kept:
+        twins = [by_cid[twin.id].stored.resource for twin in stands_for]
+        names = ", ".join(dict.fromkeys(twin.path or twin.rid for twin in twins))
+        step = Step(name="collapse", factor=1.0, reason=f"stands for {len(twins)} nearly equal: {names}")
+        collapsed.append(_moved(by_cid[cid], by_cid[cid].score, *([step] if twins else [])))
+    return collapsed
+
+
+def _diversify(entries: Sequence[Ranked], balance: float) -> list[Ranked]:
+    words = [frozenset(terms(entry.stored.text)) for entry in entries]
+    by_cid = {entry.stored.chunk.cid: entry for entry in entries}
+    spread = diversify(
+        [(cid, entry.score) for cid, entry in by_cid.items()],
+        lambda one, other: jaccard(words[one], words[other]),
+        balance=balance,
+    )
+    return [
+        _moved(
+            by_cid[one.id],
+            by_cid[one.id].score,
+            *([Step(name="diversity", factor=1.0, reason=one.reason)] if one.reason else []),
+        )
+        for one in spread
+    ]
+
+
+def _moved(entry: Ranked, score: float, *steps: Step) -> Ranked:
+    return entry._replace(score=score, steps=(*entry.steps, *steps))
+
+
+def _falling(entries: Sequence[Ranked]) -> list[Ranked]:
+    lowest = 1.0
+    falling = []
+    for entry in entries:
+        if entry.score > lowest:
+            step = Step(name="order", factor=lowest / entry.score, reason="scores do not rise from hit to hit")
+            entry = _moved(entry, lowest, step)
+        lowest = entry.score
+        falling.append(entry)
+    return falling

@@ -1,0 +1,390 @@
+"""Searching: understand → legs → fuse → reorder → assemble, with a receipt for every hit, an account of all stages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from findling.domain.budgets import StageClock, current_budget, spending
+from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
+from findling.domain.plans import Plan
+from findling.domain.ports import KeywordLeg, ReadStore
+from findling.domain.queries import All, Not, SearchRequest, Word
+from findling.domain.queries import Any as AnyOf
+from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
+from findling.pipelines.answer.cursors import Pages, next_cursor, read_cursor
+from findling.pipelines.answer.grouping import grouped, reach
+from findling.pipelines.answer.hits import Asked, Ranked, asked_for, make_hit, term_weights
+from findling.pipelines.answer.plan_report import plan_account, quality_of, unknown_terms, vector_account
+from findling.pipelines.retrieve.candidates import Candidate, Found, find_candidates
+from findling.pipelines.retrieve.query_planner import Question, corrected, understand
+from findling.pipelines.retrieve.request_checks import check_request
+from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, nearness_to
+from findling.text.query.tree import typed_terms
+
+__all__ = ["Legs", "Ranking", "misspelled", "rank", "search"]
+
+_LEAST_WINDOW = 100
+"""Candidates that are looked at once some of the first ones have to make room."""
+
+
+_MOST_RESPELLED = 8
+"""Unknown words that are put right: each takes 10 to 90 ms. Whoever has more of them has pasted something."""
+
+
+_LOOK = 256
+"""Candidates that are looked up between two looks at the budget."""
+
+
+class Legs(NamedTuple):
+    """What a search goes by: the truth, the words, and, asked only where a plan needs it, the meaning.
+
+    For a caller with limited rights all three are limited to the caller's sight (`service/index/views.py`): no pipeline
+    can come upon anything else, so none has to check.
+    """
+
+    store: ReadStore
+    keyword: KeywordLeg
+    meaning: Callable[[], Meaning] | None = None
+
+
+class Ranking(NamedTuple):
+    """What the legs have made of a question: the hits that stand up to the truth, and what happened on the way.
+
+    `page` are those of them that are shown, `next_cursor` asks for what is behind them.
+    """
+
+    question: Question
+    ranked: list[Ranked]
+    found: Found
+    meaning: Meaning
+    degraded: list[Degradation]
+    page: Sequence[Ranked]
+    next_cursor: str = ""
+    suggestions: tuple[Suggestion, ...] = ()
+
+
+@spending()
+def search(
+    legs: Legs, request: SearchRequest, *, snippet_lines: int = 3, degraded: Sequence[Degradation] = ()
+) -> SearchAnswer:
+    """Answer the request from what the legs and the store hold now.
+
+    Raises InvalidValueError for a limit, score, pattern, plan, cursor or facet that cannot be used.
+    """
+    plan = request.plan or Plan()
+    exclude = check_request(request, plan)
+    if request.facets:
+        from findling.pipelines.answer.facets import check_facets
+
+        check_facets(request.facets)
+    clock, budget = StageClock(), current_budget()
+    budget.end_within(request.timeout_s)
+    question = understand(request, plan, legs.store)
+    clock.lap("understand")
+    ranking = rank(legs, question, exclude, clock)
+    question, found = ranking.question, ranking.found
+    wanted = _wanted(legs, ranking, snippet_lines)
+    hits, cursor = _assembled(ranking, wanted, legs.store)
+    clock.lap("assemble")
+    notes, related, meaning = question.notes, tuple[Hit, ...](), ranking.meaning
+    relaxed, planned = tuple[Hit, ...](), dict[str, Any]()
+    if isinstance(question.node, (All, Not)):
+        from findling.pipelines.answer.no_results import idle_exclusions
+
+        notes += idle_exclusions(legs.keyword, question)
+    is_first = not request.offset and not request.cursor
+    if not found.total and is_first:
+        from findling.pipelines.answer.no_results import neighbours, why_nothing
+
+        notes += why_nothing(legs.keyword, question, found)
+        if not budget.is_over():
+            looser = _relaxed(legs, ranking, exclude, snippet_lines)
+            if looser is not None:
+                relaxed, note, planned, meaning = looser
+                notes += (note,)
+            clock.lap("relax")
+        if not relaxed and not budget.is_over():
+            related, meaning = neighbours(legs, ranking, wanted, exclude)
+            clock.lap("related")
+    elif not hits and request.limit and is_first:
+        notes += (f"{found.total:,} match, but none scores enough or escapes the pattern that excludes",)
+    facets: Mapping[str, Mapping[str, int]] = {}
+    if request.facets and not budget.is_over("nothing was counted"):
+        from findling.pipelines.answer.facets import facets_of
+
+        facets, cut = facets_of(legs, ranking)
+        notes += cut
+        clock.lap("facets")
+    refused = [Degradation(what=sentence, fix="ask for less") for sentence in budget.refused]
+    notes_on_legs = tuple(dict.fromkeys((*degraded, *ranking.degraded, *meaning.degraded, *refused)))
+    return SearchAnswer(
+        query=request.query,
+        understood_as=question.understood_as,
+        hits=hits,
+        total=found.total,
+        weaker=found.weaker,
+        strategy=found.strategy,
+        reading=question.reading,
+        quality=quality_of(found, hits, ranking.meaning, notes_on_legs),
+        degraded=notes_on_legs,
+        notes=notes,
+        unknown_terms=tuple(unknown_terms(question, found)),
+        did_you_mean=ranking.suggestions,
+        related=related,
+        relaxed=relaxed,
+        timings_ms=clock.laps,
+        meaning=vector_account(meaning, ranking.page) if meaning.spaces or meaning.reranker else {},
+        plan={**plan_account(question, found, legs.keyword.unit), **planned},
+        facets=facets,
+        next_cursor=cursor,
+    )
+
+
+def _relaxed(
+    legs: Legs, ranking: Ranking, exclude: re.Pattern[str] | None, snippet_lines: int
+) -> tuple[tuple[Hit, ...], str, dict[str, Any], Meaning] | None:
+    """What a question that finds nothing finds without its demands: hits, a sentence on it, its plan, its vectors."""
+    from findling.pipelines.answer.relaxation import relax
+
+    given = relax(legs, ranking.question, exclude)
+    if given is None:
+        return None
+    looser = given.ranking
+    wanted = _wanted(legs, looser, snippet_lines)
+    account = plan_account(looser.question, looser.found, legs.keyword.unit)
+    told = {name: account[name] for name in ("reading", "because", "weighing", "ceiling", "forms") if name in account}
+    hits, _ = _assembled(looser, wanted, legs.store)
+    return hits, given.note, {"relaxed": {"understood_as": looser.question.understood_as, **told}}, looser.meaning
+
+
+def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: StageClock | None = None) -> Ranking:
+    """Have the legs find and the plan order what answers the question; misspelled words are put right on the way."""
+    clock = clock or StageClock()
+    meant = misspelled(legs, question)
+    if question.plan.typos == "correct":
+        question = corrected(question, {one.term: one.suggestion for one in meant if one.applied})
+    else:
+        meant = [replace(one, applied=False) for one in meant]
+    clock.lap("spell")
+    ranking = _in_time(legs, question, exclude, clock)
+    clock.lap("search")
+    return ranking._replace(suggestions=tuple(meant))
+
+
+def _in_time(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: StageClock) -> Ranking:
+    """What the legs make of a question; words alone when meaning takes longer than there is time for."""
+
+    def ask() -> Ranking:
+        at_hand = _at_hand(legs, question)
+        clock.lap("open")
+        return _ranked(legs, at_hand, question, exclude)
+
+    budget = current_budget()
+    if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
+        return ask()
+    from findling.pipelines.retrieve.deadlines import finished_by
+
+    try:
+        return finished_by(budget.deadline, ask)
+    except OverdueError:
+        budget.is_over("words alone were searched")
+        return _ranked(legs, Meaning(), question, exclude)
+
+
+def _assembled(ranking: Ranking, wanted: Asked, store: ReadStore) -> tuple[tuple[Hit, ...], str]:
+    """The hits of a page, as many as there is time for, and what asks for those behind them."""
+    request, budget = ranking.question.request, current_budget()
+    hits: list[Hit] = []
+    for entry in ranking.page:
+        if hits and budget.is_over("the page is shorter than was asked for"):
+            return tuple(hits), next_cursor(request, ranking.page[: len(hits)], read_cursor(request))
+        hits.append(make_hit(entry, wanted, store))
+    return tuple(hits), ranking.next_cursor
+
+
+def misspelled(legs: Legs, question: Question) -> list[Suggestion]:
+    """Words that nobody wrote, with what was probably meant."""
+    if question.plan.typos == "ignore" or current_budget().is_over():
+        return []
+    frequencies = legs.keyword.frequencies(question.asked)
+    rare = [term for term in question.asked if not frequencies.get(term)]
+    if not any(map(str.isalpha, rare)):
+        return []
+    # Perhaps it has other forms, or stands in titles only: the leg knows. The frequent words need not be searched.
+    forms = legs.keyword.search(AnyOf(tuple(map(Word, rare))), question.filters, 1).forms
+    typed = [term for term in typed_terms(question.node) if not frequencies.get(term)]
+    unknown = [term for term in typed if not forms.get(term)]
+    if not unknown or len(unknown) > _MOST_RESPELLED:
+        return []
+    from findling.pipelines.answer.no_results import suggestions
+
+    return suggestions(legs.keyword, question, unknown)
+
+
+def _at_hand(legs: Legs, question: Question) -> Meaning:
+    """What of meaning can serve this query."""
+    plan = question.plan
+    if legs.meaning is None or plan.mode == "keyword" or not question.asked:
+        return Meaning()
+    if legs.keyword.unit == "page":
+        return Meaning(degraded=(Degradation(what="whole pages are ranked by their words only"),))
+    at_hand = legs.meaning()
+    able = tuple(space for space in at_hand.spaces if can_read(space.embedder, question.text))
+    notes = at_hand.degraded
+    if at_hand.spaces and not able:
+        names = " and ".join(space.embedder.name for space in at_hand.spaces)
+        why = f"words alone were searched: {names} cannot read this script"
+        notes += (Degradation(what=why, fix="findling models list"),)
+    elif not able and plan.mode == "semantic" and not notes:
+        why = "there are no vectors to search by meaning; words were searched instead"
+        notes = (Degradation(what=why, fix="findling index"),)
+    return at_hand._replace(spaces=able, degraded=notes)
+
+
+def _ranked(legs: Legs, at_hand: Meaning, question: Question, exclude: re.Pattern[str] | None) -> Ranking:
+    notes = list(at_hand.degraded)
+    while True:
+        try:
+            ranking = _standing(legs, at_hand, question, exclude)
+            return ranking._replace(degraded=notes + ranking.degraded)
+        except (MissingExtraError, ModelError) as error:
+            # Whatever still works answers, and the answer says what did not.
+            notes.append(Degradation.of(error))
+            at_hand = _without_models(at_hand, error, notes)
+
+
+def _without_models(meaning: Meaning, error: FindlingError, notes: list[Degradation]) -> Meaning:
+    """What is left when a model has failed: instant vectors need none."""
+    if all(space.leg.speed == "instant" for space in meaning.spaces):
+        raise error
+    return meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
+
+
+def _standing(legs: Legs, meaning: Meaning, asked: Question, exclude: re.Pattern[str] | None) -> Ranking:
+    """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
+    request, plan, question = asked.request, asked.plan, asked
+    pages, budget = Pages.of(request), current_budget()
+    least = max(request.min_score, plan.min_score)
+    shuffles = (meaning.reranker is not None and bool(plan.rerank_depth)) or _shuffles(plan)
+    limit = pages.wanted
+    if shuffles or plan.group != "none":
+        # In steps, so that a page and the next one are cut from the same ranking.
+        limit = max(_LEAST_WINDOW, plan.rerank_depth)
+        while limit < min(pages.wanted * plan.overfetch, budget.candidates):
+            limit *= 4
+    limit = min(limit, budget.candidates)
+    if pages.start:
+        # Reading on would change the ranking between one page and the next.
+        question = question._replace(plan=replace(plan, budget_ms=0.0))
+    found: Found | None = None
+    while True:
+        trouble: list[Degradation] = []
+        if found is None or (len(found.candidates) < limit and not found.is_all):
+            found = find_candidates(legs.store, legs.keyword, meaning, question, limit)
+        candidates = found.candidates[:limit]
+        ranked = _true(legs, candidates, question, found, exclude)
+        if shuffles:
+            from findling.pipelines.answer.post_ranking import reorder
+
+            ranked = reorder(ranked, question, meaning, trouble)
+        is_settled = True
+        if any(entry.stored.resource.type != "file" for entry in ranked):
+            ranked, is_settled = _without_the_old_on_top(legs, question, ranked, candidates, pages.wanted)
+        ranked = grouped([entry for entry in ranked if entry.score >= least], plan.group)
+        is_all = (found.is_all and len(found.candidates) <= limit) or plan.adaptive_k
+        is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < least
+        is_last = is_all or (is_settled and is_low)
+        rest = pages.rest(ranked, is_last)
+        if not is_last and (rest is None or len(rest) < pages.enough) and _is_spent(limit):
+            is_last, rest = True, pages.rest(ranked, is_all=True)
+        if rest is not None and (is_last or (is_settled and len(rest) >= pages.enough)):
+            page = rest[: request.limit]
+            return Ranking(asked, ranked[: pages.wanted], found, meaning, trouble, page, pages.cursor_behind(rest))
+        # A few that have sunk make room for a few others; what is missing may be far down.
+        limit = min(max(limit * 4, _LEAST_WINDOW) if is_settled else limit * 2, budget.candidates)
+
+
+def _is_spent(looked_at: int) -> bool:
+    """Whether no more candidates may be looked at for this answer; then it says so."""
+    budget = current_budget()
+    if looked_at >= budget.candidates:
+        budget.refuse(f"only the best {looked_at:,} passages were looked at")
+        return True
+    return budget.is_over("what stands further down was not looked at")
+
+
+def _without_the_old_on_top(
+    legs: Legs, question: Question, ranked: list[Ranked], candidates: Sequence[Candidate], wanted: int
+) -> tuple[list[Ranked], bool]:
+    """The ranking with what was superseded below its successors, and whether more candidates could change its top."""
+    from findling.pipelines.answer.versions import demote, replaced_by
+
+    replaced = replaced_by(legs.store, {entry.stored.resource.rid for entry in ranked})
+    if not replaced:
+        return ranked, True
+    moved = demote(ranked, replaced)
+    top = moved[: reach(moved, question.plan.group, wanted)]
+    # What was not fetched may be better than what has sunk, or be the successor of something.
+    is_cut = len(top) >= wanted and bool(top) and top[-1].score < candidates[-1].score
+    here = {entry.stored.resource.rid for entry in moved}
+    away = {replaced[e.stored.resource.rid] for e in top if e.stored.resource.rid in replaced} - here
+    return moved, not is_cut and not any(_matches(legs, question, rid) for rid in away)
+
+
+def _matches(legs: Legs, question: Question, rid: str) -> bool:
+    document = legs.store.document(rid)
+    return document is not None and bool(legs.keyword.scores(question.node, [chunk.cid for chunk in document.chunks]))
+
+
+def _true(
+    legs: Legs, candidates: Sequence[Candidate], question: Question, found: Found, exclude: re.Pattern[str] | None
+) -> list[Ranked]:
+    """The candidates that the store still holds, for the caller's eyes, and that no pattern excludes."""
+    stored = legs.store.chunks([candidate.cid for candidate in candidates])
+    ranked: list[Ranked] = []
+    seen: set[str] = set()
+    for place, candidate in enumerate(candidates):
+        if place % _LOOK == _LOOK - 1 and current_budget().is_over("what stands further down was not looked at"):
+            break
+        chunk = stored.get(candidate.cid)
+        if chunk is None:
+            continue
+        if legs.keyword.unit == "page":
+            from findling.pipelines.answer.passages import best_passage
+
+            chunk = best_passage(legs.store, chunk, found.keyword.forms)
+        if exclude is not None and exclude.search(chunk.text):
+            continue
+        if question.reading == "browse":
+            # Without words every passage of a resource is as good as the others: one of them will do.
+            if chunk.resource.rid in seen:
+                continue
+            seen.add(chunk.resource.rid)
+        ranked.append(Ranked(chunk, candidate, candidate.score, _lowered(candidate)))
+    return ranked
+
+
+def _lowered(candidate: Candidate) -> tuple[Step, ...]:
+    """The step by which a candidate scores no more than those above it."""
+    if candidate.score >= candidate.evidence:
+        return ()
+    factor = candidate.score / candidate.evidence
+    return (Step(name="order", factor=factor, reason="words and meaning together rank a hit with less above it"),)
+
+
+def _shuffles(plan: Plan) -> bool:
+    """Whether something may move hits after the legs have ranked them."""
+    factors = (plan.exact_boost, plan.prefix_boost, plan.phrase_boost)
+    return plan.boosts or plan.collapse or plan.adaptive_k or plan.diversity < 1 or max(factors) > 1
+
+
+def _wanted(legs: Legs, ranking: Ranking, snippet_lines: int) -> Asked:
+    question, found = ranking.question, ranking.found
+    wanted = asked_for(question, found.keyword.forms, snippet_lines)
+    wanted = wanted._replace(weights=term_weights(legs.keyword, wanted.forms))
+    if ranking.meaning.instant is not None and found.strategy not in ("keyword", "browse"):
+        wanted = wanted._replace(nearness=nearness_to(ranking.meaning.instant, question.text))
+    return wanted

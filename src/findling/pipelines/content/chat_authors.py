@@ -1,0 +1,77 @@
+"""Authors of chats: all those of a part, and who wrote the message of a passage that has what was asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from findling.domain.resources import StoredChunk
+from findling.text.analysis.analysis import terms
+
+__all__ = ["Speaker", "best_message", "joined_authors", "speaker_of", "split_authors"]
+
+
+class Speaker(NamedTuple):
+    """Who wrote a message and when, in seconds since the epoch; `None` when nobody knows."""
+
+    author: str
+    at: float | None = None
+
+
+def best_message(stored: StoredChunk, asked: Iterable[str]) -> Speaker:
+    """Author and time of the message that has most of the query's terms, of several the first.
+
+    When no message has any, or the passage has none, it is the one author of the whole passage if there is only one.
+    Several authors of a part are nobody's name.
+    """
+    messages = list(_messages(stored))
+    wanted = set(asked)
+    best, most = Speaker(""), 0
+    for speaker, text in messages:
+        found = len(wanted.intersection(terms(text)))
+        if found > most:
+            best, most = speaker, found
+    if most:
+        return best
+    authors = {speaker.author for speaker, _ in messages} or set(split_authors(stored.resource.author))
+    times = [speaker.at for speaker, _ in messages if speaker.at is not None]
+    return Speaker(authors.pop() if len(authors) == 1 else "", max(times, default=None))
+
+
+def joined_authors(authors: Iterable[str]) -> str:
+    """Several authors as the one author of a resource: by name, each once, and a comma only between them."""
+    return _BETWEEN.join(sorted({" ".join(author.replace(",", " ").split()) for author in authors} - {""}))
+
+
+def split_authors(author: str) -> list[str]:
+    """The authors that were joined."""
+    return author.split(_BETWEEN) if author else []
+
+
+_BETWEEN = ", "
+
+
+def _messages(stored: StoredChunk) -> Iterator[tuple[Speaker, str]]:
+    chunk, _, text = stored
+    starts = [place.start - chunk.start for place in chunk.places]
+    for place, start, end in zip(chunk.places, starts, [*starts[1:], len(text)], strict=False):
+        yield speaker_of(place.label), text[start:end]
+
+
+def speaker_of(label: str) -> Speaker:
+    """Who and when, from what the place of a message is called: `AUTHOR, 2026-04-08 08:38`."""
+    timed = _TIMED.fullmatch(label)
+    return Speaker(label) if timed is None else Speaker(timed["author"] or "", _seconds(timed["time"]))
+
+
+_TIMED = re.compile(r"(?:(?P<author>.*), )?(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)", re.DOTALL)
+
+
+def _seconds(time: str) -> float | None:
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(f"{time}+00:00").timestamp()
+    except ValueError:  # somebody calls themselves 2024-13-45 99:99
+        return None

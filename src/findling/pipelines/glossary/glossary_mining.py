@@ -1,0 +1,192 @@
+"""Candidates for the glossary from many documents, without a language model.
+
+What a text says outright (`Time To Live (TTL)`, `X, also known as Y`) counts from the first time on. What only looks
+alike needs evidence: `filename` and `file name` in three resources each, or one of them in a heading of a text that has
+the other; two rare words one letter apart in three resources each, with the same words beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from itertools import chain, combinations
+from math import log2
+
+from findling.domain.resources import Document
+from findling.text.analysis.spelling import edits
+from findling.text.mining.compounds import Compounds, compounds
+from findling.text.mining.glossary_keys import glossary_key
+from findling.text.mining.synonyms import (
+    LONGEST_SNIPPET,
+    Candidate,
+    acronyms,
+    is_one_term,
+    other_names,
+    prose,
+    snippet_of,
+)
+
+__all__ = ["PROSE", "mine"]
+
+PROSE = frozenset(
+    "asciidoc doc docx epub html latex mail markdown mdx msg opendocument org pdf ppt pptx roff rst rtf subtitles "
+    "texinfo text textile".split()
+)
+"""The languages that are mined: in code and data a parenthesis is a call, and a name is no word."""
+
+_CERTAINTY = {"acronym": 4, "also": 3, "translation": 2, "variant": 2, "co-occurrence": 1}
+_ENOUGH = 3
+"""Resources that a spelling has to stand in before it says anything."""
+_RARE = 50
+"""Resources beyond which a word is so common that its neighbours in spelling are other words."""
+_SHORTEST = 7
+_SPACE = r"\s+"
+_MOST_HELD = 100_000
+"""Words, pairs of words and explicit candidates held at once, each: 40 MB in all were measured on 45 MB of text."""
+_MOST_READ = 2_000_000
+"""Characters of one text whose spelling is looked at; what is longer is seldom written by hand."""
+
+
+def mine(documents: Iterable[Document], *, most: int = 200) -> list[Candidate]:
+    """The candidates that the documents give, the most certain and most frequent first.
+
+    Reads each document once. Memory is bounded: where there are too many words, those seen least are forgotten.
+    """
+    said, written = _Said(), _Written()
+    for document in documents:
+        if document.resource.lang and document.resource.lang not in PROSE:
+            continue
+        text = prose(document.text)
+        said.look(f"{document.resource.title}\n\n{text}")
+        written.look(compounds(text[:_MOST_READ]), text, _headings(document))
+    return _best(chain(said.counted(), written.counted()), most)
+
+
+def _headings(document: Document) -> str:
+    headings = {heading for chunk in document.chunks for heading in chunk.heading}
+    # The stop in between keeps the end of one heading from making a pair with the beginning of the next.
+    return " . ".join([document.resource.title, *sorted(headings)])
+
+
+def _best(counted: Iterable[tuple[Candidate, int]], most: int) -> list[Candidate]:
+    """The first `most`, those that a glossary takes for the same one counted as one."""
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], Candidate] = {}
+    for candidate, count in counted:
+        key = glossary_key(candidate.surface), glossary_key(candidate.group)
+        counts[key] += count
+        first.setdefault(key, candidate)
+
+    def weight(key: tuple[str, str]) -> float:
+        return _CERTAINTY[first[key].source] * (1 + log2(counts[key]))
+
+    return [first[key] for key in sorted(first, key=lambda key: (-weight(key), first[key]))[:most]]
+
+
+class _Said:
+    """What texts say outright, with the number of resources that say it."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._first: dict[tuple[str, str], Candidate] = {}
+
+    def look(self, text: str) -> None:
+        found: dict[tuple[str, str], Candidate] = {}
+        for candidate in chain(acronyms(text), other_names(text)):
+            found.setdefault((candidate.surface.lower(), candidate.group.lower()), candidate)
+        self._counts.update(found.keys())
+        for key, candidate in found.items():
+            self._first.setdefault(key, candidate)
+        if len(self._counts) > _MOST_HELD:
+            _forget_rarest(self._counts)
+            self._first = {key: self._first[key] for key in self._counts}
+
+    def counted(self) -> Iterator[tuple[Candidate, int]]:
+        return ((candidate, self._counts[key]) for key, candidate in self._first.items())
+
+
+class _Written:
+    """How words are written, with the number of resources that write them so."""
+
+    def __init__(self) -> None:
+        self._joined: Counter[str] = Counter()
+        self._apart: Counter[str] = Counter()
+        self._pairs: dict[str, str] = {}
+        self._found: dict[str, Candidate] = {}
+
+    def look(self, own: Compounds, text: str, headings: str) -> None:
+        self._joined.update(own.words)
+        self._apart.update(own.pairs.keys())
+        self._pairs.update(own.pairs)
+        for whole in (own.words & self._apart.keys()) | (own.pairs.keys() & self._joined.keys()):
+            if self._joined[whole] >= _ENOUGH and self._apart[whole] >= _ENOUGH:
+                self._note(whole, self._pairs[whole], text)
+        above = compounds(headings.lower())
+        for whole in above.words & own.pairs.keys():
+            self._note(whole, own.pairs[whole], text)
+        for whole in above.pairs.keys() & own.words:
+            self._note(whole, above.pairs[whole], text)
+        self._forget()
+
+    def counted(self) -> Iterator[tuple[Candidate, int]]:
+        """Compounds in one word here and in two there, and rare words one letter apart that keep the same company."""
+        for whole, candidate in self._found.items():
+            yield candidate, max(1, min(self._joined[whole], self._apart[whole]))
+        rare = {word for word, count in self._joined.items() if _ENOUGH <= count <= _RARE and len(word) >= _SHORTEST}
+        alike = list(_one_letter_apart(rare))
+        company = self._company({word for pair in alike for word in pair})
+        for one, other in alike:
+            shared = sorted(company[one] & company[other])
+            if len(shared) > 1 and not is_one_term(one, other):
+                surface, group = sorted((one, other), key=lambda word: (self._joined[word], word))
+                snippet = f"{surface} and {group} both stand in: {', '.join(shared)}"
+                yield Candidate(surface, group, "co-occurrence", snippet[:LONGEST_SNIPPET]), len(shared)
+
+    def _note(self, whole: str, pair: str, text: str) -> None:
+        if whole not in self._found and not is_one_term(whole, pair):
+            seen = re.search(rf"{pair.replace(' ', _SPACE)}|{whole}", text, re.IGNORECASE)
+            snippet = snippet_of(text, *seen.span()) if seen else ""
+            self._found[whole] = Candidate(whole, pair, "variant", snippet)
+
+    def _company(self, words: AbstractSet[str]) -> dict[str, set[str]]:
+        """The pairs that the words stand in, with `…` in their place."""
+        company: dict[str, set[str]] = {word: set() for word in words}
+        for pair in self._pairs.values():
+            first, _, second = pair.partition(" ")
+            if first in words:
+                company[first].add(f"… {second}")
+            if second in words:
+                company[second].add(f"{first} …")
+        return company
+
+    def _forget(self) -> None:
+        if len(self._joined) > _MOST_HELD:
+            _forget_rarest(self._joined)
+        if len(self._apart) > _MOST_HELD:
+            _forget_rarest(self._apart)
+            self._pairs = {whole: self._pairs[whole] for whole in self._apart}
+
+
+def _one_letter_apart(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of words one edit apart that begin with the same three letters and end with the same one.
+
+    `typical` and `atypical` are no spellings of one word, nor are `handle` and `handler`, nor their plurals.
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for word in sorted(words):
+        alike.setdefault((word[:3], word.removesuffix("s")[-1]), []).append(word)
+    for group in alike.values():
+        for one, other in combinations(group, 2):
+            if abs(len(one) - len(other)) < 2 and edits(one, other, 1) == 1:
+                yield one, other
+
+
+def _forget_rarest(counts: Counter[str] | Counter[tuple[str, str]]) -> None:
+    """Halve what is held, by leaving out what was counted least."""
+    floor = 1
+    while len(counts) > _MOST_HELD // 2:
+        for key in [key for key, count in counts.items() if count <= floor]:
+            del counts[key]
+        floor += 1

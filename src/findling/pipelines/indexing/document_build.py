@@ -1,0 +1,104 @@
+"""From a resource and its text to a document: chunks with stable ids and exact places."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import islice
+
+from findling.domain.resources import Chunk, Document, Fingerprint, Piece, Place, Resource
+from findling.sources.documents.extracted import Extracted
+from findling.text.analysis.lines import line_numbers
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.chunking.chunker import chunk_outline, chunk_text
+from findling.text.chunking.embedding_text import HEADED, passage
+from findling.text.chunking.outlines import Outline
+
+__all__ = ["make_document", "text_documents", "with_own_ids"]
+
+_BATCH = 500
+_ID_BITS = (1 << 63) - 1
+_REPEAT = 0x9E3779B97F4A7C15
+"""An odd constant that spreads the ids of equal chunks within one resource."""
+
+
+def make_document(
+    resource: Resource, content: Extracted, *, plan: ChunkPlan, fingerprint: Fingerprint | None = None
+) -> Document:
+    """Cut the text into chunks and give each its id; the first heading is the title of a resource that has none."""
+    text = content.text
+    if content.lang:
+        pieces = chunk_text(text, content.lang, plan)
+    else:
+        pieces = chunk_outline(text, Outline(list(content.headings), list(content.blocks)), plan)
+    if not resource.title and content.lang in HEADED:
+        title = next((piece.heading[0] for piece in pieces if piece.heading), "")
+        resource = replace(resource, title=title) if title else resource
+    chunks = _chunks(resource, text, pieces)
+    if content.places or not content.lang:
+        chunks = _placed(chunks, content.places)
+    return Document(resource, text, tuple(chunks), fingerprint)
+
+
+def text_documents(items: Iterable[tuple[Resource, str]], plan: ChunkPlan) -> Iterator[list[Document]]:
+    """Documents of resources that come with their text, in batches for one transaction each.
+
+    The text of what has a title alone is its title: without a chunk nobody would find it.
+    """
+    documents = (
+        make_document(resource, Extracted(text=text or resource.title, lang=resource.lang or "text"), plan=plan)
+        for resource, text in items
+    )
+    while batch := list(islice(documents, _BATCH)):
+        yield batch
+
+
+def with_own_ids(document: Document) -> Document:
+    """The document with the ids, digests and lines of its chunks made from its text again; their places stay."""
+    resource, text, chunks = document.resource, document.text, document.chunks
+    made = _chunks(resource, text, [Piece(chunk.start, chunk.end, chunk.heading) for chunk in chunks])
+    placed = [own._replace(places=chunk.places) for own, chunk in zip(made, chunks, strict=True)]
+    return document._replace(chunks=tuple(placed))
+
+
+def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chunk]:
+    first_lines = line_numbers(text, [piece.start for piece in pieces])
+    last_lines = line_numbers(text, [max(piece.start, piece.end - 1) for piece in pieces])
+    resource_bits = _hash(resource.rid, b"resource")
+    heading_bits: dict[tuple[str, ...], int] = {}
+    seen: defaultdict[int, int] = defaultdict(int)
+    chunks = []
+    for ordinal, (start, end, heading) in enumerate(pieces):
+        own_text = text[start:end]
+        if heading not in heading_bits:
+            heading_bits[heading] = _hash("\x1f".join(heading), b"heading")
+        # Three independent hash functions: an edit elsewhere in the resource leaves all of them as they were.
+        bits = _hash(own_text, b"text") ^ resource_bits ^ heading_bits[heading]
+        cid = (bits + seen[bits] * _REPEAT) & _ID_BITS
+        seen[bits] += 1
+        read = passage(resource, heading, own_text)
+        digest = blake2b(read.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        chunks.append(Chunk(cid, digest, ordinal, start, end, first_lines[ordinal], last_lines[ordinal], heading))
+    return chunks
+
+
+def _placed(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:
+    """The chunks with the places of their text; the one that a chunk begins in the middle of is moved to its start.
+
+    Text in front of the first place is at a place without a name.
+    """
+    places = places if places and places[0].start == 0 else [Place(0), *places]
+    starts = [place.start for place in places]
+    placed = []
+    for chunk in chunks:
+        first, last = bisect_right(starts, chunk.start) - 1, bisect_left(starts, chunk.end)
+        own = [place._replace(start=max(place.start, chunk.start)) for place in places[first:last]]
+        placed.append(chunk._replace(places=tuple(own)))
+    return placed
+
+
+def _hash(text: str, purpose: bytes) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=purpose).digest(), "big")

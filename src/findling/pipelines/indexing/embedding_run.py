@@ -1,0 +1,105 @@
+"""Refining: a model reads the passages that it has not read yet, those that searches wanted first.
+
+Every batch is kept by itself, so a run that is stopped, or killed, goes on where it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from findling.domain.ports import Embedder, TruthStore
+from findling.domain.resources import Resource, StoredChunk
+from findling.text.chunking.embedding_text import passage
+
+if TYPE_CHECKING:
+    from findling.domain.ports import Vectors
+
+__all__ = ["RefineProgress", "RefineReport", "embed_chunks", "refine", "to_rows"]
+
+_BATCH = 16
+"""Passages read and kept at a time: a second of a model, which is what a run that is killed may lose."""
+
+
+class RefineProgress(NamedTuple):
+    """A moment of a run: `done` of `total` passages have been read, by this run and earlier ones."""
+
+    done: int
+    total: int
+    seconds: float
+    read: int = 0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest will take at this speed; `None` before there is any."""
+        return (self.total - self.done) * self.seconds / self.read if self.read else None
+
+
+class RefineReport(NamedTuple):
+    """What a run did: passages read by the model, borrowed from other workspaces, kept from the model."""
+
+    read: int = 0
+    borrowed: int = 0
+    withheld: int = 0
+    covered: int = 0
+    chunks: int = 0
+    seconds: float = 0.0
+
+
+Borrow = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
+"""Vectors of the same model that somebody else holds, by digest."""
+
+
+def refine(
+    store: TruthStore,
+    embedder: Embedder,
+    *,
+    may_read: Callable[[Resource], bool] = lambda resource: True,
+    borrow: Borrow = lambda digests: {},
+    cpu_share: float = 1.0,
+    on_progress: Callable[[RefineProgress], None] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> RefineReport:
+    """Have every passage read that the model may read, until none is left or `should_stop`. Raises ModelError."""
+    model = embedder.fingerprint
+    started = time.monotonic()
+    read = borrowed = 0
+    withheld: set[bytes] = set()
+    while not should_stop():
+        batch = store.unembedded(model, _BATCH, skip=withheld)
+        if not batch:
+            break
+        withheld.update(stored.chunk.digest for stored in batch if not may_read(stored.resource))
+        allowed = [stored for stored in batch if stored.chunk.digest not in withheld]
+        found = dict(borrow([stored.chunk.digest for stored in allowed]))
+        store.put_vectors(model, found)
+        borrowed += len(found)
+        unknown = [stored for stored in allowed if stored.chunk.digest not in found]
+        busy = time.monotonic()
+        store.put_vectors(model, embed_chunks(embedder, unknown))
+        read += len(unknown)
+        if on_progress is not None:
+            covered, chunks = store.coverage(model)
+            on_progress(RefineProgress(covered, chunks, time.monotonic() - started, read))
+        if cpu_share < 1:
+            time.sleep((time.monotonic() - busy) * (1 / max(cpu_share, 0.01) - 1))
+    covered, chunks = store.coverage(model)
+    return RefineReport(read, borrowed, len(withheld), covered, chunks, time.monotonic() - started)
+
+
+def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[bytes, bytes]:
+    """The vectors of some chunks by digest, in the form that a store keeps."""
+    chunks = list(chunks)
+    if not chunks:
+        return {}
+    vectors = embedder.embed([passage(stored.resource, stored.chunk.heading, stored.text) for stored in chunks])
+    rows = np.asarray(vectors, dtype="<f2")
+    return {stored.chunk.digest: row.tobytes() for stored, row in zip(chunks, rows, strict=True)}
+
+
+def to_rows(vectors: Sequence[bytes]) -> Vectors:
+    """Vectors as a store keeps them, as the rows of a matrix; at least one."""
+    return np.frombuffer(b"".join(vectors), dtype="<f2").reshape(len(vectors), -1).astype(np.float32)

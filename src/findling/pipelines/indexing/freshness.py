@@ -1,0 +1,98 @@
+"""Freshness: a quick look that tells whether anything can have changed since the last survey."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.ports import SkippedPath, TruthStore
+from findling.sources.documents.table import versions
+from findling.sources.files.rule_patterns import Rules
+from findling.sources.files.stamps import changed_ns, changed_ns_at, inode_of
+from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
+
+if TYPE_CHECKING:
+    from findling.pipelines.indexing.survey import Survey
+
+__all__ = ["NEVER", "UNSURE_NS", "IndexOptions", "is_fresh", "remember"]
+
+UNSURE_NS = 50_000_000
+"""What changed this shortly before it was looked at may change again without its time changing."""
+
+NEVER = -1
+"""A time that nothing has: whatever carries it is looked at again."""
+
+_DOCUMENTS = 3
+"""Raised when file types or chunking change: every file is then read again. Formats have versions of their own."""
+
+
+class IndexOptions(NamedTuple):
+    """How files become documents: which ones, how they are cut, and what reading them may cost.
+
+    `workers` is the number of processes that prepare files, 0 for one a processor core; `max_seconds` and `max_memory`
+    hold for one document, and no document gives more than `max_text` characters.
+    `quota` is what the settings let a workspace hold.
+    """
+
+    rules: Rules = Rules()
+    plan: ChunkPlan = PRESETS["default"]
+    max_text: int = 16 << 20
+    batch_bytes: int = 8 << 20
+    workers: int = 0
+    max_seconds: float = 60.0
+    max_memory: int = 1 << 30
+    quota: tuple[int, ...] = ()
+
+    @property
+    def made_by(self) -> str:
+        """What every document depends on besides its file."""
+        return f"{_DOCUMENTS}|{'|'.join(map(str, self.plan))}|{self.max_text}"
+
+    @property
+    def limits(self) -> str:
+        """What reading a document may cost."""
+        return f"{self.max_seconds:g} s, {self.max_memory} bytes{self.quota if any(self.quota) else ''}"
+
+    @property
+    def circumstances(self) -> dict[str, str]:
+        """What an index depends on besides the files, as it is kept with the index."""
+        return {
+            "rules": repr(self.rules),
+            "made_by": self.made_by,
+            "formats": versions(),
+            "limits": self.limits,
+        }
+
+
+def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
+    """Whether certainly nothing has changed since the last survey: the question every search asks first.
+
+    Every known file must have its size, time and inode, and every folder its time, since a folder's time changes when
+    a name in it comes or goes; so must files that were left out for what they hold. It costs less than half of a
+    survey; False only means that a survey has to tell.
+    """
+    if any(store.get_meta(key) != value for key, value in options.circumstances.items()):
+        return False
+    base = f"{root}/"
+    stat = os.stat
+    if any(changed_ns_at(base + path) != changed for path, changed in store.folders()):
+        return False
+    try:
+        for path, size, changed, inode in store.stamps():
+            found = stat(base + path)
+            if changed_ns(found) != changed or found.st_size != size or inode not in (0, inode_of(found)):
+                return False
+    except OSError:
+        return False
+    return True
+
+
+def remember(store: TruthStore, found: Survey, skipped: list[SkippedPath], options: IndexOptions) -> None:
+    """Keep what `is_fresh` compares with, and the list of what was left out."""
+    # A right that is given changes no time of change: what could not be read is tried again.
+    refused = {entry.path: NEVER if entry.reason == "unreadable" else entry.changed_ns for entry in skipped}
+    store.set_skipped(skipped)
+    store.set_folders({**found.folders, **{path: changed for path, changed in refused.items() if changed}})
+    for key, value in options.circumstances.items():
+        store.set_meta(key, value)

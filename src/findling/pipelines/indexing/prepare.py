@@ -1,0 +1,124 @@
+"""Preparing: from a file on disk to a document that only has to be stored. Needs no store, so it runs anywhere."""
+
+from __future__ import annotations
+
+import time
+from hashlib import blake2b
+from typing import NamedTuple
+
+from findling.domain.ports import SkippedPath
+from findling.domain.resources import Document, Fingerprint, Resource
+from findling.pipelines.indexing.document_build import make_document
+from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS
+from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.table import FORMATS
+from findling.sources.files.file_text import UnreadableError, decode, read_bytes
+from findling.sources.files.file_types import file_type
+from findling.sources.files.stamps import changed_ns, inode_of
+from findling.text.analysis.analysis import chunk_terms
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.chunking.embedding_text import passage
+
+__all__ = ["Job", "Prepared", "Task", "file_rid", "prepare", "refuse"]
+
+
+class Job(NamedTuple):
+    """What holds for every file of a run: where the tree lies, how much is read, how it is cut.
+
+    `analyse` and `embed` have the words and the instant vectors of every chunk made with it.
+    """
+
+    root: str
+    max_file_size: int
+    max_document_size: int
+    max_text: int
+    plan: ChunkPlan
+    analyse: bool = True
+    embed: bool = False
+
+
+class Task(NamedTuple):
+    """One file to prepare; `known_digest` is that of the content that is indexed already."""
+
+    path: str
+    size: int
+    changed_ns: int
+    known_digest: bytes = b""
+
+
+class Prepared(NamedTuple):
+    """What became of a file: a new document, the fingerprint of an unchanged one, or the reason why not."""
+
+    path: str
+    bytes_read: int = 0
+    document: Document | None = None
+    unchanged: Fingerprint | None = None
+    skipped: SkippedPath | None = None
+
+
+def file_rid(path: str) -> str:
+    """The resource id of a file, given its path below the workspace's root."""
+    return f"file:{path}"
+
+
+def prepare(job: Job, task: Task) -> Prepared:
+    """Read, extract, cut and analyse one file. Never raises for what the file holds."""
+    path = task.path
+    type_ = file_type(path.rpartition("/")[2])
+    try:
+        limit = job.max_document_size if type_.kind == "document" else job.max_file_size
+        data, status = read_bytes(f"{job.root}/{path}", limit)
+        digest = blake2b(data, digest_size=16).digest()
+        # A file that was just written may be written once more within one tick of the clock: NEVER has it read again.
+        changed = changed_ns(status)
+        settled = abs(time.time_ns() - changed) > UNSURE_NS
+        fingerprint = Fingerprint(len(data), changed if settled else NEVER, digest, inode_of(status))
+        if digest == task.known_digest:
+            return Prepared(path, len(data), unchanged=fingerprint)
+        document = _document(job, path, type_.lang, data, status.st_mtime)
+        return Prepared(path, len(data), document._replace(fingerprint=fingerprint))
+    except UnreadableError as error:
+        return refuse(task, error.reason, error.detail)
+    except MemoryError:
+        return refuse(task, "out-of-memory", "needs more memory than a document may take")
+    except Exception as error:
+        # A parser of a foreign format may fail in any way: that is the file's failure, never the run's.
+        return refuse(task, "crashed", f"{type(error).__name__}: {error}"[:200])
+
+
+def refuse(task: Task, reason: str, detail: str) -> Prepared:
+    """The outcome of a file that gives no document."""
+    return Prepared(task.path, task.size, skipped=SkippedPath(task.path, reason, detail, task.size, task.changed_ns))
+
+
+def _document(job: Job, path: str, lang: str, data: bytes, mtime: float) -> Document:
+    if lang in FORMATS:
+        from findling.sources.documents.document_formats import extract
+
+        extracted = extract(Source(data, path.rpartition("/")[2], job.max_text))
+    else:
+        extracted = Extracted(text=decode(data)[0], lang=lang)
+    resource = Resource(
+        rid=file_rid(path),
+        path=path,
+        lang=lang,
+        title=extracted.title,
+        author=extracted.author,
+        created_at=extracted.created_at,
+        updated_at=mtime if extracted.updated_at is None else extracted.updated_at,
+        fields=extracted.fields,
+    )
+    return _with_legwork(make_document(resource, extracted, plan=job.plan), job)
+
+
+def _with_legwork(document: Document, job: Job) -> Document:
+    """The document with what the legs need of it."""
+    text, chunks = document.text, document.chunks
+    if job.analyse:
+        document = document._replace(terms=tuple([chunk_terms(text, chunk) for chunk in chunks]))
+    if job.embed and chunks:
+        from findling.models.local.instant import instant_codes
+
+        passages = [passage(document.resource, chunk.heading, text[chunk.start : chunk.end]) for chunk in chunks]
+        document = document._replace(vectors=tuple(instant_codes(passages)))
+    return document

@@ -1,0 +1,144 @@
+"""Surveying: how the files on disk differ from what is indexed of them, found out without reading any."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.domain.ports import SkippedPath, TruthStore
+from findling.domain.resources import Fingerprint
+from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS, IndexOptions
+from findling.sources.documents.table import versions
+from findling.sources.files.discovery import FoundFile, scan
+from findling.sources.files.file_types import file_type
+from findling.sources.files.ignore_rules import IGNORE_FILES
+from findling.sources.files.stamps import changed_ns_at
+
+__all__ = ["UNKNOWN", "Survey", "survey"]
+
+_HELD_BACK_BY_SIZE = ("empty", "too-large")
+
+_BEYOND_LIMITS = ("crashed", "out-of-memory", "quota", "too-slow")
+
+UNKNOWN = Fingerprint(0, NEVER)
+"""The fingerprint of a file that has to be read again, whatever it holds."""
+
+
+class Survey(NamedTuple):
+    """How a tree differs from what is indexed of it.
+
+    `folders` holds the time of change of every folder walked, and of the other paths whose change would be news.
+    """
+
+    changed: list[FoundFile]
+    vanished: list[str]
+    unchanged: int
+    skipped: list[SkippedPath]
+    known: dict[str, Fingerprint]
+    folders: dict[str, int]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the index is stale."""
+        return bool(self.changed or self.vanished)
+
+
+def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence[str] = ("",)) -> Survey:
+    """Compare the tree, or some paths of it, with the index by size and time of change.
+
+    Reads no file and writes nothing. Everything counts as changed when it would be made in another way today.
+    """
+    known = store.fingerprints()
+    refused = store.refusals()
+    if store.get_meta("limits") != options.limits:
+        refused = {path: refusal for path, refusal in refused.items() if refusal.reason not in _BEYOND_LIMITS}
+    outdated = _outdated_formats(store)
+    if store.get_meta("made_by") != options.made_by:
+        known, refused = dict.fromkeys(known, UNKNOWN), {}
+    elif outdated:
+        known.update(dict.fromkeys([path for path in known if _lang(path) in outdated], UNKNOWN))
+        refused = {path: refusal for path, refusal in refused.items() if _lang(path) not in outdated}
+    gone = set(known)
+    changed: list[FoundFile] = []
+    waiting: list[FoundFile] = []
+    skipped: list[SkippedPath] = []
+    folders: dict[str, int] = {}
+    unchanged = 0
+    settled_ns = time.time_ns() - UNSURE_NS
+    for entry in chain.from_iterable(scan(str(root), options.rules, part, folders) for part in parts):
+        if isinstance(entry, SkippedPath):
+            skipped.append(entry)
+            continue
+        path, size, changed_at, inode = entry
+        before = known.get(path)
+        if before is not None:
+            gone.discard(path)
+            if (before.size, before.changed_ns) == (size, changed_at) and before.inode in (0, inode):
+                unchanged += 1
+                continue
+        elif (refusal := refused.get(path)) and _still_holds(refusal, entry, root):
+            skipped.append(refusal)
+            waiting += [entry] if refusal.reason == "quota" else []
+            continue
+        changed.append(entry)
+    vanished = sorted(gone - _out_of_sight(gone, skipped))
+    if waiting and (changed or vanished):
+        # What did not fit may do so now.
+        changed += waiting
+        skipped = [entry for entry in skipped if entry.reason != "quota"]
+    for path in (*_files_that_tell(skipped), *_rule_files_above(root), *filter(None, parts)):
+        folders[path] = changed_ns_at(f"{root}/{path}")
+    sure = {path: changed_at if changed_at < settled_ns else NEVER for path, changed_at in folders.items()}
+    return Survey(changed, vanished, unchanged, skipped, known, sure)
+
+
+def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
+    """Whether a file that was opened and refused would be refused again."""
+    if (refusal.size, refusal.changed_ns) != (found.size, found.changed_ns):
+        return False
+    if refusal.reason == "unreadable":
+        return not os.access(f"{root}/{found.path}", os.R_OK)
+    return refusal.reason not in ("killed", "missing-library")
+
+
+def _outdated_formats(store: TruthStore) -> set[str]:
+    """The formats whose extractors give other text today than when the index was made."""
+    before = set((store.get_meta("formats") or "").split())
+    return {entry.partition(":")[0] for entry in set(versions().split()) - before}
+
+
+def _lang(path: str) -> str:
+    return file_type(path.rpartition("/")[2]).lang
+
+
+def _files_that_tell(skipped: list[SkippedPath]) -> list[str]:
+    """Files that are left out although their content counts: it may become text, or holds rules for others."""
+    return [
+        entry.path
+        for entry in skipped
+        if entry.reason in _HELD_BACK_BY_SIZE or entry.path.rpartition("/")[2] in IGNORE_FILES
+    ]
+
+
+def _rule_files_above(root: Path) -> list[str]:
+    """The ignore files that hold for the tree but do not lie in it, whether or not they exist."""
+    files: list[str] = []
+    for depth, folder in enumerate((root, *root.parents)):
+        up = "../" * depth
+        files += [up + name for name in IGNORE_FILES if depth]
+        if (folder / ".git").exists():
+            return [*files, f"{up}.git/info/exclude"]
+    return []  # no repository, and only the rules of a repository reach down
+
+
+def _out_of_sight(paths: set[str], skipped: list[SkippedPath]) -> set[str]:
+    """Those of the paths that could not be looked at this time: an unmounted or locked folder deletes nothing."""
+    unreadable = [entry.path for entry in skipped if entry.reason == "unreadable"]
+    if "./" in unreadable:
+        return paths
+    prefixes = tuple(path for path in unreadable if path.endswith("/"))
+    return {path for path in paths if path in unreadable or (prefixes and path.startswith(prefixes))}

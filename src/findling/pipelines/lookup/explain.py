@@ -1,0 +1,272 @@
+"""Explaining: why a passage is in an answer, or which filter, which leg, which rank keeps it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.budgets import current_budget, spending
+from findling.domain.plans import Plan
+from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
+from findling.domain.resources import Document
+from findling.domain.results import Degradation, Explanation, LegVerdict
+from findling.pipelines.answer.hits import Ranked, asked_for, make_hit
+from findling.pipelines.answer.search import Legs, Ranking, rank
+from findling.pipelines.lookup.document_names import find_document
+from findling.pipelines.retrieve.candidates import allowed_resources
+from findling.pipelines.retrieve.query_planner import Question, loose_words, understand
+from findling.pipelines.retrieve.request_checks import check_request
+from findling.pipelines.retrieve.vector_retrieval import find_by_meaning
+from findling.stores.filtering import passes
+from findling.text.query.tree import canonical
+
+if TYPE_CHECKING:
+    import re
+
+    from findling.domain.ports import ReadStore
+
+__all__ = ["explain", "find_document"]
+
+_DEEPEST = 100_000
+"""Ranks are counted this far; nobody has read beyond."""
+
+
+class _Case(NamedTuple):
+    """What a search made of a document: the answer's ranking, and the chunks of the document that are meant."""
+
+    legs: Legs
+    ranking: Ranking
+    exclude: re.Pattern[str] | None
+    document: Document
+    cids: set[int]
+
+    @property
+    def question(self) -> Question:
+        return self.ranking.question
+
+    @property
+    def leg_cids(self) -> list[int]:
+        """What the keyword leg calls the chunks: a whole page goes by its first one."""
+        is_page = self.legs.keyword.unit == "page" and self.document.chunks
+        return [self.document.chunks[0].cid] if is_page else sorted(self.cids)
+
+
+@spending()
+def explain(
+    legs: Legs, request: SearchRequest, name: str, below: str = "", *, degraded: Sequence[Degradation] = ()
+) -> Explanation:
+    """Why the document that a name stands for is among the hits of a request, or what keeps it out.
+
+    Raises as `find_document` does.
+    """
+    document, cids = find_document(legs.store, name, below)
+    # A page of an answer holds no other hits than the answer.
+    request = replace(request, cursor="")
+    plan = request.plan or Plan()
+    exclude = check_request(request, plan)
+    asked = understand(request, plan, legs.store)
+    ranking = rank(legs, asked, exclude)
+    case = _Case(legs, ranking, exclude, document, set(cids))
+    shown = ranking.ranked[request.offset : request.offset + request.limit]
+    ranked, place = shown, _place(shown, case.cids)
+    found = place > 0
+    budget = current_budget()
+    verdicts, reasons = tuple(_verdicts(case)), tuple[str, ...]()
+    if found:
+        place += request.offset
+    elif not budget.is_over("why it is not among the hits was not looked for"):
+        ranked = rank(legs, _deeper(asked), exclude).ranked
+        place = _place(ranked, case.cids)
+        why = _held_back(case, ranked[place - 1], place) if place else _absent(case, ranked, verdicts)
+        reasons = tuple(why)
+    entry = next((one for one in ranked if case.cids.intersection(_stands_for(one))), None)
+    question = ranking.question
+    return Explanation(
+        query=request.query,
+        understood_as=question.understood_as,
+        reading=question.reading,
+        rid=document.resource.rid,
+        path=document.resource.path,
+        found=found,
+        rank=place,
+        shown=len(shown),
+        reasons=reasons,
+        filters=tuple(_filters(case)),
+        legs=verdicts,
+        hit=make_hit(entry, asked_for(question, ranking.found.keyword.forms, 3), legs.store) if entry else None,
+        degraded=(*degraded, *ranking.degraded, *[Degradation(what=one, fix="ask for less") for one in budget.refused]),
+    )
+
+
+def _deeper(question: Question) -> Question:
+    """The question without what ends an answer: everything that matches, as far down as ranks are counted."""
+    request = replace(question.request, limit=_DEEPEST, offset=0, min_score=0.0)
+    return question._replace(request=request, plan=replace(question.plan, min_score=0.0, weak=True, adaptive_k=False))
+
+
+def _place(ranked: Sequence[Ranked], cids: set[int]) -> int:
+    return next((at for at, entry in enumerate(ranked, start=1) if cids.intersection(_stands_for(entry))), 0)
+
+
+def _stands_for(entry: Ranked) -> Iterator[int]:
+    """The chunk of a hit, and in a grouped answer the others of its group."""
+    yield from (one.stored.chunk.cid for one in (entry, *entry.others))
+
+
+def _held_back(case: _Case, entry: Ranked, place: int) -> Iterator[str]:
+    """Why something that matches is not among the hits."""
+    request, plan = case.question.request, case.question.plan
+    least = max(request.min_score, plan.min_score)
+    is_low = entry.score < least
+    is_weak = entry.candidate.evidence < case.ranking.found.least
+    is_before, is_behind = place <= request.offset, place > request.offset + request.limit
+    if is_low:
+        yield f"its score {entry.score:.4g} is below the {least:g} that is asked for"
+    if is_weak:
+        told = f"{entry.candidate.evidence:.2f} where the best hit makes {case.ranking.found.least:.2f} the least"
+        yield f"it is a weaker match: it has {told}; findling search --weak"
+    if is_before:
+        yield f"it is hit {place:,}, and the answer leaves out the first {request.offset:,}"
+    if is_behind:
+        enough = place - request.offset
+        yield f"it is hit {place:,}, and at most {request.limit:,} are shown; findling search -k {enough}"
+    if is_low or is_weak or is_before or is_behind:
+        return
+    if plan.adaptive_k:
+        yield f"scores fall most above it, and search.adaptive_k ends the answer there; it is hit {place:,}"
+    else:
+        yield f"it is too far down in every leg to be looked at; a search.overfetch above {plan.overfetch:g} may do so"
+
+
+def _absent(case: _Case, ranked: Sequence[Ranked], verdicts: Sequence[LegVerdict]) -> Iterator[str]:
+    """Why it does not come in the ranking of everything that matches, the most telling first."""
+    if not case.document.chunks:
+        yield "it holds no text"
+        return
+    yield from (f"the filter {name} leaves it out" for name, ok in _filters(case) if not ok)
+    yield from _excluded(case)
+    yield from _stood_for(case, ranked)
+    yield from _unmatched(case)
+    can_be_near = loose_words(case.question)[0] is not None and case.question.plan.meaning_finds
+    if can_be_near and any(one.leg == "semantic" and not one.found for one in verdicts):
+        yield "its meaning is not near enough"
+    if len(ranked) >= _DEEPEST:
+        yield f"there are {_DEEPEST:,} hits before it"
+
+
+def _excluded(case: _Case) -> Iterator[str]:
+    if case.exclude is None:
+        return
+    text, cids = case.document.text, case.cids
+    if case.legs.keyword.unit == "page":
+        from findling.pipelines.answer.passages import best_passage
+
+        # Of a page the search tests only the passage that it would show.
+        stored = case.legs.store.chunks(case.leg_cids).values()
+        cids = {best_passage(case.legs.store, one, case.ranking.found.keyword.forms).chunk.cid for one in stored}
+    spans = [text[chunk.start : chunk.end] for chunk in case.document.chunks if chunk.cid in cids]
+    excluded = sum(case.exclude.search(span) is not None for span in spans)
+    if excluded:
+        told = "it" if excluded == len(spans) else f"{excluded:,} of its {len(spans):,} passages"
+        yield f"the pattern {case.exclude.pattern} excludes {told}"
+
+
+def _stood_for(case: _Case, ranked: Sequence[Ranked]) -> Iterator[str]:
+    """The hit that is there in place of it, if there is one."""
+    resource = case.document.resource
+    one_each = case.question.reading == "browse" or case.legs.keyword.unit == "page"
+    for place, entry in enumerate(ranked, start=1):
+        other = entry.stored.resource
+        if one_each and other.rid == resource.rid:
+            yield f"another passage of it, {entry.stored.chunk.cid:016x}, stands for all of it as hit {place:,}"
+            return
+        if _is_collapsed_into(case, entry):
+            name = "another passage of it" if other.rid == resource.rid else other.path or other.rid
+            yield f"it is nearly equal to {name}, {entry.stored.chunk.cid:016x}, which stands for it as hit {place:,}"
+            return
+
+
+def _is_collapsed_into(case: _Case, entry: Ranked) -> bool:
+    resource, text = case.document.resource, case.document.text
+    told = [step.reason for step in entry.steps if step.name == "collapse"]
+    if not any((resource.path or resource.rid) in reason for reason in told):
+        return False
+    from findling.ranking.near_duplicates import collapse
+    from findling.text.analysis.analysis import terms
+
+    words = terms(entry.stored.text)
+    own = [text[chunk.start : chunk.end] for chunk in case.document.chunks if chunk.cid in case.cids]
+    return any(len(collapse([(0, words), (1, terms(span))])) == 1 for span in own)
+
+
+def _unmatched(case: _Case) -> Iterator[str]:
+    """The parts of the query that none of the chunks fulfils."""
+    keyword, node, cids = case.legs.keyword, case.question.node, case.leg_cids
+    if keyword.scores(node, cids):
+        return
+    parts: tuple[Node, ...] = node.nodes if isinstance(node, All) else (node,)
+    is_over = partial(current_budget().is_over, "not every part of the question was looked for in it")
+    lacking = [part for part in parts if not is_over() and not keyword.scores(part, cids)]
+    for part in lacking:
+        typed = _as_typed(part, case.legs.store)
+        told = " or ".join(map(canonical, typed.nodes if isinstance(typed, Any) else (typed,)))
+        yield f"it has what {told} excludes" if told.startswith("-") else f"it does not have {told}"
+    if not lacking and not is_over():
+        yield "no single passage of it has all that is asked for"
+
+
+def _filters(case: _Case) -> Iterator[tuple[str, bool]]:
+    """Every filter of the question and whether the document passes it."""
+    given, resource = case.question.filters, case.document.resource
+    for name in ("ext", "not_ext", "path", "within", "type", "lang", "tag", "author", "after", "before"):
+        value = getattr(given, name)
+        if value not in ((), None, ""):
+            told = ", ".join(value) if isinstance(value, tuple) else str(value)
+            yield f"{name} {told}", passes(resource, Filters(**{name: value}))
+    if given.where is not None:
+        parts = given.where.nodes if isinstance(given.where, All) else (given.where,)
+        for part in parts:
+            yield canonical(_as_typed(part, case.legs.store)), passes(resource, Filters(where=part))
+
+
+def _as_typed(node: Node, store: ReadStore) -> Node:
+    """The node with `is:` again where ids stand for it: they are many, and not for every caller's eyes."""
+    if isinstance(node, Field) and node.name == "rid":
+        return Field("is", ("superseded",)) if node.values == tuple(store.superseded()) else node
+    if isinstance(node, Not):
+        inner = _as_typed(node.node, store)
+        return Field("is", ("head",)) if inner == Field("is", ("superseded",)) else Not(inner)
+    if isinstance(node, GROUPS):
+        return replace(node, nodes=tuple(_as_typed(part, store) for part in node.nodes))
+    return node
+
+
+def _verdicts(case: _Case) -> Iterator[LegVerdict]:
+    """What each leg makes of the chunks: the best rank and score, and whether that leg finds them."""
+    if current_budget().is_over("its rank in each leg was not counted"):
+        return
+    legs, question, spaces, cids = case.legs, case.question, case.ranking.meaning.spaces, case.leg_cids
+    hits = legs.keyword.search(question.node, question.filters, _DEEPEST, weights=question.plan.weights).hits
+    at = next((place for place, (cid, _) in enumerate(hits, start=1) if cid in cids), 0)
+    yield LegVerdict(leg="keyword", found=at > 0, rank=at, score=hits[at - 1][1] if at else 0.0, total=len(hits))
+    if not spaces:
+        return
+    allowed = allowed_resources(legs.store, question.filters)
+    held = {term for term, forms in case.ranking.found.keyword.forms.items() if forms}
+    near, judges = find_by_meaning(spaces, question.text, _DEEPEST, allowed=allowed, also=cids, held=held)
+    order = sorted(near, key=lambda cid: (-near[cid].strength, cid))
+    best = next((cid for cid in order if cid in cids), None)
+    if best is None:
+        yield LegVerdict(leg="semantic", found=False, rank=0, score=0.0, total=len(order))
+    else:
+        hit = near[best]
+        yield LegVerdict(
+            leg="semantic",
+            found=hit.is_near,
+            rank=order.index(best) + 1,
+            score=hit.cosine,
+            least=judges[0].least if judges else 0.0,
+            total=len(order),
+        )

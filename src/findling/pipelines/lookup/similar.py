@@ -1,0 +1,195 @@
+"""Similar: the resources most like one, by the meaning of its passages or, without vectors, by its telling words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import log
+from typing import TYPE_CHECKING
+
+from findling.domain.budgets import current_budget, spending
+from findling.domain.errors import InvalidValueError, MissingExtraError, ModelError
+from findling.domain.ports import KeywordLeg, ReadStore
+from findling.domain.queries import Any, Field, Filters, Not, Word
+from findling.domain.resources import Chunk, Document
+from findling.domain.results import Degradation, Hit, SearchAnswer
+from findling.pipelines.answer.grouping import group_of, grouped
+from findling.pipelines.answer.hits import Asked, Ranked, make_hit
+from findling.pipelines.answer.plan_report import vector_account
+from findling.pipelines.answer.versions import demote, replaced_by
+from findling.pipelines.lookup.document_names import find_document
+from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.vector_retrieval import Judge, Meaning, Space, can_read
+from findling.ranking.evidence import words_evidence
+from findling.text.analysis.analysis import STOP_WORDS, terms
+from findling.text.chunking.embedding_text import passage
+
+if TYPE_CHECKING:
+    from findling.domain.ports import Vectors
+    from findling.pipelines.answer.search import Legs
+
+__all__ = ["similar", "telling_words"]
+
+_READ = 8
+"""Passages of a document that stand for all of it, from its beginning to its end; a model takes 25 ms for each."""
+
+_WORDS = 16
+"""Words that stand for a document: more find the same, fewer depend on chance."""
+
+_DEEPER = 10
+"""Times as many passages as resources are looked at first: some have several."""
+
+
+@spending()
+def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3) -> SearchAnswer:
+    """The resources most like the one, or the passage, that a name stands for; never that one or its own thread.
+
+    A hit's score is the evidence of its meaning, or of its words; what was superseded has half of it. Raises as
+    `find_document` does, and InvalidValueError for a limit below 0.
+    """
+    if limit < 0:
+        raise InvalidValueError(f"limit {limit} must not be negative")
+    document, cids = find_document(legs.store, name, below)
+    meant = set(cids)
+    chunks = [chunk for chunk in document.chunks if chunk.cid in meant]
+    words = telling_words(legs.keyword, document, chunks)
+    meaning, ranked = _by_meaning(legs, document, chunks, limit)
+    notes: tuple[str, ...] = ()
+    if not meaning.spaces:
+        ranked = _by_words(legs, document, words, limit)
+        notes = (f"compared by its most telling words: {', '.join(words)}",) if words else ("it has no telling word",)
+    page = ranked[:limit]
+    asked = Asked(words, {word: word for word in words}, {}, snippet_lines=snippet_lines)
+    return SearchAnswer(
+        query=name,
+        understood_as=f"like {document.resource.path or document.resource.rid}",
+        hits=tuple(_hits(page, asked, legs.store)),
+        total=len(ranked),
+        strategy="semantic" if meaning.spaces else "keyword",
+        quality="reduced" if meaning.degraded else "good",
+        degraded=meaning.degraded + tuple(Degradation(what=one) for one in current_budget().refused),
+        notes=notes,
+        meaning=vector_account(meaning, page) if meaning.spaces else {},
+    )
+
+
+def _hits(page: Sequence[Ranked], asked: Asked, store: ReadStore) -> Iterator[Hit]:
+    for place, entry in enumerate(page):
+        if place and current_budget().is_over("fewer are shown than were asked for"):
+            return
+        yield make_hit(entry, asked, store)
+
+
+def telling_words(keyword: KeywordLeg, document: Document, chunks: Sequence[Chunk]) -> list[str]:
+    """The words that tell these chunks from others and that others have, too; the most telling first."""
+    some = current_budget().take("read", len(chunks), "its first passages alone stand for it")
+    texts = [terms(document.text[chunk.start : chunk.end]) for chunk in chunks[:some]]
+    counts = Counter(word for text in texts for word in text)
+    holding = Counter(word for text in texts for word in set(text))
+    candidates = [word for word in counts if len(word) > 1 and not word.isdecimal() and word not in STOP_WORDS]
+    size, frequencies = keyword.size(), keyword.frequencies(candidates)
+    own = Counter({word: 1 if keyword.unit == "page" else holding[word] for word in candidates})
+    values = {
+        word: log(1 + size / frequencies[word]) * (1 + log(counts[word]))
+        for word in candidates
+        if frequencies.get(word, 0) > own[word]
+    }
+    return sorted(values, key=lambda word: (-values[word], word))[:_WORDS]
+
+
+def _by_meaning(legs: Legs, document: Document, chunks: Sequence[Chunk], limit: int) -> tuple[Meaning, list[Ranked]]:
+    """What is near, and what of meaning told so: one space, or none when there is none to compare in."""
+    if legs.meaning is None or legs.keyword.unit == "page" or not chunks:
+        return Meaning(), []
+    meaning = legs.meaning()
+    # Cosines of two models do not compare. Nothing is sent anywhere to find out what else is like it.
+    able = [space for space in meaning.spaces if space.is_whole and not space.embedder.host]
+    try:
+        for space in able:
+            vector = _vector(space, document, chunks)
+            if vector is not None:
+                return meaning._replace(spaces=(space,), reranker=None), _near(legs, space, vector, document, limit)
+    except (MissingExtraError, ModelError) as error:
+        return Meaning(degraded=(*meaning.degraded, Degradation.of(error))), []
+    return Meaning(degraded=meaning.degraded), []
+
+
+def _vector(space: Space, document: Document, chunks: Sequence[Chunk]) -> Vectors | None:
+    """The middle of what some of the chunks mean; `None` for a text that the model cannot read."""
+    some = chunks[:: -(-len(chunks) // _READ)]
+    texts = [passage(document.resource, chunk.heading, document.text[chunk.start : chunk.end]) for chunk in some]
+    if not can_read(space.embedder, "\n".join(texts)):
+        return None
+    middle: Vectors = space.embedder.embed(texts).mean(axis=0)
+    length = float(middle @ middle) ** 0.5
+    return middle / length if length > 0 else None
+
+
+def _near(legs: Legs, space: Space, vector: Vectors, document: Document, limit: int) -> list[Ranked]:
+    # A document is nearest to itself. Its own passages are not looked up: 13,000 of them take a second.
+    own = {chunk.cid for chunk in document.chunks}
+    depth = len(own) + max(limit, 1) * _DEEPER
+    while True:
+        found = space.leg.search(vector, depth)
+        judge = Judge(space, vector, found.mean, found.deviation)
+        near = [(cid, hit) for cid, cosine in found.hits if (hit := judge.hit(cosine)).is_near]
+        candidates = [
+            Candidate(cid, hit.evidence, vector_rank=rank, vector=hit)
+            for rank, (cid, hit) in enumerate(near, start=1)
+            if cid not in own
+        ]
+        most = current_budget().candidates
+        if len(candidates) > most:
+            current_budget().refuse(f"only the best {most:,} passages were compared")
+            del candidates[most:]
+        ranked, holding = _others(legs, document, candidates)
+        if holding >= limit or len(near) < depth or _is_deep(depth):
+            return ranked
+        depth *= 4
+
+
+def _by_words(legs: Legs, document: Document, words: Sequence[str], limit: int) -> list[Ranked]:
+    node = Any(tuple(Word(word) for word in words))
+    filters = Filters(where=Not(Field("rid", (document.resource.rid,))))
+    depth = max(limit, 1) * _DEEPER
+    while words:
+        found = legs.keyword.search(node, filters, depth)
+        candidates = [
+            Candidate(cid, evidence, rank, raw, words=evidence)
+            for rank, (cid, raw) in enumerate(found.hits, start=1)
+            if (evidence := words_evidence(raw, found.ceiling))
+        ]
+        ranked, holding = _others(legs, document, candidates)
+        if holding >= limit or len(found.hits) < depth or _is_deep(depth):
+            return ranked
+        depth *= 4
+    return []
+
+
+def _is_deep(depth: int) -> bool:
+    """Whether no more passages may be looked at for this answer."""
+    budget = current_budget()
+    return depth >= budget.candidates or budget.is_over("less was compared than is there")
+
+
+def _others(legs: Legs, document: Document, candidates: Sequence[Candidate]) -> tuple[list[Ranked], int]:
+    """The candidates by resource and thread, without the document's own, and how many of them still hold.
+
+    Only these have the place that their score gave them: what was superseded has sunk below what is not here yet.
+    """
+    own = group_of(document.resource, "thread")
+    others = [
+        entry
+        for entry in grouped(list(_stored(legs, candidates)), "thread")
+        if group_of(entry.stored.resource, "thread") != own
+    ]
+    replaced = replaced_by(legs.store, {entry.stored.resource.rid for entry in others})
+    holding = sum(entry.stored.resource.rid not in replaced for entry in others)
+    return demote(others, replaced) if replaced else others, holding
+
+
+def _stored(legs: Legs, candidates: Sequence[Candidate]) -> Iterator[Ranked]:
+    stored = legs.store.chunks([candidate.cid for candidate in candidates])
+    for candidate in candidates:
+        if candidate.cid in stored:
+            yield Ranked(stored[candidate.cid], candidate, candidate.score)

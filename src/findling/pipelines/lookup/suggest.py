@@ -1,0 +1,101 @@
+"""Suggesting: how what is being typed may go on, by the words and titles that are there, or what it may have meant."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+
+from findling.domain.budgets import spending
+from findling.domain.errors import InvalidValueError
+from findling.domain.plans import Plan
+from findling.domain.queries import All, Filters, Prefix, SearchRequest, Term
+from findling.pipelines.answer.search import Legs, misspelled
+from findling.pipelines.retrieve.query_planner import understand
+from findling.text.analysis.analysis import phrase_terms, prefix_terms
+
+__all__ = ["Completion", "suggest"]
+
+_TITLES_READ = 5
+"""Times as many passages as titles are looked at: a resource has several."""
+
+_SHORTEST_BEGINNING = 2
+"""Letters of a word to look for in titles: one letter begins too many."""
+
+
+_MOST_CHARACTERS = 20_000
+"""Characters of all completions together, about."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """A text to search for: with its last `word` completed, with a `spelling` put right, or the `title` of something.
+
+    `count` is how many passages have the word, `rid` what has the title.
+    """
+
+    text: str
+    kind: str
+    count: int = 0
+    rid: str = ""
+
+
+@spending()
+def suggest(legs: Legs, text: str, limit: int = 10) -> tuple[Completion, ...]:
+    """What a text that is being typed may become: put right, then completed, then titles that go on so.
+
+    Raises InvalidValueError for a text without a word, and for a limit below 0.
+    """
+    if limit < 0:
+        raise InvalidValueError(f"limit {limit} must not be negative")
+    if not phrase_terms(text):
+        raise InvalidValueError(f"there is no word in {text!r:.200} to complete", hint="type a letter")
+    limit = min(limit, max(1, _MOST_CHARACTERS // len(text)))  # each completion repeats what is typed
+    head, last = _split(text)
+    head = _put_right(legs, head)
+    words = _completions(legs, head, last, limit)
+    titles = _titles(legs, head, last, limit)
+    meant = head + last if words or titles else _put_right(legs, text)
+    found = [Completion(text=meant, kind="spelling")][:limit] if meant != text else []
+    room = limit - len(found)
+    # Titles have half of the room, and what the words leave.
+    shown = words[: max(room - len(titles), room - room // 2)]
+    return (*found, *shown, *titles[: room - len(shown)])
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What is typed, and the word that is being typed; empty behind a space."""
+    size = len(text)
+    while size and (unicodedata.category(text[size - 1])[0] in "LNM" or text[size - 1] in "_+#"):
+        size -= 1
+    return text[:size], text[size:]
+
+
+def _completions(legs: Legs, head: str, last: str, limit: int) -> list[Completion]:
+    """The text with its last word completed, by how many passages have the longer word."""
+    begun = prefix_terms(last)
+    if len(begun) != 1:  # none, or an identifier that is no longer a beginning
+        return []
+    longer = [(word, count) for word, count in legs.keyword.vocabulary(begun[0]) if word != begun[0] and count]
+    longer.sort(key=lambda entry: (-entry[1], len(entry[0]), entry[0]))
+    return [Completion(text=head + word, kind="word", count=count) for word, count in longer[:limit]]
+
+
+def _titles(legs: Legs, head: str, last: str, limit: int) -> list[Completion]:
+    """The titles that have all the words, the last one perhaps longer, each once."""
+    words: list[Term | Prefix] = [Term(word, "title") for word in phrase_terms(head)]
+    if len(last) >= _SHORTEST_BEGINNING:
+        words.append(Prefix(last, "title"))
+    if not words:
+        return []
+    hits = legs.keyword.search(All(tuple(words)), Filters(), limit * _TITLES_READ).hits
+    titles: dict[str, str] = {}
+    for chunk in legs.store.chunks([cid for cid, _ in hits]).values():
+        titles.setdefault(chunk.resource.title, chunk.resource.rid)
+    return [Completion(text=title, kind="title", rid=rid) for title, rid in titles.items() if title][:limit]
+
+
+def _put_right(legs: Legs, text: str) -> str:
+    """The text with every word put right that nobody wrote."""
+    question = understand(SearchRequest(query=text), Plan(), legs.store)
+    meant = misspelled(legs, question) if question.asked else []
+    return meant[0].query if meant else text

@@ -1,0 +1,242 @@
+"""Understanding: from what was typed to what is asked of the legs, with a note of everything that was decided."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.budgets import current_budget
+from findling.domain.plans import Plan
+from findling.domain.ports import ReadStore
+from findling.domain.queries import GROUPS, All, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
+from findling.text.analysis.analysis import phrase_terms
+from findling.text.query.parser import Parsed, parse
+from findling.text.query.query_mode import read
+from findling.text.query.routing import Route, route
+from findling.text.query.tree import canonical, positive_terms, positive_texts, split_where
+
+if TYPE_CHECKING:
+    from findling.pipelines.glossary.glossary_expansion import Fired
+
+__all__ = [
+    "LONGEST_QUERY",
+    "SPELLING",
+    "WORDS",
+    "Question",
+    "corrected",
+    "loose_words",
+    "respelled",
+    "typed_words",
+    "understand",
+]
+
+LONGEST_QUERY = 10_000
+"""Characters of a query that are read: more than a page of text has, and what the HTTP API takes."""
+
+SPELLING = "~"
+"""The group of a word and what was probably meant by it."""
+
+_TO_THE_LETTER = frozenset({"identifier", "number", "path", "url", "regex"})
+"""Shapes of a query that is meant to the letter: its neighbours by meaning are no hits."""
+
+_CODE = re.compile(r"[_.:#(/\\\[]|\b[a-z]+[A-Z]|(?:[0-9][^\s0-9]*){3}")
+"""What tells `get_user`, `os.path`, `getUser` and `CVE-2024-3094` from names such as JavaScript and COVID19, which have
+a meaning. Three digits are a code, to whose pieces a model finds any table of numbers near."""
+
+
+class Question(NamedTuple):
+    """A request that has been understood.
+
+    `tree` is the whole query as it was read, `node` what of it the legs are asked and `filters` what they are limited
+    to. `text` is what a model reads of the query, `asked` the terms to look for in hits.
+    """
+
+    request: SearchRequest
+    plan: Plan
+    tree: Node
+    node: Node
+    filters: Filters
+    text: str
+    asked: Sequence[str]
+    reading: str
+    because: str
+    route: Route
+    fired: tuple[Fired, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def understood_as(self) -> str:
+        """The query written out again."""
+        return canonical(self.tree)
+
+
+def understand(request: SearchRequest, plan: Plan, store: ReadStore) -> Question:
+    """What a request asks for. Never raises for what a person types."""
+    query = _beginning(request.query)
+    parsed = parse(query)
+    reading = read(parsed, plan.words)
+    text = _text_for_models(parsed) if parsed.operators else query
+    shape = route(parsed.plain or text)
+    tree, fired = _with_aliases(reading.node, store) if plan.glossary else (reading.node, ())
+    node, where = split_where(tree)
+    if plan.heads and not parsed.history:
+        where = _both(where, Field("is", ("head",)))
+    if request.filters.where is not None:
+        where = request.filters.where if where is None else _both(request.filters.where, where)
+    filters = request.filters
+    if where is not None:
+        filters = replace(filters, where=_resolved(where, store))
+    if "is:" in parsed.operators:
+        node = _resolved(node, store)
+    if plan.types and not filters.type:
+        filters = replace(filters, type=plan.types)
+    plan, decisions = _routed(plan, shape, text, reading.kind)
+    return Question(
+        request,
+        plan,
+        tree,
+        node,
+        filters,
+        text,
+        positive_terms(node),
+        reading.kind,
+        "; ".join([reading.because, *decisions]),
+        shape,
+        fired,
+        parsed.notes if parsed.operators else parsed.notes + _excluded_in_words(query),
+    )
+
+
+def _beginning(query: str) -> str:
+    """As much of a query as is read: a million characters would take seconds, and find what the first ones do."""
+    if len(query) <= LONGEST_QUERY:
+        return query
+    current_budget().refuse(f"the query has {len(query):,} characters: the first {LONGEST_QUERY:,} were read")
+    return query[:LONGEST_QUERY]
+
+
+def corrected(question: Question, corrections: Mapping[str, str]) -> Question:
+    """The question with other spellings of some words beside what was typed; what stands in quotes stays as it is."""
+    keys = {_key(typed): other for typed, other in corrections.items()}
+    node = _respelled(question.node, keys)
+    return question._replace(
+        tree=_respelled(question.tree, keys),
+        node=node,
+        text=respelled(question.text, corrections),
+        asked=positive_terms(node),
+    )
+
+
+def respelled(text: str, corrections: Mapping[str, str]) -> str:
+    """A text with some words put right; everything between the words stays, and so do exclusions and conditions."""
+    keys = {_key(typed): other for typed, other in corrections.items()}
+    text = WORDS.sub(lambda word: keys.get(_key(word.group()), word.group()), text)
+    for typed, other in corrections.items():
+        text = text if WORDS.fullmatch(typed) else text.replace(typed, other)
+    return text
+
+
+def typed_words(text: str) -> dict[str, str]:
+    """The words of a text that stand by themselves, as they were typed, by the term that each of them is."""
+    rows = {word: phrase_terms(word) for word in WORDS.findall(text)}
+    return {row[0]: word for word, row in rows.items() if len(row) == 1}
+
+
+def loose_words(question: Question) -> tuple[Node | None, Node | None]:
+    """The words of a ranked query, `None` in any other reading, and what else must hold, `None` when nothing must."""
+    if question.reading != "ranked":
+        return None, question.node
+    words, *rest = question.node.nodes if isinstance(question.node, All) else (question.node,)
+    return words, All(tuple(rest)) if rest else None
+
+
+def _text_for_models(parsed: Parsed) -> str:
+    """What is asked for, without operators: the words as they were typed, stop words included, and then the rest."""
+    plain = _MARKS.sub("", parsed.plain)
+    return " ".join([plain, *[text for text in positive_texts(parsed.node) if text not in plain]]).strip()
+
+
+_MARKS = re.compile(r"[*~]\d*(?!\S)")
+_EXCLUDING = re.compile(
+    r"\b(?:excluding|except for|not including|(?:do not|don't) mention)\s+([^\s,.?()][^,.?()]*)", re.IGNORECASE
+)
+
+
+def _excluded_in_words(query: str) -> tuple[str, ...]:
+    """How to leave out what a query excludes in words: what is named ranks, whatever stands in front of it."""
+    found = _EXCLUDING.search(query)
+    return () if found is None else (f'to leave it out, write -"{found[1].strip()}"',)
+
+
+WORDS = re.compile(r"(?<![\w.:/-])\w+(?![\w:/-]|\.\w)")
+"""Words that stand by themselves, whatever punctuation follows; no part of a compound, a path or a condition."""
+
+
+def _with_aliases(node: Node, store: ReadStore) -> tuple[Node, tuple[Fired, ...]]:
+    if not store.glossary_version():
+        return node, ()
+    from findling.pipelines.glossary.glossary_expansion import expand, lookup_of
+
+    return expand(node, lookup_of(store))
+
+
+def _routed(plan: Plan, shape: Route, text: str, reading: str) -> tuple[Plan, list[str]]:
+    """The plan as the shape of the query wants it, and why it differs from what was given."""
+    if not plan.route:
+        return plan, []
+    decisions = []
+    if plan.mode == "hybrid" and reading == "browse":
+        plan = replace(plan, mode="keyword")
+    elif plan.mode == "hybrid" and (letters := _letters(shape, text)):
+        plan = replace(plan, mode="keyword")
+        decisions.append(f"{'an' if 'identifier' in letters else 'a'} {min(letters)} is meant to the letter")
+    if shape.depth_factor > 1:
+        # Never less than was asked for: a short query deserves as many candidates as any other.
+        plan = replace(plan, overfetch=plan.overfetch * shape.depth_factor)
+        decisions.append(f"a {shape.kind.replace('_', ' ')} question: {shape.depth_factor:g} times the candidates")
+    return plan, decisions
+
+
+def _letters(shape: Route, text: str) -> frozenset[str]:
+    """The shapes for which the query is meant to the letter."""
+    letters = _TO_THE_LETTER.intersection(shape.shape)
+    return letters if "number" in letters or _CODE.search(text) else frozenset()
+
+
+def _resolved(node: Node, store: ReadStore) -> Node:
+    """The tree with `is:head` and `is:superseded` as the ids that the store knows today."""
+    if isinstance(node, Field) and node.name == "is":
+        old = Field("rid", tuple(store.superseded()))
+        return old if node.values == ("superseded",) else Not(old)
+    if isinstance(node, Not):
+        return Not(_resolved(node.node, store))
+    if isinstance(node, GROUPS):
+        return replace(node, nodes=tuple(_resolved(part, store) for part in node.nodes))
+    return node
+
+
+def _key(text: str) -> str:
+    """What is the same for every way to type a word."""
+    return " ".join(phrase_terms(text))
+
+
+def _respelled(node: Node, corrections: Mapping[str, str]) -> Node:
+    if isinstance(node, (Word, Term)):
+        other = corrections.get(_key(node.text))
+        if other is None:
+            return node
+        from findling.domain.queries import Phrase
+
+        return Same((node, Phrase(other) if " " in other else replace(node, text=other)), group=SPELLING)
+    if isinstance(node, GROUPS) and not (isinstance(node, Same) and node.group):
+        return replace(node, nodes=tuple(_respelled(part, corrections) for part in node.nodes))
+    return node
+
+
+def _both(one: Node | None, other: Node) -> Node:
+    if one is None:
+        return other
+    parts = [part for node in (one, other) for part in (node.nodes if isinstance(node, All) else (node,))]
+    return All(tuple(parts))

@@ -1,0 +1,258 @@
+"""Finding by meaning: how near chunks are to a query, on one scale whatever model each vector comes from."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from findling.domain.ports import Embedder, Reranker, TruthStore, VectorHits, VectorSearch
+from findling.domain.resources import Resource
+from findling.domain.results import Degradation
+from findling.ranking.evidence import FOREIGN, cosine_of, meaning_evidence
+
+if TYPE_CHECKING:
+    from findling.domain.ports import Vectors
+
+__all__ = [
+    "MOST_QUERIES",
+    "Judge",
+    "Meaning",
+    "MeaningHit",
+    "Space",
+    "can_read",
+    "find_by_meaning",
+    "nearness_to",
+    "query_vector",
+    "read_in_time",
+]
+
+
+MOST_QUERIES = 1024
+"""Queries that are kept of each model: 1.5 MB with 384 numbers a vector."""
+
+_kept: WeakKeyDictionary[Embedder, OrderedDict[str, Vectors]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def query_vector(embedder: Embedder, text: str) -> Vectors:
+    """The vector of a query, which must not be changed: others have it, too. Raises ModelError as the model does."""
+    with _lock:
+        kept = _kept.setdefault(embedder, OrderedDict())
+        if text in kept:
+            kept.move_to_end(text)
+            return kept[text]
+    # Outside the lock: two threads that read the same query at once cost less than all others waiting for one.
+    vector: Vectors = embedder.embed([text], "query")[0].copy()
+    vector.flags.writeable = False
+    with _lock:
+        kept[text] = vector
+        while len(kept) > MOST_QUERIES:
+            kept.popitem(last=False)
+    return vector
+
+
+_FULL = 8.0
+"""Deviations above what is usual that count as a perfect match."""
+
+_IN_A_COLLECTION, _WIDER = 2.0, 1.7
+"""Passages of one collection have something to do with each other: their cosines lie two deviations above those of
+unrelated texts, and deviate 1.7 times as much. Measured on five collections."""
+
+_PRIOR_ROWS = 60
+"""How many rows a model's usual cosines weigh: a handful of chunks cannot tell what is unusual."""
+
+_READ_AT_ONCE = 4
+"""Passages a model reads between two looks at the clock."""
+
+_FIRST_GUESS_S = 0.03
+"""Less than what one passage takes on most machines: with less time than that, none is read."""
+
+
+class Space(NamedTuple):
+    """One kind of vectors: the leg that holds them, and what turns a query into one of them.
+
+    `is_whole` says that all chunks have one. What a model has read of a part of them is no fair sample.
+    """
+
+    leg: VectorSearch
+    embedder: Embedder
+    is_whole: bool = True
+
+
+class Meaning(NamedTuple):
+    """What a search by meaning has at hand.
+
+    `spaces` come best first. `coverage` is the share of chunks that the model has read, and `read_on` reads more of
+    them during a search, where that is wanted. `may_send` tells which resources a reranker elsewhere may be sent.
+    `instant` finds near lines of a hit. `spare` gives the spaces that are left when a model fails, and notes what
+    is wrong with them; `degraded` says what is missing and why.
+    """
+
+    spaces: tuple[Space, ...] = ()
+    coverage: float = 0.0
+    read_on: Callable[[Judge, Sequence[int], float], dict[int, MeaningHit]] | None = None
+    may_send: Callable[[Resource], bool] = lambda resource: True
+    reranker: Reranker | None = None
+    instant: Embedder | None = None
+    spare: Callable[[list[Degradation]], list[Space]] = lambda notes: []
+    degraded: tuple[Degradation, ...] = ()
+
+
+class MeaningHit(NamedTuple):
+    """How near a chunk is: the cosine, how far that stands out for this query, 0 to 1, and which vectors told it.
+
+    Hits are ranked by `strength`; `evidence` is the same in every state of an index, and is what a score is made of.
+    """
+
+    cosine: float
+    strength: float
+    speed: str
+    evidence: float
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is near enough to be found by its meaning alone."""
+        return self.evidence >= FOREIGN
+
+
+class Judge(NamedTuple):
+    """A query in one space, the cosines that are usual for it there, and the share of it that the model knows."""
+
+    space: Space
+    query: Vectors
+    mean: float
+    deviation: float
+    known: float = 1.0
+
+    def hit(self, cosine: float) -> MeaningHit:
+        """What a cosine is worth."""
+        return next(self.hits([(0, cosine)]))[1]
+
+    def hits(self, cosines: Iterable[tuple[int, float]]) -> Iterator[tuple[int, MeaningHit]]:
+        """What the cosines of some chunks are worth."""
+        _, _, mean, deviation, known = self
+        speed, usual = self.space.leg.speed, self.usual
+        for cid, cosine in cosines:
+            strength = (cosine - mean) / deviation / _FULL if deviation > 0 else 0.0
+            evidence = meaning_evidence(cosine, usual, known)
+            yield cid, MeaningHit(cosine, min(max(strength, 0.0), 1.0), speed, evidence)
+
+    @property
+    def usual(self) -> tuple[float, float]:
+        """Mean and deviation of the cosines of unrelated texts; guessed from this query where nobody knows them."""
+        known = self.space.embedder.usual_cosines
+        if known is not None:
+            return known
+        deviation = self.deviation / _WIDER
+        return self.mean - _IN_A_COLLECTION * deviation, deviation
+
+    @property
+    def least(self) -> float:
+        """The cosine from which a chunk is found by its meaning alone; above 1 for a query that the model knows not."""
+        return cosine_of(FOREIGN, self.usual, self.known)
+
+
+def nearness_to(embedder: Embedder, query: str) -> Callable[[Sequence[str]], Sequence[float]]:
+    """A function that tells how near texts are to the query: their cosines."""
+    vector = query_vector(embedder, query)
+
+    def tell(texts: Sequence[str]) -> Sequence[float]:
+        cosines: list[float] = (embedder.embed(list(texts)) @ vector).tolist()
+        return cosines
+
+    return tell
+
+
+def can_read(embedder: Embedder, text: str) -> bool:
+    """Whether a text is written in letters that the model knows words in."""
+    if embedder.languages != "English":
+        return True
+    letters = [letter for letter in text if letter.isalpha()]
+    return 2 * sum(map(_is_latin, letters)) >= len(letters)
+
+
+def find_by_meaning(
+    spaces: Sequence[Space],
+    query: str,
+    limit: int,
+    *,
+    allowed: Collection[int] | None = None,
+    also: Sequence[int] = (),
+    held: Container[str] = (),
+) -> tuple[dict[int, MeaningHit], list[Judge]]:
+    """The chunks nearest to the query, and those in `also`, each judged by the best vectors there are of it.
+
+    `held` are the words of the query that the index holds, whatever a model knows. Raises ModelError when the query
+    cannot be turned into a vector.
+    """
+    from findling.text.analysis.known_words import known_share
+
+    found: dict[int, MeaningHit] = {}
+    judges = []
+    for space in spaces:
+        vector = query_vector(space.embedder, query)
+        hits = space.leg.search(vector, limit, allowed=allowed, also=also)
+        known = known_share(query, held) if space.embedder.languages == "English" else 1.0
+        judge = Judge(space, vector, *_usual(hits, space), known)
+        judges.append(judge)
+        # What is both near and asked for by name has one cosine.
+        fresh = {cid: cosine for cid, cosine in (*hits.hits, *hits.scores.items()) if cid not in found}
+        found.update(judge.hits(fresh.items()))
+    return found, judges
+
+
+def read_in_time(store: TruthStore, judge: Judge, cids: Sequence[int], deadline: float) -> dict[int, MeaningHit]:
+    """Judge chunks that the model has not read yet, the first ones first, as many as can be read by the deadline.
+
+    What was read is kept, and what was not is wished for. Raises ModelError when the model cannot read.
+    """
+    from findling.domain.errors import DiskFullError, LockedError, ReadOnlyError
+    from findling.pipelines.indexing.embedding_run import embed_chunks, to_rows
+
+    chunks = list(store.chunks(cids).values())
+    embedder = judge.space.embedder
+    read: dict[bytes, bytes] = {}
+    done, each_s = 0, _FIRST_GUESS_S
+    while done < len(chunks) and (fits := int((deadline - time.monotonic()) / each_s)) > 0:
+        # One alone tells how long one takes; after that, as many as will fit.
+        batch = chunks[done : done + min(fits, _READ_AT_ONCE if done else 1)]
+        started = time.monotonic()
+        read |= embed_chunks(embedder, batch)
+        each_s = (time.monotonic() - started) / len(batch)
+        done += len(batch)
+    try:
+        store.put_vectors(embedder.fingerprint, read, patience_s=0.05)
+        unread = [stored.chunk.cid for stored in chunks if stored.chunk.digest not in read]
+        store.want(unread, patience_s=0.05)
+    except (DiskFullError, LockedError, ReadOnlyError):
+        pass  # the answer does not depend on it, and the next search may have more luck
+    judged = [stored for stored in chunks if stored.chunk.digest in read]
+    if not judged:
+        return {}
+    cosines = to_rows([read[stored.chunk.digest] for stored in judged]) @ judge.query
+    return {stored.chunk.cid: judge.hit(float(cosine)) for stored, cosine in zip(judged, cosines, strict=True)}
+
+
+def _is_latin(letter: str) -> bool:
+    return letter <= "\u024f" or "\u1e00" <= letter <= "\u1eff"
+
+
+def _usual(hits: VectorHits, space: Space) -> tuple[float, float]:
+    """Mean and deviation of cosines, as seen in these rows and, the fewer they are, as usual for the model."""
+    if space.embedder.usual_cosines is None:
+        return hits.mean, hits.deviation
+    foreign_mean, foreign_deviation = space.embedder.usual_cosines
+    usual_mean, usual_deviation = foreign_mean + _IN_A_COLLECTION * foreign_deviation, _WIDER * foreign_deviation
+    rows = hits.rows if space.is_whole else 0
+    total = rows + _PRIOR_ROWS
+    mean = (rows * hits.mean + _PRIOR_ROWS * usual_mean) / total
+    variance = (
+        rows * (hits.deviation**2 + (hits.mean - mean) ** 2)
+        + _PRIOR_ROWS * (usual_deviation**2 + (usual_mean - mean) ** 2)
+    ) / total
+    return mean, math.sqrt(variance)

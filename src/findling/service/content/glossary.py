@@ -1,0 +1,178 @@
+"""The glossary of one workspace: its terms, and every decision about them, written under the lock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.records import GlossaryTerm
+from findling.domain.results import Degradation
+from findling.pipelines.glossary import glossary as rules
+from findling.pipelines.glossary.glossary import Edit, Group
+from findling.pipelines.glossary.glossary_book import STATUSES
+from findling.service.index.index_files import OpenedWorkspace
+from findling.service.settings.settings import Settings
+from findling.text.mining.glossary_keys import glossary_key
+
+__all__ = ["WorkspaceGlossary"]
+
+_MINED_AT = "glossary_mined"
+"""Name of the number of the change up to which texts were looked through for candidates."""
+
+_FORMAT_HINT = "findling glossary export shows the format"
+
+
+class WorkspaceGlossary:
+    """What means the same in one workspace. Every change raises as `OpenedWorkspace.writing` does, besides its own."""
+
+    trouble: Degradation | None = None
+    """What kept a language model from being asked when `pending` looked for candidates last."""
+
+    def __init__(self, files: OpenedWorkspace, settings: Settings) -> None:
+        self._files = files
+        self._settings = settings
+
+    def terms(self) -> list[GlossaryTerm]:
+        """All terms, ordered by group and key; none where nothing was ever written."""
+        self._files.let_go_if_replaced()
+        return self._files.store.glossary() if self._files.exists else []
+
+    def groups(self) -> list[Group]:
+        """The groups that searches make use of."""
+        return rules.groups(self.terms())
+
+    def protected(self) -> list[GlossaryTerm]:
+        """The terms that are taken to the letter."""
+        return self._with_status("protected")
+
+    def pending(self, *, refill: bool = True) -> list[GlossaryTerm]:
+        """The terms that wait for a decision; with `refill`, after looking for candidates in what has changed.
+
+        When the language model that the user has chosen fails, `trouble` says so, and it is asked again the next time.
+        """
+        self.trouble = None
+        if refill:
+            self._refill()
+        return self._with_status("pending")
+
+    def add(self, canonical: str, aliases: Sequence[str]) -> Edit:
+        """Have a term stand for others, and they for it. Raises UsageError for what cannot be so."""
+        return self._change(lambda terms: rules.add(terms, canonical, aliases))
+
+    def approve(self, surface: str, group: str | None = None, *, canonical: bool = False) -> Edit:
+        """Take a pending term into use. Raises UsageError when there is none, or more than one."""
+        return self._change(lambda terms: rules.approve(terms, surface, group, canonical))
+
+    def reject(self, surface: str, group: str | None = None) -> Edit:
+        """Never have a term suggested for a group again. Raises UsageError when there is none, or more than one."""
+        return self._change(lambda terms: rules.reject(terms, surface, group))
+
+    def protect(self, surface: str) -> Edit:
+        """Have a term taken to the letter, in no group. Raises UsageError for what is no term."""
+        return self._change(lambda terms: rules.protect(terms, surface))
+
+    def unprotect(self, surface: str) -> Edit:
+        """Let a protected term be suggested and added again. Raises UsageError when it is not protected."""
+        return self._change(lambda terms: rules.unprotect(terms, surface))
+
+    def remove(self, surface: str, group: str | None = None) -> Edit:
+        """Drop a term, and with a canonical term its group. Raises UsageError when there is none, or more than one."""
+        return self._change(lambda terms: rules.remove(terms, surface, group))
+
+    def merge(self, group: str, into: str) -> Edit:
+        """Make two groups one. Raises UsageError when one is not there, or a rejection stands between them."""
+        return self._change(lambda terms: rules.merge(terms, group, into))
+
+    def propose(self, candidates: Iterable[tuple[str, str, str, str]]) -> Edit:
+        """Put candidates (surface, surface of its group, source, snippet) into the queue, unless they are decided."""
+        listed = list(candidates)
+        return self._change(lambda terms: rules.propose(terms, listed))
+
+    def export_rows(self) -> list[dict[str, Any]]:
+        """Every term with all that is known of it, ready for JSON."""
+        return [term._asdict() for term in self.terms()]
+
+    def import_rows(self, rows: Sequence[Mapping[str, Any]], *, replace: bool = False) -> Edit:
+        """Put in what `export_rows` gave: all of it or, when a row is wrong, nothing; `replace` drops the rest.
+
+        Raises InvalidValueError that names the row.
+        """
+        terms: dict[tuple[str, str], GlossaryTerm] = {}
+        for number, row in enumerate(rows, start=1):
+            term = _term(number, row)
+            at = (glossary_key(term.group), term.key)
+            if at in terms:
+                raise _wrong(number, f"{term.surface} is the same as {terms[at].surface} before it")
+            terms[at] = term
+        return self._change(lambda present: rules.take_in(present, terms.values(), replace))
+
+    def _refill(self) -> None:
+        """Look for candidates in the texts, unless that was done since they changed last."""
+        files = self._files
+        files.let_go_if_replaced()
+        if not files.exists or files.store.get_meta(_MINED_AT) == str(files.store.seq()):
+            return
+        from findling.service.content.glossary_candidates import candidates
+
+        since = int(files.store.get_meta(_MINED_AT) or 0)
+        found = candidates(files.store, since, self.groups(), self._settings)
+        self.propose(found.pairs)
+        self.trouble = found.trouble
+        # Without the mark the texts are looked through once more, and what they give is put to the model then.
+        if found.trouble is None:
+            with files.writing():
+                files.store.set_meta(_MINED_AT, str(found.seq))
+
+    def _with_status(self, status: str) -> list[GlossaryTerm]:
+        return [term for term in self.terms() if term.status == status]
+
+    def _change(self, decide: Callable[[list[GlossaryTerm]], Edit]) -> Edit:
+        # What changes nothing, or cannot be done, needs no lock and makes no workspace.
+        if not any(decide(self.terms())):
+            return Edit()
+        with self._files.writing():
+            edit = decide(self._files.store.glossary())
+            edit = edit._replace(put=_dated(edit.put))
+            self._files.store.write_glossary(edit.put, edit.dropped)
+        return edit
+
+
+def _dated(terms: Sequence[GlossaryTerm]) -> tuple[GlossaryTerm, ...]:
+    """Terms that were decided just now say when, one after the other, so that their order is kept."""
+    now = time.time()
+    return tuple(
+        term
+        if term.status == "pending" or term.decided_at is not None
+        else term._replace(decided_at=now + count * 1e-6)
+        for count, term in enumerate(terms)
+    )
+
+
+def _term(number: int, row: object) -> GlossaryTerm:
+    """One row of a file as a term; its key is made anew, as it depends on how words are analysed here."""
+    if not isinstance(row, Mapping):
+        raise _wrong(number, "it is no object")
+    if unknown := sorted(str(name) for name in set(row) - set(GlossaryTerm._fields)):
+        raise _wrong(number, f"unknown: {', '.join(unknown)}")
+    texts = {name: row.get(name, "") for name in GlossaryTerm._fields if name != "decided_at"}
+    if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
+        raise _wrong(number, f"{wrong[0]} is no text")
+    group, surface = " ".join(texts["group"].split()), " ".join(texts["surface"].split())
+    key, status, decided_at = glossary_key(surface), texts["status"], row.get("decided_at")
+    if isinstance(decided_at, bool) or not isinstance(decided_at, int | float | None):
+        raise _wrong(number, "decided_at is no number of seconds")
+    if status not in STATUSES:
+        raise _wrong(number, f"status is {status!r}, not one of {', '.join(STATUSES)}")
+    if not key:
+        raise _wrong(number, f"surface {surface!r} has no word in it")
+    if bool(glossary_key(group)) == (status == "protected"):
+        raise _wrong(number, "a protected term has no group" if group else f"a term that is {status} needs a group")
+    if (key == glossary_key(group)) != (status == "canonical"):
+        raise _wrong(number, f"{surface} is {status} in the group {group}: a canonical term is the name of its group")
+    return GlossaryTerm(group, key, surface, status, texts["source"], texts["snippet"], decided_at)
+
+
+def _wrong(number: int, problem: str) -> InvalidValueError:
+    return InvalidValueError(f"row {number} of the glossary: {problem}", hint=_FORMAT_HINT)

@@ -1,0 +1,224 @@
+"""The browser bundle: one page with its own index, which searches without a server and without a network."""
+
+from __future__ import annotations
+
+import errno
+import html
+import os
+import re
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from findling.domain.errors import (
+    DiskFullError,
+    InvalidValueError,
+    NotFoundError,
+    PathNotFoundError,
+    ReadOnlyError,
+)
+from findling.domain.queries import Filters
+from findling.domain.resources import Document, Resource
+from findling.pipelines.export.browser_index import BrowserIndex
+from findling.pipelines.export.browser_packing import as_letters, deflated
+from findling.service.engine.engine import Engine
+from findling.service.settings.options import scoring
+from findling.stores.bundle.jsonl_records import create_file
+from findling.stores.filtering import passes
+
+if TYPE_CHECKING:
+    from findling.pipelines.export.browser_related import Relations
+
+__all__ = ["MAX_PAGE_BYTES", "BrowserReport", "export_html"]
+
+MAX_PAGE_BYTES = 50_000_000
+"""About 70 MB of text: SciFact's 7.8 MB make a page of 5.3 MB."""
+
+RELATED = 5
+"""Neighbours by meaning that are written for each passage."""
+
+_GENERATOR = "findling browser bundle"
+_SCRIPTS = "analysis stemming index query scoring search snippets hits page".split()
+"""Parts of the one script, in this order."""
+
+_LETTERS_A_BYTE = 4 / 3
+"""What base64 makes of a byte."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrowserReport:
+    """What an export has written. `related` tells which vectors gave the related passages: refined, instant, none."""
+
+    target: Path
+    documents: int
+    passages: int
+    terms: int
+    text_bytes: int
+    bytes: int
+    related: str
+    seconds: float
+
+    @property
+    def bytes_per_document(self) -> int:
+        """The size of the page, shared out among its documents."""
+        return round(self.bytes / self.documents)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data."""
+        return {**asdict(self), "target": str(self.target), "bytes_per_document": self.bytes_per_document}
+
+
+def export_html(
+    engine: Engine,
+    target: str | Path,
+    *,
+    title: str = "",
+    filters: Filters | None = None,
+    may_see: Callable[[Resource], bool] | None = None,
+    max_bytes: int = MAX_PAGE_BYTES,
+    related: int = RELATED,
+) -> BrowserReport:
+    """Write one page with everything that passes the filters and that `may_see` allows; nothing else leaves a trace.
+
+    Raises NotFoundError when nothing is left, InvalidValueError when the page would be larger than `max_bytes` or
+    would replace a file that is no such page, and PathNotFoundError, ReadOnlyError or DiskFullError when the target
+    cannot be written. What was there before then stays as it was.
+    """
+    started = time.monotonic()
+    path = _checked_target(Path(target))
+    index, documents = _indexed(engine, filters or Filters(), may_see, max_bytes)
+    about = {"title": title or engine.root.name or "findling", "created": time.strftime("%Y-%m-%d", time.gmtime())}
+    texts = as_letters(index.texts.finished())
+    _check_size(len(texts) + len(as_letters(deflated(index.packed(about)))), max_bytes)
+    relations = _relations(engine, documents, related)
+    packed = as_letters(deflated(index.packed(about, relations.passages)))
+    page = _page(about["title"], texts, packed).encode()
+    _check_size(len(page), max_bytes)
+    _replace(path, page)
+    return BrowserReport(
+        target=path,
+        documents=len(index),
+        passages=index.passages,
+        terms=index.terms,
+        text_bytes=sum(len(document.text.encode("utf-8", "replace")) for document in documents),
+        bytes=len(page),
+        related=relations.speed,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def _indexed(
+    engine: Engine, filters: Filters, may_see: Callable[[Resource], bool] | None, max_bytes: int
+) -> tuple[BrowserIndex, list[Document]]:
+    index = BrowserIndex(scoring(engine.writer.settings))
+    documents = []
+    for document in _documents(engine, filters, may_see):
+        index.add(document)
+        documents.append(document)
+        # Texts alone are a lower bound: whatever is too large is told long before all of it was read.
+        _check_size(int(index.texts.size * _LETTERS_A_BYTE), max_bytes)
+    if not documents:
+        raise NotFoundError("there is nothing to export", hint="findling ls")
+    return index, documents
+
+
+def _documents(engine: Engine, filters: Filters, may_see: Callable[[Resource], bool] | None) -> Iterator[Document]:
+    store = engine.writer.store
+    for resource in engine.ls():
+        if passes(resource, filters) and (may_see is None or may_see(resource)):
+            document = store.document(resource.rid)
+            # Another process may have changed it since it was listed, and its rights with it.
+            if document is not None and document.chunks and (may_see is None or may_see(document.resource)):
+                yield document
+
+
+def _relations(engine: Engine, documents: list[Document], count: int) -> Relations:
+    from findling.pipelines.export.browser_related import relate
+    from findling.service.index.embeddings import instant_embedder
+
+    writer = engine.writer
+    instant = instant_embedder() if writer.settings["semantic.instant"] else None
+    return relate(documents, writer.store, instant, count)
+
+
+def _page(title: str, texts: str, index: str) -> str:
+    script = "\n".join(["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in _SCRIPTS), "})();"])
+    style = _asset("style.css")
+    policy = (
+        f"default-src 'none'; script-src '{_fingerprint(script)}'; style-src '{_fingerprint(style)}'; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    return _filled(
+        _asset("page.html"),
+        {
+            "policy": html.escape(policy),
+            "generator": _GENERATOR,
+            "title": html.escape(title),
+            "style": style,
+            "script": script,
+            "texts": texts,
+            "index": index,
+        },
+    )
+
+
+def _asset(name: str) -> str:
+    return files("findling").joinpath("faces", "browser", name).read_text(encoding="utf-8")
+
+
+def _fingerprint(content: str) -> str:
+    """What the policy knows a script or style by; nothing else runs in the page."""
+    return f"sha256-{b64encode(sha256(content.encode()).digest()).decode()}"
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    # In one pass: what is filled in may look like a gap itself.
+    return re.sub(r"\{\{(\w+)\}\}", lambda gap: values[gap[1]], template)
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        raise InvalidValueError(
+            f"the page would be larger than {most / 1e6:,.1f} MB",
+            hint="export a folder of it, raise --max-size, or export a bundle: the same without --html",
+        )
+
+
+def _checked_target(path: Path) -> Path:
+    if path.is_dir():
+        raise InvalidValueError(f"{path} is a folder", hint=f"name a file, such as {path / 'search.html'}")
+    if not path.absolute().parent.is_dir():
+        raise PathNotFoundError(f"{path.absolute().parent} is not there", hint="create the folder first")
+    try:
+        with path.open("rb") as known:
+            is_ours = _GENERATOR.encode() in known.read(4096)
+    except FileNotFoundError:
+        return path
+    except OSError as error:
+        raise ReadOnlyError(f"{path} cannot be read: {error.strerror}", hint="name another file") from error
+    if not is_ours:
+        raise InvalidValueError(f"{path} is there already and is no page of findling", hint="name another file")
+    return path
+
+
+def _replace(path: Path, page: bytes) -> None:
+    """Write the page as a whole, for its owner's eyes: whoever looks finds the old one or the new one."""
+    half = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(create_file(half), "wb") as file:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+        half.replace(path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFullError(
+                f"no space left to write {path}", hint="free some space, or name another disk"
+            ) from error
+        raise ReadOnlyError(f"{path} cannot be written: {error.strerror}", hint="name another file") from error

@@ -1,0 +1,360 @@
+"""Bundles of workspaces: written for another machine or another time, and made into a workspace again."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from findling.domain.errors import (
+    CorruptError,
+    FindlingError,
+    InvalidValueError,
+    MissingExtraError,
+    ModelError,
+    NotFoundError,
+    NotIndexedError,
+    ReadOnlyError,
+)
+from findling.domain.permissions import VIEWER
+from findling.domain.strangers import check_trust
+from findling.pipelines.export.bundle_vetting import VettedBundle
+from findling.pipelines.export.bundles import Facts, MaySee, export_store
+from findling.service.engine.engine import Engine
+from findling.service.export.bundle_places import check_same_files, existing, open_target, settle_root
+from findling.service.index.embeddings import READ_UP_TO
+from findling.service.settings.settings import Settings, get_setting
+from findling.service.workspace.manifest import preprocessing_of, quota_of
+from findling.service.workspace.quotas import Allowance, check_quota
+from findling.stores.bundle.bundle import Bundle
+from findling.stores.bundle.bundle_restore import (
+    restore_documents,
+    restore_records,
+    restore_survey,
+    restore_vectors,
+)
+from findling.stores.bundle.bundle_writer import check_target
+from findling.stores.bundle.jsonl_records import Record, to_term
+from findling.text.analysis.analysis import FINGERPRINT
+
+if TYPE_CHECKING:
+    from findling.domain.ports import Embedder, TruthStore
+    from findling.domain.resources import Document
+
+__all__ = ["IMPORTING", "ExportReport", "ImportReport", "export_bundle", "import_bundle", "sight_of"]
+
+IMPORTING = "importing"
+"""Name of the small value that says which bundle is being taken in; empty when it was taken in to the end."""
+
+_GROUPS = ("chunk.", "keyword.", "search.", "semantic.")
+"""Settings that answers depend on."""
+
+_LEFT_OUT = (
+    "search.refresh",
+    "semantic.base_url",
+    "semantic.cpu_share",
+    "semantic.refine",
+    "semantic.threads",
+)
+"""Those of them that say when and where something is read, not what comes of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportReport:
+    """What an export wrote: how many resources, chunks, vectors, …, and how many bytes."""
+
+    target: Path
+    counts: Mapping[str, int]
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportReport:
+    """What an import made: the workspace's folder, what it indexes (nothing when it has no files here).
+
+    `changed` resources differ from what was there before. `differing` settings have another value here than they had
+    where the bundle was written, which is the first of the two. `left_out` lists what was not taken, under the name of
+    the trust that would take it, or under an empty name.
+    """
+
+    home: Path
+    root: Path | None
+    changed: int
+    counts: Mapping[str, int]
+    differing: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def export_bundle(
+    engine: Engine,
+    target: Path | str,
+    *,
+    vectors: bool = True,
+    principals: Iterable[str] | None = None,
+    force: bool = False,
+    created_at: float | None = None,
+) -> ExportReport:
+    """Write everything that the workspace holds to a folder, or to an archive when the target ends in `.zip`.
+
+    With `principals` it is only what these may see. `created_at` is what the manifest says, or the variable
+    SOURCE_DATE_EPOCH, or now. Raises NotIndexedError when there is nothing to write, NotFoundError when they may see
+    nothing, InvalidValueError when something is at the target and not `force` lets a bundle take the place of another
+    one, LockedError as every writer does.
+    """
+    target = Path(target)
+    writer = engine.writer
+    if not writer.exists:
+        raise NotIndexedError(f"{engine.root} is not indexed", hint=f"findling index {engine.root}")
+    check_target(target, force)
+    with ExitStack() as lock:
+        # A bundle is of one state of the workspace; where no lock can be had, a change meanwhile is an error.
+        with suppress(ReadOnlyError):
+            lock.enter_context(writer.files.writing())
+        store = writer.store
+        root = store.get_meta("root") or ""
+        facts = Facts(
+            _now() if created_at is None else created_at,
+            _model(store, writer.settings),
+            preprocessing_of(writer.settings)._asdict(),
+            _telling(writer.settings),
+            root,
+        )
+        may_see = None if principals is None else sight_of(engine, principals)
+        if may_see is not None and not any(map(may_see, store.resources())):
+            raise NotFoundError("there is nothing to export: these may see nothing", hint="findling permissions list")
+        manifest = export_store(store, target, facts, vectors=vectors, may_see=may_see, force=force)
+    files = [target] if target.is_file() else list(target.iterdir())
+    return ExportReport(target=target, counts=manifest["counts"], size_bytes=sum(one.stat().st_size for one in files))
+
+
+def _note_what_was_read(store: TruthStore) -> None:
+    """What came with its vectors was read where it comes from."""
+    for model in store.models():
+        covered, chunks = store.coverage(model)
+        if covered >= chunks:
+            store.set_meta(READ_UP_TO + model, str(store.seq()))
+
+
+def import_bundle(
+    source: Path | str,
+    *,
+    workspace: str = "",
+    root: Path | str | None = None,
+    merge: bool = False,
+    trust: Iterable[str] = (),
+    settings: Settings | None = None,
+) -> ImportReport:
+    """Make a workspace of a bundle: the one with this name, or that of the folder that was indexed.
+
+    A bundle brings content, which its owner alone may see. `trust` takes more of it: `rights`, `root`, `survey`.
+    `root` is where that folder is now. `merge` upserts into a workspace that holds something already. The bundle is
+    checked as a whole first; whoever is killed later leaves a workspace that says it is not complete, and the same
+    import completes it. Raises as `Bundle.open` and `Bundle.verify` do, CorruptError for what makes no sense,
+    InvalidValueError for a workspace that is not empty or a folder that holds other files, PathNotFoundError for a
+    root that is not there, UsageError for another trust, LockedError as every writer.
+    """
+    trusted = check_trust(trust)
+    with Bundle.open(source) as bundle:
+        bundle.verify()
+        content = VettedBundle(bundle, trusted, merges=merge)
+        tree = None if root is None else existing(root)
+        with open_target(bundle, workspace, tree, settings, trusted) as engine:
+            return _Import(content, engine, tree, trusted).take_in(merge)
+
+
+def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
+    """What tells whether these principals may see a resource now. Raises InvalidValueError for what is no principal."""
+    rights = engine.permissions.rights(principals)
+    return lambda resource: rights.may_see(resource.rid, resource.path, resource.visibility)
+
+
+class _Import:
+    """One import of a bundle into an opened workspace."""
+
+    def __init__(self, content: VettedBundle, engine: Engine, tree: Path | None, trust: frozenset[str]) -> None:
+        self._content, self._bundle = content, content.bundle
+        self._engine, self._files = engine, engine.writer.files
+        self._tree = tree
+        self._trust = trust
+
+    def take_in(self, merge: bool) -> ImportReport:
+        """Write all of it; nothing is written when it is refused."""
+        engine, writer, bundle = self._engine, self._engine.writer, self._bundle
+        with self._files.writing():
+            store = self._files.store
+            is_new = not store.counts()["resources"] or store.get_meta(IMPORTING) == f"new {bundle.identity}"
+            if not is_new and not merge:
+                raise InvalidValueError(
+                    f"the workspace in {engine.home} holds {store.counts()['resources']:,} resources",
+                    hint="--merge to add to them, or another --workspace",
+                )
+            _check_widths(self._content, store, writer.settings)
+            changed = self._as_new(store) if is_new else self._merged(store)
+            restore_vectors(bundle, store, self._content.takes_vector)
+            restore_records(bundle, store, self._content.takes_relation, self._content.takes_access)
+            if not merge:
+                _note_what_was_read(store)
+            if is_new:
+                self._files.rebuild_leg()
+        with writer.writing():
+            pass  # every leg catches up
+        if not is_new:
+            engine.glossary.import_rows(list(bundle.read("glossary.jsonl", dict)))
+        with self._files.writing():
+            self._files.store.set_meta(IMPORTING, "")
+            now_at = self._files.store.get_meta("root")
+        return ImportReport(
+            home=engine.home,
+            root=Path(now_at) if now_at else None,
+            changed=changed,
+            counts=self._content.counts,
+            differing=_differing(bundle, writer.settings),
+            left_out=self._left_out(),
+        )
+
+    def _as_new(self, store: TruthStore) -> int:
+        engine, counts = self._engine, self._content.counts
+        store.set_meta(IMPORTING, f"new {self._bundle.identity}")
+        settle_root(self._bundle, engine, store, self._tree, self._trust)
+        if not store.counts()["resources"]:
+            quota = quota_of(engine.home, engine.writer.settings)
+            resources, text = counts.get("resources", 0), counts.get("characters", 0)
+            check_quota(store, engine.home, quota, resources=resources, text=text)
+        changed = self._documents(store, self._content.order(), self._closed)
+        store.write_glossary(self._bundle.read("glossary.jsonl", to_term))
+        if (seen := self._content.survey()) is not None:
+            restore_survey(store, seen)
+        return changed
+
+    def _merged(self, store: TruthStore) -> int:
+        engine = self._engine
+        check_same_files(self._bundle, store.get_meta("root") or "", self._tree, self._trust)
+        store.set_meta(IMPORTING, f"merge {self._bundle.identity}")
+        allowance = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings))
+
+        def admit(documents: list[Document]) -> list[Document]:
+            allowance.check(documents)
+            return self._closed([self._with_list_here(store, document) for document in documents])
+
+        return self._documents(store, (), admit)
+
+    def _documents(
+        self, store: TruthStore, order: Sequence[str], admit: Callable[[list[Document]], list[Document]]
+    ) -> int:
+        return restore_documents(self._bundle, store, order, parse=self._content.document, admit=admit)
+
+    def _with_list_here(self, store: TruthStore, document: Document) -> Document:
+        """A document that is here as well, and the same, keeps the list that it has here."""
+        known = None if "rights" in self._trust else store.document(document.resource.rid)
+        if known is None:
+            return document
+        listed = replace(document.resource, visibility=known.resource.visibility)
+        return document._replace(resource=listed) if (listed, document.text) == known[:2] else document
+
+    def _closed(self, documents: list[Document]) -> list[Document]:
+        """Take back what was shared under the ids of documents that nobody but the owner may see."""
+        closed = {one.resource.rid for one in documents if one.resource.visibility == ()}
+        if "rights" not in self._trust and closed:
+            store = self._files.store
+            shared = [one for one in store.relations() if one.relation == VIEWER and one.object in closed]
+            if shared:
+                store.write_relations((), shared)
+        return documents
+
+    def _left_out(self) -> dict[str, tuple[str, ...]]:
+        """What was not taken, by the trust that would take it."""
+        told: dict[str, tuple[str, ...]] = {}
+        for (trust, what), number in sorted(self._content.left_out.items()):
+            # Whoever names the root has no need of what the bundle says.
+            if trust != "root" or self._tree is None:
+                told[trust] = (*told.get(trust, ()), what if number == 1 else f"{number:,} {what}")
+        return told
+
+
+def _check_widths(content: VettedBundle, store: TruthStore, settings: Settings) -> None:
+    """Raise CorruptError for vectors that are not as long as those of their model here."""
+    widths = content.widths()
+    here = {model: len(row.vector) for model in store.models() for row in islice(store.vector_rows(model, 0), 1)}
+    if widths and (chosen := _chosen(settings)) is not None and chosen.dimensions:
+        here[chosen.fingerprint] = 2 * chosen.dimensions
+    for model in sorted(widths.keys() & here.keys()):
+        if widths[model] != here[model]:
+            found, wanted = widths[model] // 2, here[model] // 2
+            raise CorruptError(
+                f"vectors of {model} in {content.bundle.path} have {found:,} numbers, not {wanted:,}",
+                hint="findling export --no-vectors writes a bundle without them",
+            )
+
+
+def _model(store: TruthStore, settings: Settings) -> Record | None:
+    """The model that has read most, or what gives the instant vectors."""
+    read = store.models()
+    if not read:
+        from findling.service.index.embeddings import instant_embedder
+
+        if not settings["semantic.instant"]:
+            return None
+        one = instant_embedder()
+        return {"name": one.name, "dim": one.dimensions, "normalize": True, "fingerprint": one.fingerprint}
+    fingerprint = max(sorted(read), key=read.__getitem__)
+    row = next(iter(store.vector_rows(fingerprint, 0)), None)
+    return {
+        "name": _model_name(settings, fingerprint),
+        "dim": len(row.vector) // 2 if row else 0,
+        "normalize": True,
+        "fingerprint": fingerprint,
+    }
+
+
+def _model_name(settings: Settings, fingerprint: str) -> str:
+    """What users call the model, if it is the one they have chosen."""
+    chosen = _chosen(settings)
+    return chosen.name if chosen is not None and chosen.fingerprint == fingerprint else ""
+
+
+def _chosen(settings: Settings) -> Embedder | None:
+    from findling.service.index.model_choice import choose_embedder
+
+    try:
+        return choose_embedder(settings)
+    except (InvalidValueError, MissingExtraError, ModelError):
+        return None
+
+
+def _telling(settings: Settings) -> Record:
+    """The settings that answers depend on, as far as they are not the usual ones."""
+    names = [name for name in settings if name.startswith(_GROUPS) and name not in _LEFT_OUT]
+    return {name: _plain(settings[name]) for name in names if settings[name] != get_setting(name).default}
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _now() -> float:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not epoch:
+        return time.time()
+    if not epoch.isdecimal():
+        raise InvalidValueError(f"SOURCE_DATE_EPOCH is {epoch!r}", hint="seconds since 1970, such as 1767225600")
+    return float(epoch)
+
+
+def _differing(bundle: Bundle, settings: Settings) -> dict[str, tuple[Any, Any]]:
+    recorded, here = bundle.meta().get("settings"), _telling(settings)
+    there = recorded if isinstance(recorded, dict) else {}
+    found: dict[str, tuple[Any, Any]] = {}
+    for name in sorted({*there, *here}):
+        try:
+            usual = _plain(get_setting(name).default)
+        except FindlingError:
+            continue  # a setting of another version
+        if there.get(name, usual) != here.get(name, usual):
+            found[name] = (there.get(name, usual), here.get(name, usual))
+    analysis = (bundle.manifest.get("preprocessing") or {}).get("analysis")
+    return found if analysis == FINGERPRINT else {**found, "analysis": (analysis, FINGERPRINT)}

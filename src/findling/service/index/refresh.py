@@ -1,0 +1,342 @@
+"""The index of what lies on disk, kept in step with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import (
+    CorruptError,
+    DiskFullError,
+    FormatError,
+    LockedError,
+    ManifestError,
+    PathNotFoundError,
+    ReadOnlyError,
+    UsageError,
+    WorkerError,
+)
+from findling.domain.ports import SkippedPath
+from findling.domain.reports import IndexProgress, Progress
+from findling.pipelines.indexing.fanout import Legs
+from findling.pipelines.indexing.freshness import IndexOptions, is_fresh, remember
+from findling.service.index.index_files import LOCK_PATIENCE_S, OpenedWorkspace
+from findling.service.settings.options import index_options
+from findling.service.settings.settings import Settings
+from findling.service.workspace.scope import is_below
+from findling.service.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from findling.domain.reports import IndexReport
+    from findling.pipelines.indexing.survey import Survey
+
+__all__ = ["UNSURE", "DiskIndex", "options_of", "with_part"]
+
+UNSURE = {"": -1}
+"""Times of folders that none can have: the next search looks closely."""
+
+_PARTS = "parts"
+"""What the store knows the parts of the root by that were asked for. An index without it is one of all of the root."""
+
+_EVERYTHING = '[""]'
+
+_GLANCE_S = 0.2
+
+_BRIEF_S = 0.02
+"""How long a search waits for another process: about as long as another search takes in one file."""
+
+_TURN_S = 10.0
+"""How long a search waits for another thread that takes in the same changes, or that only looks at the index."""
+
+
+def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOptions:
+    """How the files below a root become documents; `own` are folders of the index itself.
+
+    An index that lies inside what it indexes must not take itself in.
+    """
+    named = (f"/{only}",) if only else ()
+    inside = tuple(f"/{folder.relative_to(root).as_posix()}/" for folder in own if folder.is_relative_to(root))
+    return index_options(settings, include=named, exclude=inside)
+
+
+class DiskIndex:
+    """The files below one root and what of them is indexed. `legs` gives the legs to write; the lock is held then."""
+
+    def __init__(
+        self, files: OpenedWorkspace, settings: Settings, workspace: Workspace, legs: Callable[[], Legs]
+    ) -> None:
+        self._has_files = workspace.has_files
+        self._files = files
+        self._settings = settings
+        self._root, self._only, self._part = workspace.root, workspace.only, workspace.part
+        self._legs = legs
+
+    def index(
+        self, *, on_progress: Progress | None = None, rebuild: bool = False, reason: str = "as asked"
+    ) -> IndexReport:
+        """Take in everything below the root that is new, changed or gone; `rebuild` starts from nothing.
+
+        Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
+        cannot be written, CorruptError when it is damaged: then only `rebuild` helps, which puts a damaged store aside;
+        ManifestError for a damaged manifest, UsageError when the workspace has no files.
+        """
+        if not self._takes_files():
+            return self._begin_anew(rebuild)
+        reason = self._why_first() or ("every file is to be read again" if rebuild else reason)
+        if not rebuild:
+            with self._files.writing():
+                return self._update(reason, on_progress)
+        from findling.service.workspace.manifest import read_manifest
+
+        read_manifest(self._files.folder)  # whoever cannot read it must not have begun to drop anything
+        try:
+            with self._files.writing(accepts_older=True):
+                # A run that is stopped from here on must not pass for a complete one.
+                self._files.store.set_folders(UNSURE)
+                # What no tree can give back stays.
+                from_files = [r.rid for r in self._files.store.resources() if r.rid.startswith("file:")]
+                self._files.store.write((), from_files)
+                self._files.rebuild_leg()
+                return self._update(reason, on_progress)
+        except CorruptError:
+            # A leg or a file beside it may be what is damaged, and that is no reason to give up the truth.
+            if not self._files.is_damaged():
+                raise
+            with self._files.writing(anew=True):
+                return self._update(reason, on_progress)
+
+    def _begin_anew(self, rebuild: bool) -> IndexReport:
+        """Put a damaged store of a workspace without files aside; there is nothing else to do for it."""
+        from findling.domain.reports import IndexReport
+
+        if not rebuild or not self._files.is_damaged():
+            raise UsageError(f"the workspace {self._root.name} has no files to index", hint="findling add")
+        with self._files.writing(anew=True):
+            return IndexReport()
+
+    def preview(self) -> tuple[list[str], list[SkippedPath]]:
+        """What an indexing run would find: the paths it would index, and what it would leave out."""
+        if not self._takes_files():
+            return [], []
+        from findling.sources.files.discovery import scan
+
+        paths: list[str] = []
+        skipped: list[SkippedPath] = []
+        parts = with_part(self._parts(), self._part)
+        for entry in chain.from_iterable(scan(str(self._root), self._options.rules, part) for part in parts):
+            if isinstance(entry, SkippedPath):
+                skipped.append(entry)
+            else:
+                paths.append(entry.path)
+        return paths, skipped
+
+    def refresh(self, on_progress: Progress | None) -> str:
+        """Take in what has changed on disk; returns what stood in the way, if anything did.
+
+        One thread does it at a time; those that come meanwhile wait for it, and then find it done.
+        """
+        if not self._takes_files():
+            return ""
+        seems_fresh = self._is_fresh()
+        # A file counts as known before it can be found: what another thread has not finished yet is waited for.
+        if seems_fresh and not self._files.refreshing.locked():
+            return ""
+        with self._turn() as has_waited:
+            if (seems_fresh or has_waited) and self._is_fresh():
+                return ""
+            if self._files.exists and not self._root.exists():
+                return f"{self._root} is gone; the answer comes from the index alone"
+            return self._take_in_changes(on_progress) if self.is_complete() else self._begin(on_progress)
+
+    def is_complete(self) -> bool:
+        """Whether an indexing run has been completed of the part that is asked."""
+        self._files.let_go_if_replaced()
+        # What is no file counts as indexed when it is put in, and says nothing about the tree.
+        is_surveyed = self._files.exists and self._files.store.get_meta("rules") is not None
+        return (is_surveyed and self._part_above() is not None) or not self._takes_files()
+
+    def is_begun(self) -> bool:
+        """Whether a run of the part that is asked has begun; where only things are held that are no files, none has."""
+        return self._files.exists and self._part_above() is not None
+
+    def subject(self) -> Path:
+        """The folder or file that is indexed, or will be: the root, or the part of it that was asked for."""
+        try:
+            above = self._part_above() if self._files.exists else None
+        except CorruptError:  # whoever writes next says so, and may rebuild it
+            above = None
+        return self._root / (self._part if above is None else above)
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[bool]:
+        """Let another thread of this process finish, within reason; tells whether there was one."""
+        refreshing = self._files.refreshing
+        has_waited = not refreshing.acquire(blocking=False)
+        is_held = not has_waited or refreshing.acquire(timeout=_TURN_S)
+        try:
+            yield has_waited
+        finally:
+            if is_held:
+                refreshing.release()
+
+    def _begin(self, on_progress: Progress | None) -> str:
+        """Carry out the first run; returns what stood in the way."""
+        deadline = time.monotonic() + LOCK_PATIENCE_S
+        try:
+            while writer := self._update_unless_written(self._why_first(), on_progress):
+                # What the other one has committed so far can be searched already.
+                if self._files.exists or time.monotonic() > deadline:
+                    return f"{writer} for the first time; files may be missing"
+        except (FormatError, ManifestError) as error:
+            return f"files may be missing: {error.message}; {error.hint}"
+        return ""
+
+    def _take_in_changes(self, on_progress: Progress | None) -> str:
+        """Bring an index that is not fresh up to date; returns what stood in the way."""
+        found = self._survey()
+        if not found.differs:
+            self._remember(found)
+            return ""
+        missing = f"{len(found.changed) + len(found.vanished)} changed files may be missing"
+        try:
+            writer = self._update_unless_written(_why_again(found), on_progress)
+        except (DiskFullError, ReadOnlyError, WorkerError) as error:
+            return f"{missing}: {error.message}"
+        except (FormatError, ManifestError) as error:
+            return f"{missing}: {error.message}; {error.hint}"
+        return f"{writer}; {missing}" if writer else ""
+
+    def _update_unless_written(self, reason: str, on_progress: Progress | None) -> str:
+        """Bring the index up to the state of the disk; returns who is writing it instead, if somebody is."""
+        deadline = time.monotonic() + _TURN_S
+        while True:
+            try:
+                with self._files.writing(_BRIEF_S if self._files.exists else _GLANCE_S):
+                    self._update(reason, on_progress)
+                return ""
+            except LockedError:
+                # Threads that only look whether the leg is level hold the guard, too, and one after another.
+                if (writer := self._writer()) or time.monotonic() > deadline:
+                    return writer or "the index is in use"
+
+    def _writer(self) -> str:
+        """Who is writing the index; nothing when nobody is."""
+        from findling.stores.lock import WriteLock
+
+        lock = WriteLock(self._files.folder / "write.lock")
+        try:
+            is_free = lock.acquire(0.0)
+        except PathNotFoundError:  # deleted meanwhile
+            return ""
+        if is_free:
+            lock.release()
+            return ""
+        return "another thread is indexing" if lock.holder() == os.getpid() else "another process is indexing"
+
+    def _is_fresh(self) -> bool:
+        return self.is_complete() and self._root.exists() and is_fresh(self._files.store, self._root, self._options)
+
+    def _takes_files(self) -> bool:
+        """Whether it has files, or may get them: not when it was made by what is no file, and nobody named a path."""
+        self._files.let_go_if_replaced()
+        try:
+            if not self._has_files or not self._files.exists:
+                return self._has_files
+            root, indexed_at = (self._files.store.get_meta(key) for key in ("root", "indexed_at"))
+        except CorruptError:  # whoever writes next says so, and may rebuild it
+            return self._has_files
+        return root != "" if root is not None else self._files.subject != "" or indexed_at is None
+
+    @property
+    def _options(self) -> IndexOptions:
+        return options_of(self._settings, self._root, self._only, self._files.folder)
+
+    def _survey(self) -> Survey:
+        from findling.pipelines.indexing.survey import survey
+
+        return survey(self._files.store, self._root, self._options, self._parts())
+
+    def _parts(self) -> tuple[str, ...]:
+        """The parts of the root that were asked for so far: none while only things are held that are no files."""
+        if self._only:
+            return (self._only,)
+        if not self._files.exists:
+            return ()
+        kept = self._files.store.get_meta(_PARTS)
+        if kept == _EVERYTHING:
+            return ("",)
+        if kept is not None:
+            import json  # 3 ms that whoever asks for all of a root need not pay
+
+            return tuple(json.loads(kept))
+        has_files = self._files.store.get_meta("rules") is not None or any(True for _ in self._files.store.stamps())
+        return ("",) if has_files else ()
+
+    def _part_above(self) -> str | None:
+        """The part asked for so far that holds the one that is asked."""
+        return next((part for part in self._parts() if is_below(self._part, part)), None)
+
+    def _ask_for_part(self) -> None:
+        """Note that the part is indexed from now on. The lock is held."""
+        if self._only or self._part_above() is not None:
+            return
+        import json
+
+        # A run that is stopped from here on must not pass for a complete one.
+        self._files.store.set_folders(UNSURE)
+        self._files.store.set_meta(_PARTS, json.dumps(with_part(self._parts(), self._part)))
+
+    def _why_first(self) -> str:
+        """Why a run is the first one; nothing when there was one."""
+        try:
+            if self.is_complete():
+                return ""
+            return "its first index run was not completed" if self.is_begun() else "it has no index yet"
+        except CorruptError:
+            return ""
+
+    def _update(self, reason: str, on_progress: Progress | None) -> IndexReport:
+        """Bring the index up to the state of the disk. The lock is held."""
+        import logging  # 5 ms that only a run has to pay
+
+        from findling.pipelines.indexing.index_run import update
+        from findling.service.index.recovery import keep_manifest
+        from findling.service.workspace.manifest import preprocessing_of, quota_of, write_manifest
+        from findling.service.workspace.quotas import Allowance
+
+        # Whoever asked sees it in the first event of progress, whoever runs a server in its log.
+        logging.getLogger("findling.indexing").info("indexing %s: %s", self.subject(), reason)
+        if on_progress is not None:
+            on_progress(IndexProgress("scan", path=str(self.subject()), reason=reason))
+        files = self._files
+        subject = str(self._root / self._only if self._only else self._root)
+        allowance = Allowance(files.store, files.folder, quota_of(files.folder, self._settings))
+        write_manifest(files.folder, root=subject, preprocessing=preprocessing_of(self._settings))
+        keep_manifest(files)
+        files.store.set_meta("root", subject)
+        self._ask_for_part()
+        found = self._survey()
+        return update(files.store, self._legs(), self._root, found, self._options, on_progress, allowance)
+
+    def _remember(self, found: Survey) -> None:
+        """Make the next look quick; whoever cannot write now looks closely again next time."""
+        with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
+            remember(self._files.store, found, found.skipped, self._options)
+
+
+def with_part(parts: Sequence[str], part: str) -> tuple[str, ...]:
+    """The parts with one more, each only once."""
+    if any(is_below(part, known) for known in parts):
+        return tuple(parts)
+    return (*[known for known in parts if not is_below(known, part)], part)
+
+
+def _why_again(found: Survey) -> str:
+    counts = {"new or changed": len(found.changed), "gone": len(found.vanished)}
+    told = [f"{count:,} {'file is' if count == 1 else 'files are'} {what}" for what, count in counts.items() if count]
+    return " and ".join(told)

@@ -1,0 +1,134 @@
+"""Writing resources that are not files: into the truth and into every leg, under the workspace's lock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import CorruptError, QuotaError, StoreDamagedError
+from findling.domain.permissions import check_visibility
+from findling.domain.resources import Document, Resource
+from findling.service.index.index_files import LAZY, OpenedWorkspace
+from findling.service.index.permissions import forget_rights
+from findling.service.index.recovery import keep_manifest
+from findling.service.workspace.manifest import preprocessing_of, quota_of, write_manifest
+from findling.service.workspace.quotas import Allowance
+
+if TYPE_CHECKING:
+    from findling.pipelines.indexing.fanout import Legs
+    from findling.service.settings.settings import Settings
+    from findling.stores.sqlite.store import SqliteStore
+    from findling.text.chunking.chunk_plan import ChunkPlan
+
+__all__ = ["WorkspaceWriter"]
+
+_BATCH = 500
+"""Documents of one transaction."""
+
+
+class WorkspaceWriter:
+    """Puts documents into one workspace. `legs` gives the legs to write; the lock is held then."""
+
+    def __init__(self, files: OpenedWorkspace, settings: Settings, legs: Callable[[], Legs]) -> None:
+        self.files = files
+        self.settings = settings
+        self._legs = legs
+
+    @property
+    def store(self) -> SqliteStore:
+        """The truth, to read. Raises NotIndexedError when there is none yet: `exists` tells."""
+        return self.files.store
+
+    @property
+    def exists(self) -> bool:
+        """Whether something was ever written here."""
+        self.files.let_go_if_replaced()
+        return self.files.exists
+
+    @property
+    def chunk_plan(self) -> ChunkPlan:
+        """How texts are cut in this process, in which a grammar must not run: it may crash on what it is given."""
+        from findling.service.settings.options import chunk_plan
+
+        return chunk_plan(self.settings)._replace(code="patterns")
+
+    @contextmanager
+    def writing(self, *, whole: bool = False) -> Iterator[Callable[[Iterable[Document], Iterable[str]], int]]:
+        """Hold the lock and get a function that upserts documents and deletes ids, and tells how many changed.
+
+        Whatever was written is durable in the truth with each batch of 500. Legs absorb it with the next search, or
+        when the block ends if there is much of it: a commit to them is 24 syncs of the disk, one to the truth is 1.
+        Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when nothing can be
+        written, InvalidValueError for a list of principals that is none, and QuotaError when a document does not
+        fit: those before it stay, or with `whole` none is written.
+        """
+        with self.files.writing():
+            self.files.note_subject()
+            store = self.files.store
+            allowance = self._allowance()
+
+            gone: set[str] = set()
+
+            def put(documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> int:
+                changed = 0
+                waiting = iter(documents)
+                doomed = list(deleted_rids)
+                gone.update(doomed)
+                while (batch := list(waiting if whole else islice(waiting, _BATCH))) or doomed:
+                    for document in batch:
+                        check_visibility(document.resource.visibility or ())
+                    fitting, refusal = allowance.admit(batch, doomed)
+                    if refusal is not None and whole:
+                        raise refusal
+                    changed += len(store.write(fitting, doomed))
+                    allowance.measure()
+                    if refusal is not None:
+                        raise refusal
+                    doomed = []
+                return changed
+
+            try:
+                yield put
+            except QuotaError:
+                self._finish(gone)
+                raise
+            self._finish(gone)
+
+    def _finish(self, gone: Collection[str]) -> None:
+        """Have the workspace say what was written, and legs that are far behind absorb it."""
+        store = self.files.store
+        if store.get_meta("indexed_at") is None or self._is_far_behind():
+            self._legs()
+        if gone:
+            forget_rights(self.files.folder, store, gone)
+        root = store.get_meta("root") or None
+        write_manifest(self.files.folder, root=root, preprocessing=preprocessing_of(self.settings))
+        keep_manifest(self.files)
+        if store.get_meta("indexed_at") is None:
+            store.set_meta("indexed_at", repr(time.time()))
+
+    def _is_far_behind(self) -> bool:
+        try:
+            return self.store.seq() - self.files.leg.seq() > LAZY
+        except StoreDamagedError:
+            raise
+        except CorruptError:
+            return True  # it is made anew
+
+    def _allowance(self) -> Allowance:
+        return Allowance(self.files.store, self.files.folder, quota_of(self.files.folder, self.settings))
+
+    def put(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> int:
+        """Upsert documents and delete resources by their ids; tells how many changed."""
+        with self.writing() as put:
+            return put(documents, deleted_rids)
+
+    def put_texts(self, items: Iterable[tuple[Resource, str]], deleted_rids: Iterable[str] = ()) -> int:
+        """Upsert resources, each with its text, and delete others; tells how many changed."""
+        from findling.pipelines.indexing.document_build import text_documents
+
+        plan = self.chunk_plan
+        return self.put((document for batch in text_documents(items, plan) for document in batch), deleted_rids)

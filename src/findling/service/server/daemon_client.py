@@ -1,0 +1,218 @@
+"""Asking a running daemon over its unix socket.
+
+HTTP by hand: `http.client` and all that it brings would cost a search more time than the answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from findling import __version__
+from findling.domain.errors import DaemonError, InvalidValueError
+from findling.domain.queries import Filters, SearchRequest
+from findling.domain.results import SearchAnswer, read_answer
+from findling.service.engine.background import Reading
+from findling.service.server.daemon_state import DaemonState, is_own_socket, read_state
+from findling.service.settings.portable_settings import settings_document
+from findling.service.settings.settings import Settings
+from findling.service.workspace.scope import placed
+
+if TYPE_CHECKING:
+    from socket import socket
+
+__all__ = ["DaemonAnswers", "ask_daemon", "call_daemon", "read_request", "request_document", "search_in_daemon"]
+
+
+_ANSWER_S = 3600.0
+"""How long a daemon that has begun may take: many files may have to be taken in first, by it as well as here."""
+
+
+class DaemonAnswers(NamedTuple):
+    """What a daemon has found, in which workspace, and what it has begun to read because of it."""
+
+    answers: list[SearchAnswer]
+    root: Path
+    folder: Path
+    reading: Reading | None
+
+
+def search_in_daemon(
+    state: DaemonState,
+    home: Path,
+    path: str | None,
+    settings: Settings,
+    requests: Sequence[SearchRequest],
+    *,
+    refresh: bool = True,
+) -> DaemonAnswers:
+    """Answers that are the same as those of `open_engine(path, settings=settings)`, with `refresh` as for its `search`.
+
+    Raises DaemonError when the daemon cannot be reached, or leaves it to the caller: where nothing is indexed yet, or
+    something is wrong with the question. Raises as `placed` does.
+    """
+    settings, subject = placed(settings, path)
+    asked = {
+        "home": str(home),
+        # Not normalised: what `..` leads to depends on links.
+        "path": str(Path.cwd() / Path(subject).expanduser()),
+        "is_here": str(subject) == ".",
+        "refresh": refresh,
+        "settings": settings_document(settings),
+        "requests": [request_document(request) for request in requests],
+    }
+    status, found = call_daemon(state, "POST", "/local/search", asked, answer_s=_ANSWER_S)
+    if status != 200:
+        detail = found.get("detail") if isinstance(found, dict) else ""
+        raise DaemonError(f"the daemon leaves this to the command line: {detail or status}")
+    try:
+        reading = Reading(**found["reading"]) if found["reading"] else None
+        answers = [read_answer(one) for one in found["answers"]]
+        if len(answers) != len(requests):
+            raise ValueError(f"{len(answers)} answers to {len(requests)} questions")
+        return DaemonAnswers(answers, Path(found["root"]), Path(found["folder"]), reading)
+    except (InvalidValueError, KeyError, TypeError, ValueError) as error:
+        raise DaemonError(f"the daemon answers in another way: {error}", hint="restart it") from error
+
+
+_TUPLES = ("facets", "principals")
+
+
+def request_document(request: SearchRequest) -> dict[str, Any]:
+    """Everything that bears on the answer."""
+    document = dict(vars(request))
+    filters, plan = document.pop("filters"), document.pop("plan")
+    # Few questions have any of these, and what writes them down takes a while to load.
+    if filters != Filters():
+        from findling.pipelines.retrieve.plan_files import filters_document
+
+        document["filters"] = filters_document(filters)
+    if plan is not None:
+        from findling.pipelines.retrieve.plan_files import plan_document
+
+        document["plan"] = plan_document(plan)
+    return document
+
+
+def read_request(document: Mapping[str, Any]) -> SearchRequest:
+    """The question that `request_document` wrote. Raises InvalidValueError for what it never writes."""
+    from findling.pipelines.retrieve.plan_files import read_filters, read_plan
+
+    values = {**document, "filters": read_filters(document.get("filters", {}))}
+    if "plan" in document:
+        values["plan"] = read_plan(document["plan"])
+    try:
+        for name in _TUPLES:
+            if values[name] is not None:
+                values[name] = tuple(values[name])
+        return SearchRequest(**values)
+    except (KeyError, TypeError) as error:
+        raise InvalidValueError(f"this is no question: {error!r}", hint="send what request_document gives") from error
+
+
+PATIENCE_S = 2.0
+"""How long a daemon may be silent before it counts as one that does not answer."""
+
+_CONNECT_S = 1.0
+_PIECE = 1 << 18
+
+
+def ask_daemon(
+    home: Path,
+    method: str,
+    path: str,
+    document: object = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    patience_s: float = PATIENCE_S,
+) -> tuple[int, Any] | None:
+    """The status and the document that the daemon of a home answers with; `None` when there is none that answers."""
+    state = read_state(home)
+    if state is None:
+        return None
+    try:
+        return call_daemon(state, method, path, document, headers, patience_s=patience_s)
+    except DaemonError:
+        return None
+
+
+def call_daemon(
+    state: DaemonState,
+    method: str,
+    path: str,
+    document: object = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    patience_s: float = PATIENCE_S,
+    answer_s: float | None = None,
+    any_version: bool = False,
+) -> tuple[int, Any]:
+    """The same of a certain daemon. Raises DaemonError that says why there is no answer.
+
+    What takes long to answer has `answer_s` for it, once the daemon has said within `patience_s` that it is at it.
+    """
+    if state.version != __version__ and not any_version:
+        raise DaemonError(f"the daemon is findling {state.version}, this is {__version__}", hint="restart the daemon")
+    if not state.socket:
+        raise DaemonError("the daemon has no socket for the command line", hint=state.address)
+    if not is_own_socket(state.socket):
+        raise DaemonError(
+            f"the daemon of process {state.pid} does not answer: {state.socket} is no socket of yours",
+            hint="start it again",
+        )
+    body = b"" if document is None else json.dumps(document).encode()
+    lines = [f"{method} {path} HTTP/1.1", "host: localhost", "connection: close", f"content-length: {len(body)}"]
+    if body:
+        lines.append("content-type: application/json")
+    if answer_s is not None:
+        lines.append("expect: 100-continue")  # it says so as soon as it looks at the question: a sign of life
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    try:
+        request = "\r\n".join([*lines, "", ""]).encode() + body
+        status, content = _exchange(state.socket, request, patience_s, answer_s or patience_s)
+        return status, json.loads(content) if content else None
+    except (OSError, RecursionError, ValueError) as error:
+        raise DaemonError(
+            f"the daemon of process {state.pid} does not answer: {error}", hint="findling serve --stop, or start it"
+        ) from error
+
+
+def _exchange(path: str, request: bytes, patience_s: float, answer_s: float) -> tuple[int, bytes]:
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as line:
+        line.settimeout(_CONNECT_S)
+        line.connect(path)
+        line.settimeout(patience_s)
+        line.sendall(request)
+        begun = _next_piece(line)
+        line.settimeout(answer_s)
+        return _read(line, begun)
+
+
+def _read(line: socket, received: bytes) -> tuple[int, bytes]:
+    """The status and the body of an answer. Raises ValueError for anything else, and for one that breaks off."""
+    status = 0
+    while status < 200:  # what comes before only says that there will be an answer
+        while b"\r\n\r\n" not in received:
+            received += _next_piece(line)
+        head, _, received = received.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        status = int(first.partition(" ")[2].partition(" ")[0])
+    fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    if "content-length" not in fields:
+        raise ValueError("it does not say how long its answer is")
+    pieces, missing = [received], int(fields["content-length"]) - len(received)
+    while missing > 0:
+        pieces.append(_next_piece(line))
+        missing -= len(pieces[-1])
+    return status, b"".join(pieces)
+
+
+def _next_piece(line: socket) -> bytes:
+    piece = line.recv(_PIECE)
+    if not piece:
+        raise ValueError("it has hung up")
+    return piece

@@ -1,0 +1,351 @@
+"""What a server keeps ready for everybody who asks: opened workspaces, and answers that still hold."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from findling.domain.budgets import WorkBudget, spending
+from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError, ReplacedError
+from findling.domain.permissions import ALL_WORKSPACES, OWNER, Caller
+from findling.domain.queries import SearchRequest
+from findling.domain.reports import Progress
+from findling.domain.results import SearchAnswer
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.engine.viewer import Viewer
+from findling.service.index.model_choice import ModelTable
+from findling.service.server.statistics import Statistics
+from findling.service.settings.setting_list import SETTINGS, Value
+from findling.service.settings.settings import Settings, load_settings
+from findling.service.workspace.scope import timings_for
+from findling.service.workspace.workspace import STORE_FILE, Workspace, home_folder, indexed_root, locate, workspace_in
+from findling.service.workspace.workspaces import FoundWorkspace, WorkspaceAccount, all_workspaces, list_workspaces
+
+if TYPE_CHECKING:
+    from findling.domain.reports import IndexReport
+
+__all__ = ["AnswerCache", "Host", "Question", "question_of"]
+
+
+_MOST_HITS = 50
+"""Of an answer that is kept: 512 answers of that size take some 40 MB."""
+
+_MOST_CONTEXT = 5
+"""Lines around a hit of an answer that is kept, for the same reason."""
+
+_LONGEST_S = 60.0
+"""How long an answer is kept: where recency counts, it becomes another one without any change of the index."""
+
+
+class Question(NamedTuple):
+    """What was asked of which index, and the state that it was in."""
+
+    asked: str
+    state: object
+    is_small: bool
+
+
+def question_of(engine: Engine, request: SearchRequest) -> Question:
+    """The question that a request is now."""
+    return Question(
+        engine.question(request), engine.state(), request.limit <= _MOST_HITS and request.context <= _MOST_CONTEXT
+    )
+
+
+class _Given(NamedTuple):
+    state: object
+    at: float
+    answer: SearchAnswer
+
+
+class AnswerCache:
+    """The latest answers, at most `most` of them; may be shared between threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._given: OrderedDict[str, _Given] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def get(self, question: Question) -> SearchAnswer | None:
+        """The answer that was given to this question, if the index is as it was then."""
+        with self._guard:
+            given = self._given.get(question.asked)
+            if given is None:
+                return None
+            if given.state == question.state and time.monotonic() - given.at <= _LONGEST_S:
+                return given.answer
+            del self._given[question.asked]
+            return None
+
+    def put(self, question: Question, answer: SearchAnswer) -> None:
+        """Keep an answer, unless it would be another one in a moment: when something was missing, or is being read."""
+        is_being_read = bool(answer.meaning.get("model")) and answer.meaning["coverage"] < 1
+        if not self._most or not question.is_small or answer.degraded or is_being_read:
+            return
+        with self._guard:
+            self._given.pop(question.asked, None)
+            self._given[question.asked] = _Given(question.state, time.monotonic(), answer)
+            while len(self._given) > self._most:
+                self._given.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._guard:
+            self._given.clear()
+
+
+_MOST_OPEN = 16
+"""Workspaces that stay open: one with 100,000 passages and a model maps some 100 MB."""
+
+_SECTIONS_OF_LEGS = ("keyword.", "semantic.", "rerank.", "remote.", "privacy.", "permissions.", "chat.", "store.")
+_OF_LEGS = tuple(setting.name for setting in SETTINGS if setting.name.startswith(_SECTIONS_OF_LEGS))
+"""Settings that decide how legs are opened: whoever differs in one of them has engines of their own."""
+
+
+class _Key(NamedTuple):
+    folder: Path
+    settings: tuple[Value, ...]
+
+
+class _Kept:
+    """An opened workspace, by how many it is in use, and when it was last."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.leases = 0
+        self.used_at = time.monotonic()
+
+
+_CANDIDATES = 5_000
+"""Passages that are looked at for one request of a token: 0.3 s, and fifty pages of a hundred hits."""
+
+_READ = 500
+"""Passages that are taken apart into words for one request of a token: 0.5 s."""
+
+_ROWS = 1_000
+"""Rows of words that are looked for to find words near each other, for one request of a token: 0.2 s a search."""
+
+
+class Host:
+    """The workspaces of one home, opened when they are asked for. `path` says which one is asked by default."""
+
+    def __init__(self, settings: Settings, path: str | Path | None = None, *, served_by: str = "") -> None:
+        self.settings = settings
+        self.home = home_folder(settings["store.home"])
+        self.statistics = Statistics()
+        self.served_by = served_by
+        self.is_ready = False
+        with open_engine(path, settings=settings) as engine:
+            has_files = engine.root != engine.home
+            # What was asked for, which may be a part of what is indexed.
+            self._subject = engine.asked if has_files else engine.home
+            self.default = str(self._subject if has_files else engine.root)
+        self._place = self._served()
+        self._named: dict[Path, Settings] = {}
+        self._models = ModelTable()
+        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._guard = threading.Lock()
+        self._answers = AnswerCache(settings["serve.cache"])
+
+    # Opening
+
+    @contextlib.contextmanager
+    def opened(self, caller: Caller, workspace: str = "") -> Iterator[Engine]:
+        """The engine of a workspace, the served one by default, which stays open and loaded meanwhile.
+
+        Raises NotFoundError for a name that no workspace has and, in the same words, for one that the caller may not
+        ask.
+        """
+        place, settings = self._find(caller, workspace)
+        with spending(self.budget(caller)), self._leased(place, settings) as engine:
+            # The items of the folders above are for those who may ask the workspaces that hold them.
+            yield engine if caller.is_owner and ALL_WORKSPACES in caller.workspaces else engine.alone()
+
+    def budget(self, caller: Caller) -> WorkBudget:
+        """What one request of a caller may cost: the owner's processor is the owner's, everybody else shares it."""
+        if caller.is_owner:
+            return WorkBudget()
+        return WorkBudget(cpu_s=self.settings["serve.cpu_s"], candidates=_CANDIDATES, read=_READ, rows=_ROWS)
+
+    @contextlib.contextmanager
+    def viewing(self, caller: Caller, workspace: str = "") -> Iterator[Viewer]:
+        """A workspace as the caller may see it. Raises as `opened` does."""
+        with self.opened(caller, workspace) as engine:
+            yield Viewer(engine, caller.principals)
+
+    @contextlib.contextmanager
+    def opened_local(self, path: str | Path, settings: Settings, workspace: str = "") -> Iterator[Engine]:
+        """The engine that `open_engine` would give: for whoever could open it without a server. Raises as that does."""
+        name = workspace or settings["workspace.name"] or settings["context.workspace"]
+        place = locate(path, home=home_folder(settings["store.home"]), name=name, place=settings["store.place"])
+        with self._leased(place, settings) as engine:
+            yield engine
+
+    def workspaces(self, caller: Caller) -> list[WorkspaceAccount]:
+        """The workspaces that a caller may ask."""
+        accounts = list_workspaces(self.home)
+        if ALL_WORKSPACES in caller.workspaces:
+            return accounts
+        return [one for one in accounts if one.folder == self._place.folder or one.label in caller.workspaces]
+
+    # Answering
+
+    def search(self, caller: Caller, request: SearchRequest, workspace: str = "") -> SearchAnswer:
+        """Answer a question, as far as that is possible in time. Raises as `opened` and `Viewer.search` do."""
+        started = time.perf_counter()
+        longest = self.settings["serve.timeout_s"]
+        request = replace(request, timeout_s=min(request.timeout_s or longest, longest), principals=caller.principals)
+        try:
+            try:
+                answer, is_kept = self._answer(caller, request, workspace)
+            except ReplacedError:
+                answer, is_kept = self._answer(caller, request, workspace)
+        except FindlingError:
+            self.statistics.failed()
+            raise
+        seconds = time.perf_counter() - started
+        if is_kept:
+            timings = {"kept": round(seconds * 1000, 3)}
+            answer = replace(answer, timings_ms=timings_for(caller.principals, timings))
+        self.count(answer, seconds, cached=is_kept)
+        return replace(answer, served_by=self.served_by) if caller.is_owner else answer
+
+    def _answer(self, caller: Caller, request: SearchRequest, workspace: str) -> tuple[SearchAnswer, bool]:
+        """The answer, and whether it is one that was kept."""
+        with self.opened(caller, workspace) as engine:
+            question = question_of(engine, request)
+            found = self._answers.get(question)
+            if found is not None:
+                return found, True
+            answer = Viewer(engine, caller.principals).search(request)
+            # What was written meanwhile may be in one part of it and not in the other.
+            if engine.state() == question.state:
+                self._answers.put(question, answer)
+            return answer, False
+
+    def count(self, answer: SearchAnswer, seconds: float, *, cached: bool = False) -> None:
+        """Have an answer counted that was found by other means than `search`."""
+        self._tell_legs()
+        self.statistics.answered(answer.strategy, seconds, degraded=len(answer.degraded), cached=cached)
+
+    # Looking after it
+
+    def warm_up(self, *, awaits_index: bool = False) -> None:
+        """Load what the first question would have to wait for.
+
+        What is not indexed yet is not ready if that is awaited; it is to be called again then.
+        """
+        from findling.domain.results import Degradation
+
+        notes: list[Degradation] = []
+        try:
+            with self.opened(OWNER) as engine:
+                times = engine.warm_up(notes)
+                status = engine.status()
+                if awaits_index and not engine.is_indexed():
+                    return
+        except NotIndexedError:
+            if awaits_index:
+                return
+        else:
+            for name, seconds in times.items():
+                self.statistics.took(f"{name}_time_ms", seconds)
+            self._tell_legs()
+            self.statistics.tell(documents=status.resources, last_index_refresh=status.indexed_at)
+        self.is_ready = True
+        self.statistics.took("startup_time_ms", time.time() - self.statistics.started_at)
+
+    def take_in(self, workspace: str = "", *, on_progress: Progress | None = None) -> IndexReport:
+        """Bring the index up to the state of the disk. Raises as `Engine.index` does."""
+        with self.opened(OWNER, workspace) as engine:
+            report = engine.index(on_progress=on_progress)
+            if engine.home == self._place.folder:
+                self.statistics.tell(documents=engine.status().resources)
+        self.statistics.tell(last_index_refresh=time.time())
+        return report
+
+    def unload_idle(self) -> bool:
+        """Let models and vectors go that nobody has asked for a while; tells whether there were any.
+
+        What was dropped by another process is closed, too: its space is given back only then.
+        """
+        idle_s = self.settings["serve.idle_s"]
+        let_go = False
+        with self._guard:
+            for key in [key for key, kept in self._kept.items() if not kept.leases and kept.engine.is_gone()]:
+                self._kept.pop(key).engine.close()
+            if not idle_s:
+                return False
+            for kept in self._kept.values():
+                if not kept.leases and time.monotonic() - kept.used_at >= idle_s:
+                    let_go = kept.engine.unload() or let_go
+        if let_go:
+            self._answers.clear()
+            self._tell_legs()
+        return let_go
+
+    def close(self) -> None:
+        """Close all workspaces; whoever is still at it finishes first, or finds them closed."""
+        with self._guard:
+            while self._kept:
+                self._kept.popitem()[1].engine.close()
+
+    # Inside
+
+    def _tell_legs(self) -> None:
+        """Note what of the served workspace is in memory."""
+        kept = [one.engine for key, one in list(self._kept.items()) if key.folder == self._place.folder]
+        loaded = [one.loaded() for one in kept]
+        self.statistics.tell(legs={name: any(one[name] for one in loaded) for name in ("keyword", "vectors", "model")})
+
+    def _find(self, caller: Caller, workspace: str) -> tuple[Workspace, Settings]:
+        if not workspace:
+            if not (self._place.folder / STORE_FILE).exists():
+                self._place = self._served()
+            return self._place, self.settings
+        found = None
+        if ALL_WORKSPACES in caller.workspaces or workspace in caller.workspaces:
+            # By what they are called, never by a path that would have to be looked up on disk.
+            found = next((one for one in all_workspaces(self.home) if workspace in (one.name, one.key)), None)
+            found = found or self._rooted_at(workspace)
+        if found is None:
+            raise NotFoundError(f"there is no workspace {workspace}", hint="findling workspaces list")
+        place = workspace_in(found.folder)
+        if place.folder not in self._named:
+            # The settings of its own project file, under which the command line searches it as well.
+            self._named[place.folder] = load_settings(place.root if place.root.exists() else ".")
+        return place, self._named[place.folder]
+
+    def _rooted_at(self, root: str) -> FoundWorkspace | None:
+        """The workspace of a folder, which is written as `workspaces` tells it."""
+        return next((one for one in all_workspaces(self.home) if root == str(indexed_root(one.folder) or "")), None)
+
+    def _served(self) -> Workspace:
+        name = self.settings["workspace.name"] or self.settings["context.workspace"]
+        return locate(self._subject, home=self.home, name=name, place=self.settings["store.place"])
+
+    @contextlib.contextmanager
+    def _leased(self, place: Workspace, settings: Settings) -> Iterator[Engine]:
+        key = _Key(place.folder, tuple([settings[name] for name in _OF_LEGS]))
+        with self._guard:
+            kept = self._kept.pop(key, None) or _Kept(Engine(place, settings, self._models))
+            self._kept[key] = kept
+            kept.leases += 1
+            self._let_go_of_old()
+        try:
+            yield kept.engine.beside(place, settings)
+        finally:
+            with self._guard:
+                kept.leases -= 1
+                kept.used_at = time.monotonic()
+
+    def _let_go_of_old(self) -> None:
+        unused = [key for key, kept in self._kept.items() if not kept.leases]
+        for key in unused[: max(0, len(self._kept) - _MOST_OPEN)]:
+            self._kept.pop(key).engine.close()

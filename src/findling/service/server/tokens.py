@@ -1,0 +1,241 @@
+"""Tokens by which callers from elsewhere are known: made and revoked by the owner, kept as hashes only."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, MutableSequence, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
+from findling.domain.permissions import ALL_WORKSPACES, SCOPES, Caller, check_principal
+from findling.domain.strangers import read_json
+from findling.service.workspace.atomic_files import write_whole
+from findling.stores.filesystem import make_private
+from findling.stores.lock import WriteLock
+from findling.stores.sqlite.files import StoreErrors
+
+__all__ = ["TokenAccount", "TokenBook"]
+
+_FILE, _LOCK, _USED = ".tokens.json", ".tokens.lock", ".tokens.used"
+_SCHEMA = 1
+_PREFIX = "fdl_"  # tells people, and tools that look for leaked secrets, what they have before them
+_NAME = re.compile(r"\w[\w.@-]{0,63}")
+_DAY_S = 86_400
+
+_START = 16
+"""Characters of a hash by which its token is found: 64 bits, so that no two tokens have the same."""
+
+_SETTLED_NS = 1_000_000_000
+"""How old a change of the file is before its times tell it from the next one: clocks of disks tick in milliseconds."""
+
+
+class TokenAccount(NamedTuple):
+    """What is known of a token. `principals` are `None` for the owner; `last_used_at` is the beginning of a day."""
+
+    name: str
+    principals: tuple[str, ...] | None
+    scopes: tuple[str, ...]
+    workspaces: tuple[str, ...]
+    created_at: float
+    expires_at: float | None
+    last_used_at: float | None
+
+
+class _Token(NamedTuple):
+    name: str
+    sha256: str
+    principals: tuple[str, ...] | None
+    scopes: tuple[str, ...]
+    workspaces: tuple[str, ...]
+    created_at: float
+    expires_at: float | None
+
+
+class _Read(NamedTuple):
+    """The file as it was read; `stamp` is `None` while another change could leave the same one."""
+
+    stamp: tuple[int, ...] | None
+    by_start: dict[str, _Token]
+
+
+class TokenBook:
+    """The tokens of one home. A change holds from the next request on, in every process.
+
+    Everything raises CorruptError when the file of tokens is damaged: nobody is let in or shut out by accident.
+    """
+
+    def __init__(self, home: Path, *, clock: Callable[[], float] = time.time) -> None:
+        self._home = home
+        self._path = home / _FILE
+        self._clock = clock
+        self._last = _Read(None, {})
+        self._noted: dict[str, int] = {}
+
+    def create(
+        self,
+        name: str,
+        *,
+        principals: tuple[str, ...] | None,
+        scopes: Iterable[str] = ("read",),
+        workspaces: Iterable[str] = (),
+        expires_at: float | None = None,
+    ) -> str:
+        """Make a token and return its secret, which is kept nowhere and cannot be shown again.
+
+        `principals` are those whose rights it has, `None` for all of the owner's. `workspaces` may be asked besides the
+        one that is served; the owner's may ask all unless some are named. Raises InvalidValueError for what cannot be,
+        and for a name that is taken; LockedError, ReadOnlyError or DiskFullError when it cannot be written.
+        """
+        secret = _PREFIX + secrets.token_urlsafe(32)
+        named = tuple(dict.fromkeys(workspaces)) or ((ALL_WORKSPACES,) if principals is None else ())
+        token = _Token(name, _digest(secret), principals, tuple(scopes), named, self._clock(), expires_at)
+        token = _checked(token, self._clock())
+        with self._changing() as tokens:
+            if any(each.name == name for each in tokens):
+                raise InvalidValueError(f"there is a token {name} already", hint=f"findling token revoke {name}")
+            tokens.append(token)
+        return secret
+
+    def revoke(self, name: str) -> None:
+        """Let a token be good for nothing. Raises NotFoundError when there is none of that name."""
+        with self._changing() as tokens:
+            gone = next((each for each in tokens if each.name == name), None)
+            if gone is None:
+                raise NotFoundError(f"there is no token {name}", hint="findling token list")
+            tokens.remove(gone)
+        with suppress(OSError):  # it only told when the token was used
+            (self._home / _USED / gone.sha256).unlink(missing_ok=True)
+
+    def caller(self, secret: str) -> Caller:
+        """Whoever a secret stands for. Raises TokenError, with one text for all that may be wrong with it."""
+        digest = _digest(secret)
+        token = self._tokens().get(digest[:_START])
+        # How long the lookup takes tells of the beginning of a hash at most; what decides always takes the same time.
+        is_known = token is not None and compare_digest(token.sha256, digest)
+        if token is None or not is_known or (token.expires_at is not None and token.expires_at <= self._clock()):
+            raise TokenError("the token is not valid", hint="findling token create gives a new one")
+        self._note_use(digest)
+        return Caller(token.name, token.principals, frozenset(token.scopes), token.workspaces)
+
+    def list(self) -> Sequence[TokenAccount]:
+        """All tokens in the order of their names, those that have expired as well."""
+        tokens = sorted(self._tokens().values(), key=lambda token: token.name)
+        return [_account(token, self._last_use(token.sha256)) for token in tokens]
+
+    def _tokens(self) -> dict[str, _Token]:
+        """Beginning of its hash → token, read again when the file has changed."""
+        with StoreErrors(self._path):
+            try:
+                status = self._path.stat()
+                stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+                if stamp != self._last.stamp:
+                    is_settled = time.time_ns() - status.st_mtime_ns > _SETTLED_NS
+                    data = self._path.read_bytes()
+                    self._last = _Read(stamp if is_settled else None, _parsed(data, self._path))
+            except FileNotFoundError:
+                self._last = _Read(None, {})
+        return self._last.by_start
+
+    @contextmanager
+    def _changing(self) -> Iterator[MutableSequence[_Token]]:
+        """The tokens, to be changed by nobody else; what was made of them is written."""
+        with StoreErrors(self._home):
+            make_private(self._home)
+        with WriteLock(self._home / _LOCK):
+            tokens = [*self._tokens().values()]
+            yield tokens
+            document = {"schema": _SCHEMA, "tokens": [token._asdict() for token in tokens]}
+            write_whole(self._path, json.dumps(document, ensure_ascii=False, indent=1).encode())
+
+    def _note_use(self, digest: str) -> None:
+        """Keep the day in the time of an empty file: one write for a token and a day, and no lock."""
+        today = int(self._clock() // _DAY_S)
+        if self._noted.get(digest) == today:
+            return
+        self._noted[digest] = today
+        with suppress(OSError):  # read-only or full: an answer is worth more than this
+            folder = self._home / _USED
+            folder.mkdir(mode=0o700, exist_ok=True)
+            (folder / digest).touch(mode=0o600)
+
+    def _last_use(self, digest: str) -> float | None:
+        try:
+            return (self._home / _USED / digest).stat().st_mtime // _DAY_S * _DAY_S
+        except FileNotFoundError:
+            return None
+
+
+def _digest(secret: str) -> str:
+    # A fast hash is right here: 256 random bits cannot be guessed, however fast guesses are tried.
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _account(token: _Token, last_used_at: float | None) -> TokenAccount:
+    kept = {name: value for name, value in token._asdict().items() if name != "sha256"}
+    return TokenAccount(**kept, last_used_at=last_used_at)
+
+
+def _checked(token: _Token, now: float) -> _Token:
+    """The token without repetitions. Raises InvalidValueError for what cannot be."""
+    if _NAME.fullmatch(token.name) is None:
+        hint = "up to 64 letters, digits, dots, dashes, underscores and @, a letter or digit first"
+        raise InvalidValueError(f"{token.name!r} is no name of a token", hint=hint)
+    if token.principals is not None and not token.principals:
+        raise InvalidValueError(f"the token {token.name} is for nobody", hint="--as user:NAME, or --owner")
+    for principal in token.principals or ():
+        check_principal(principal)
+    strange = [scope for scope in token.scopes if scope not in SCOPES]
+    if strange or not token.scopes:
+        what = f"{strange[0]!r} is no scope" if strange else f"the token {token.name} has no scope"
+        raise InvalidValueError(what, hint=f"one of {', '.join(SCOPES)}")
+    if not all(name and name.isprintable() for name in token.workspaces):
+        raise InvalidValueError("a workspace needs a name", hint="findling workspaces list")
+    if token.expires_at is not None and token.expires_at <= now:
+        raise InvalidValueError(f"the token {token.name} would have expired already", hint="--days 30")
+    unique = None if token.principals is None else tuple(dict.fromkeys(token.principals))
+    return token._replace(principals=unique, scopes=tuple(scope for scope in SCOPES if scope in token.scopes))
+
+
+def _parsed(data: bytes, path: Path) -> dict[str, _Token]:
+    try:
+        document = read_json(data)
+        if isinstance(document, dict) and isinstance(document.get("schema"), int) and document["schema"] > _SCHEMA:
+            raise FormatError(f"{path} was written by a newer findling", hint="upgrade findling")
+        tokens = [_restored(row) for row in document["tokens"]]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        hint = f"bring it back from a backup, or delete it and run findling token create: {path}"
+        raise CorruptError(f"{path} is damaged, so that no token can be checked", hint=hint) from error
+    return {token.sha256[:_START]: token for token in tokens}
+
+
+def _restored(row: dict[str, Any]) -> _Token:
+    """A token as it was written. Raises KeyError, TypeError or ValueError for anything else."""
+    principals, expires_at = row["principals"], row["expires_at"]
+    return _Token(
+        name=_text(row["name"]),
+        sha256=_text(row["sha256"]),
+        principals=None if principals is None else _texts(principals),
+        scopes=_texts(row["scopes"]),
+        workspaces=_texts(row["workspaces"]),
+        created_at=float(row["created_at"]),
+        expires_at=None if expires_at is None else float(expires_at),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError(values)
+    return tuple(_text(value) for value in values)

@@ -1,0 +1,226 @@
+"""Listening to one root: a thread that knows when its changes are to be taken in.
+
+It waits for a root that is away and begins anew when it is back, or when the rules for it have changed. Of all changes
+it keeps no more than when the first and the last of them were seen.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from findling.domain.errors import FindlingError, PathNotFoundError
+from findling.service.index.refresh import options_of
+from findling.service.server.watch_list import note_problem, note_state, watch_lock, watcher_of
+from findling.service.settings.setting_files import PROJECT_FILE, user_file
+from findling.service.settings.settings import Settings, load_settings
+from findling.service.workspace.workspace import STORE_FILE, Workspace, home_folder, indexed_root, locate, workspace_in
+from findling.service.workspace.workspaces import all_workspaces
+from findling.sources.files.ignore_rules import IGNORE_FILES
+from findling.sources.files.watching import Tree, TreeWatch, open_watch
+
+__all__ = ["Calm", "Listener", "settings_for", "workspaces_of"]
+
+_QUIET_S = 0.2
+"""When nothing has changed for so long, whoever writes is probably done."""
+
+_PAUSE_S = 1.0
+"""How often a root that cannot be watched is tried again, and one that can is looked after."""
+
+_FILES_AND_ENVIRONMENT = ("default", "user", "project", "profile", "env")
+"""How the origins begin of values that `load_settings` finds by itself."""
+
+
+class Calm:
+    """When changes are to be taken in: after a quiet time, but not later than some time after the first of them."""
+
+    def __init__(self, quiet_s: float, wait_s: float) -> None:
+        self._quiet_s, self._wait_s = quiet_s, wait_s
+        self._first_at = self._last_at = 0.0
+        self.is_waiting = False
+
+    def disturb(self, now: float) -> None:
+        """Something has changed."""
+        self._first_at = self._first_at if self.is_waiting else now
+        self._last_at = now
+        self.is_waiting = True
+
+    def left_s(self, now: float) -> float:
+        """How long to wait if nothing else changes; nothing or less when it is time. Only while it is waiting."""
+        return min(self._last_at + self._quiet_s, self._first_at + self._wait_s) - now
+
+    def clear(self) -> None:
+        """The changes are being taken in."""
+        self.is_waiting = False
+
+
+class Listener:
+    """A watched root: `on_due` is called, in a thread of its own, whenever changes of it are to be taken in."""
+
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        *,
+        on_due: Callable[[Path], None],
+        note: Callable[[str], None],
+        called: str,
+    ) -> None:
+        self.root = root
+        self._settings, self._on_due, self._note, self._called = settings, on_due, note, called
+        self._home = home_folder(settings["store.home"])
+        self._stop = threading.Event()
+        self._told = ""
+        self._identity: tuple[int, int] | None = None
+        self._thread = threading.Thread(target=self._run, name=f"watch {root}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Have it end; `join` waits for that."""
+        self._stop.set()
+
+    def join(self) -> None:
+        """Wait until it has ended, unless the file system does not answer."""
+        self._thread.join(timeout=5.0)
+
+    def is_there(self) -> bool:
+        """Whether the root is still the one that is watched: a disk that was taken out leaves an empty folder."""
+        return self._identity is not None and _identity(self.root) == self._identity
+
+    def _run(self) -> None:
+        lock = None
+        try:
+            while not self._stop.is_set():
+                try:
+                    lock = lock if lock is not None and lock.held else watch_lock(self._home, self.root)
+                    if lock.held or lock.acquire(0.0):
+                        self._watch()
+                    else:
+                        pid, by = watcher_of(self._home, self.root)
+                        self._tell(f"{self.root} is watched by process {pid}" + (f" ({by})" if by else ""))
+                except PathNotFoundError:
+                    self._identity = None
+                    self._report_trouble(f"{self.root} is gone; waiting for it to come back")
+                except (FindlingError, OSError) as error:
+                    self._report_trouble(f"{self.root} is not watched: {error}")
+                self._stop.wait(_PAUSE_S)
+        finally:
+            if lock is not None:
+                lock.release()
+
+    def _watch(self) -> None:
+        """Watch the root until it is another one, or the rules for it are. The lock is held."""
+        rules_at = _circumstances(self.root)
+        settings = settings_for(self.root, self._settings)
+        identity = _identity(self.root)
+        if identity is None:
+            raise PathNotFoundError(f"{self.root} does not exist")
+        watch = open_watch(
+            _tree(self.root, settings), polling=settings["watch.polling"], poll_s=settings["watch.poll_s"]
+        )
+        try:
+            self._identity = identity
+            self._tell(watch.note or f"watching {self.root}")
+            note_state(self._home, self.root, by=self._called, since=time.time(), polls=watch.polls, problem="")
+            # What has changed while nobody watched; an empty folder may be that of a disk that is not mounted.
+            if not _is_empty(self.root):
+                self._on_due(self.root)
+            self._listen(watch, settings["watch.wait_s"], rules_at)
+        finally:
+            watch.close()
+
+    def _listen(self, watch: TreeWatch, wait_s: float, rules_at: tuple[int, ...]) -> None:
+        calm = Calm(_QUIET_S, wait_s)
+        while not self._stop.is_set():
+            left_s = calm.left_s(time.monotonic()) if calm.is_waiting else _PAUSE_S
+            if watch.wait(max(0.0, left_s), self._stop):
+                calm.disturb(time.monotonic())
+            if not self.is_there() or _circumstances(self.root) != rules_at:
+                return
+            if calm.is_waiting and calm.left_s(time.monotonic()) <= 0:
+                calm.clear()
+                watch.settle()
+                self._on_due(self.root)
+
+    def _report_trouble(self, text: str) -> None:
+        if self._tell(text):
+            note_problem(self._home, self.root, text)
+
+    def _tell(self, text: str) -> bool:
+        """Note what is new; tells whether it was."""
+        is_new, self._told = text != self._told, text
+        if is_new:
+            self._note(text)
+        return is_new
+
+
+def settings_for(root: Path, settings: Settings) -> Settings:
+    """What holds for a root: its own project file, with what was given on the command line or by a program.
+
+    Raises as `load_settings` does.
+    """
+    own = load_settings(root)
+    for name in settings:
+        if settings.origin(name).partition(" ")[0] not in _FILES_AND_ENVIRONMENT:
+            own = own.override({name: settings[name]}, settings.origin(name))
+    return own
+
+
+def workspaces_of(root: Path, settings: Settings) -> list[tuple[str, Workspace]]:
+    """The workspaces that index a root, each with its name if it has one; the one it would get when there is none.
+
+    Raises PathNotFoundError when the root is not there.
+    """
+    home = home_folder(settings["store.home"])
+    own = locate(root, home=home, place=settings["store.place"])
+    named = [found for found in all_workspaces(home) if found.name and indexed_root(found.folder) == root]
+    found = [(each.name, workspace_in(each.folder)) for each in named]
+    return [*found, ("", own)] if not found or (own.folder / STORE_FILE).exists() else found
+
+
+def _tree(root: Path, settings: Settings) -> Tree:
+    """What is watched of a root, by the rules of the scan; the folders of indexes are left out."""
+    workspaces = [workspace for _, workspace in workspaces_of(root, settings)]
+    only = workspaces[0].only
+    top = workspaces[0].root if only else root
+    own = [workspace.folder for workspace in workspaces]
+    # Watching writes to the home, and must not wake itself.
+    home = home_folder(settings["store.home"])
+    if home != top:
+        own.append(home)
+    return Tree(top, options_of(settings, top, only, *own).rules, only)
+
+
+def _circumstances(root: Path) -> tuple[int, ...]:
+    """What else decides on what is indexed below a root: settings files, and rules that do not lie in it."""
+    folders = (root, *root.parents)
+    files = [folder / name for folder in folders for name in (PROJECT_FILE, ".git/info/exclude")]
+    files += [folder / name for folder in root.parents for name in IGNORE_FILES]
+    files += filter(None, [user_file()])
+    # A repository changes all the time; what counts is where one begins.
+    return (*map(_mtime_ns, files), *((folder / ".git").exists() for folder in folders))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one at the same path; a file goes by its folder, for files are replaced."""
+    try:
+        status = (path if path.is_dir() else path.parent).stat() if path.exists() else None
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if status else None
+
+
+def _is_empty(root: Path) -> bool:
+    return root.is_dir() and next(root.iterdir(), None) is None
+
+
+def _mtime_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

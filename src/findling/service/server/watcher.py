@@ -1,0 +1,201 @@
+"""Watching: indexes that follow their files by themselves.
+
+Each root has a thread that listens; whatever is due is taken in by the thread that called `watch_roots`, one root after
+the other. What changes meanwhile makes its root due once more, however much it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from findling.domain.errors import FindlingError, LockedError
+from findling.domain.reports import IndexProgress, IndexReport
+from findling.service.engine.engine import Engine
+from findling.service.server.watch_list import note_problem, note_taken_in
+from findling.service.server.watch_listening import Listener, settings_for, workspaces_of
+from findling.service.settings.settings import Settings
+from findling.service.workspace.workspace import home_folder
+from findling.sources.files.watching import need_watchfiles
+from findling.stores.lock import WriteLock
+
+__all__ = ["take_in", "watch_roots"]
+
+_TICK_S = 0.5
+"""How often it is asked which roots there are, and whether to stop."""
+
+_LOCKED_PAUSE_S, _FAILED_PAUSE_S = 1.0, 60.0
+"""When changes are tried again after another process was writing, or after anything else went wrong."""
+
+
+def watch_roots(
+    roots: Callable[[], Iterable[Path]],
+    on_change: Callable[[Path], None],
+    *,
+    settings: Settings,
+    should_stop: threading.Event,
+    note: Callable[[str], None],
+    called: str = "findling watch run",
+) -> None:
+    """Call `on_change` with each root whose files have changed, and once with each at the start, until told to stop.
+
+    `roots` is asked again and again, so that others can be added meanwhile. A root that another process watches is
+    left to it as long as it lives; one that is away is waited for. `called` is what others are told of this process.
+    What `on_change` raises is noted, and it is called again later. Raises MissingExtraError without watchfiles.
+    """
+    if settings["watch.polling"] != "always":
+        need_watchfiles()
+    watcher = _Watcher(settings, note, called)
+    try:
+        while not should_stop.is_set():
+            watcher.attend(roots)
+            root = watcher.next_due(_TICK_S)
+            if root is not None and not should_stop.is_set():
+                watcher.take(root, on_change)
+    finally:
+        watcher.close()
+
+
+def take_in(
+    root: Path,
+    settings: Settings,
+    *,
+    should_stop: threading.Event | None = None,
+    afterwards: Callable[[Engine, Settings], None] | None = None,
+) -> IndexReport:
+    """Bring every index of a root up to date; without one, it gets one. Returns what has changed in all of them.
+
+    The root's own project file counts. A run that is stopped goes on where it was with the next one. `afterwards` is
+    called with each index while it is open, and the settings for it. Raises LockedError at once when another process is
+    writing, and otherwise as `Engine.index` does.
+    """
+    settings = settings_for(root, settings)
+    reports: list[IndexReport] = []
+    for name, workspace in workspaces_of(root, settings):
+        own = settings.override({"workspace.name": name, "context.workspace": ""}, "flag --workspace")
+        with Engine(workspace, own) as engine:
+            _must_be_free(engine)
+            try:
+                reports.append(engine.index(on_progress=_stopping(should_stop), reason="it is watched"))
+            except _StoppedError:
+                break
+            if afterwards is not None:
+                afterwards(engine, own)
+    report = _together(reports)
+    note_taken_in(home_folder(settings["store.home"]), root, report)
+    return report
+
+
+class _Watcher:
+    """The listeners of all roots, and which of them are due."""
+
+    def __init__(self, settings: Settings, note: Callable[[str], None], called: str) -> None:
+        self._settings, self._note, self._called = settings, note, called
+        self._home = home_folder(settings["store.home"])
+        self._listeners: dict[Path, Listener] = {}
+        self._due: dict[Path, float] = {}
+        """Root → when it is to be taken in."""
+        self._changed = threading.Condition()
+        self._told: dict[Path, str] = {}
+
+    def attend(self, roots: Callable[[], Iterable[Path]]) -> None:
+        """Listen to these roots and to no others; a list that cannot be read leaves things as they are."""
+        try:
+            wanted = dict.fromkeys(roots())
+        except FindlingError as error:
+            self._tell(self._home, error.message)
+            return
+        for root in [root for root in self._listeners if root not in wanted]:
+            listener = self._listeners.pop(root)
+            listener.stop()
+            listener.join()
+            with self._changed:
+                self._due.pop(root, None)
+            self._note(f"{root} is no longer watched")
+        for root in wanted:
+            if root not in self._listeners:
+                listener = Listener(root, self._settings, on_due=self._mark_due, note=self._note, called=self._called)
+                self._listeners[root] = listener
+                listener.start()
+
+    def next_due(self, timeout_s: float) -> Path | None:
+        """A root whose changes are to be taken in now, if there is one within the time."""
+        with self._changed:
+            found = self._first_due()
+            if found is None:
+                self._changed.wait(timeout_s)
+                found = self._first_due()
+            if found is not None:
+                del self._due[found]
+            return found
+
+    def take(self, root: Path, on_change: Callable[[Path], None]) -> None:
+        """Have the changes of a root taken in, later if that is not possible now."""
+        listener = self._listeners.get(root)
+        if listener is None or not listener.is_there():
+            return  # a listener says so, and begins anew when its root is back
+        try:
+            on_change(root)
+            self._told.pop(root, None)
+        except LockedError:
+            self._mark_due(root, _LOCKED_PAUSE_S)
+        except (FindlingError, OSError) as error:
+            self._tell(root, f"{root}: {error}")
+            self._mark_due(root, _FAILED_PAUSE_S)
+
+    def close(self) -> None:
+        """Listen to nothing any more."""
+        for listener in self._listeners.values():
+            listener.stop()
+        for listener in self._listeners.values():
+            listener.join()
+
+    def _mark_due(self, root: Path, pause_s: float = 0.0) -> None:
+        with self._changed:
+            at = time.monotonic() + pause_s
+            self._due[root] = min(at, self._due.get(root, at))
+            self._changed.notify()
+
+    def _first_due(self) -> Path | None:
+        now = time.monotonic()
+        return next((root for root, at in self._due.items() if at <= now), None)
+
+    def _tell(self, about: Path, text: str) -> None:
+        if self._told.get(about) != text:
+            self._told[about] = text
+            self._note(text)
+            if about in self._listeners:
+                note_problem(self._home, about, text)
+
+
+class _StoppedError(Exception):
+    """An index run is to end before it is done."""
+
+
+def _stopping(should_stop: threading.Event | None) -> Callable[[IndexProgress], None] | None:
+    def look(_: IndexProgress) -> None:
+        if should_stop is not None and should_stop.is_set():
+            raise _StoppedError
+
+    return look if should_stop is not None else None
+
+
+def _must_be_free(engine: Engine) -> None:
+    """Raises LockedError when another process is writing: whoever watches has others to attend to than to wait."""
+    file = engine.home / "write.lock"
+    if not file.exists():
+        return
+    lock = WriteLock(file)
+    if not lock.acquire(0.0):
+        raise LockedError(f"another process is writing {engine.home}", hint="try again when it has finished")
+    lock.release()
+
+
+def _together(reports: list[IndexReport]) -> IndexReport:
+    if len(reports) == 1:
+        return reports[0]
+    counts = ("added", "updated", "unchanged", "removed", "failed", "partial", "chunks", "bytes_read")
+    sums = {name: sum(getattr(report, name) for report in reports) for name in counts}
+    return IndexReport(**sums, seconds=sum(report.seconds for report in reports))

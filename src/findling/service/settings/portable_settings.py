@@ -1,0 +1,95 @@
+"""Settings as a document, so that another process can work under the very same ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from findling.domain.errors import InvalidValueError
+from findling.service.settings.setting_list import Value
+from findling.service.settings.settings import SETTINGS, Settings
+
+__all__ = ["read_settings", "settings_document"]
+
+_FOLDERS = ("items.user_folder", "store.home")
+_MODELS = ("semantic.model", "rerank.model")
+
+
+def settings_document(settings: Settings) -> dict[str, Any]:
+    """What differs from the defaults, with where it comes from, and the profiles and types of settings files.
+
+    Paths are absolute: another process may run in another folder, and have another one as `~`.
+    """
+    changed = {
+        setting.name: [_anywhere(setting.name, settings[setting.name]), settings.origin(setting.name)]
+        for setting in SETTINGS
+        if settings.origin(setting.name) != "default" or settings[setting.name] != setting.default
+    }
+    profiles = [
+        [profile, {name: _anywhere(name, value) for name, value in values.items()}, settings.profile_origin(profile)]
+        for profile, values in settings.profiles.items()
+    ]
+    if not settings.types:
+        return {"values": changed, "profiles": profiles, "types": []}
+    from dataclasses import asdict
+
+    return {"values": changed, "profiles": profiles, "types": [asdict(one) for one in settings.types.values()]}
+
+
+def read_settings(document: Mapping[str, Any]) -> Settings:
+    """The settings that `settings_document` wrote.
+
+    Raises UnknownSettingError or InvalidValueError for what another version may have written.
+    """
+    try:
+        by_origin: dict[str, dict[str, object]] = {}
+        for name, (value, origin) in document["values"].items():
+            by_origin.setdefault(origin, {})[name] = value
+        settings = Settings()
+        for origin, values in by_origin.items():
+            settings = settings.override(values, origin)
+        for name, values, origin in document["profiles"]:
+            checked = Settings().override(values, origin)
+            settings = settings.with_profiles({name: {key: checked[key] for key in values}}, origin)
+        return settings.with_types(_read_types(document["types"])) if document["types"] else settings
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidValueError(
+            f"these are no settings: {error!r}", hint="send what settings_document gives"
+        ) from error
+
+
+def _anywhere(name: str, value: Value) -> Value:
+    """A value that means the same in every folder."""
+    if value and (name in _FOLDERS or (name in _MODELS and _is_model_path(str(value)))):
+        return str(Path(os.path.expanduser(str(value))).absolute())  # noqa: PTH111 - a `~name` of nobody stays one
+    return value
+
+
+def _is_model_path(chosen: str) -> bool:
+    """Whether a model is named by where it lies, as `findling.models.locating` reads it."""
+    if chosen in ("auto", "none"):
+        return False
+    from findling.models.remote.providers import is_remote_spec
+
+    if is_remote_spec(chosen):
+        return False
+    if chosen.startswith((".", "~")) or chosen.endswith(".onnx") or "\\" in chosen:
+        return True
+    if not Path(chosen).is_dir():
+        return False
+    from findling.models.catalogue import known_card
+
+    return known_card(chosen) is None
+
+
+def _read_types(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    from findling.domain.resources import FieldRule, ResourceType
+
+    return {
+        one["name"]: ResourceType(
+            **{**one, "fields": {name: FieldRule(**rule) for name, rule in one["fields"].items()}}
+        )
+        for one in documents
+    }

@@ -1,0 +1,231 @@
+"""Making a workspace smaller without changing what it answers, while others search it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from findling.domain.errors import DiskFullError, LockedError, NotIndexedError, ReadOnlyError
+from findling.pipelines.indexing.fanout import catch_up
+from findling.service.index.access_log import AccessLog
+from findling.service.index.embeddings import WorkspaceVectors, instant_embedder
+from findling.service.index.index_files import LOCK_PATIENCE_S, OpenedWorkspace
+from findling.service.settings.settings import Settings
+from findling.service.workspace.sidecars import absorbed_by_all, matrices, measure_parts, remove_stale
+from findling.service.workspace.snapshot_files import sweep_if_idle
+from findling.service.workspace.workspace import STORE_FILE, keyword_folder
+from findling.stores.keyword.leg import discard_leg
+from findling.stores.keyword.merge import Entries, adopt_index, count_entries
+from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
+
+if TYPE_CHECKING:
+    from findling.pipelines.retrieve.vector_retrieval import Meaning
+    from findling.service.settings.settings import Settings
+
+__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "free_share", "is_skewed", "is_worthwhile"]
+
+
+_LEAST_BYTES = 4 << 20
+"""Less space than this is not worth a rewrite that nobody asked for."""
+
+_LEAST_ENTRIES = 1_000
+"""The same for rows of a matrix."""
+
+_SKEWING_SHARE = 0.1
+"""The share of deleted entries from which on a keyword leg is made anew, however small it is.
+
+Until then tantivy counts them among all entries, in the frequencies of words and in the usual length: a tenth shifts
+the weight of a word by 0.1 at most, of 5 that a telling word has."""
+
+
+def is_worthwhile(folder: Path, settings: Settings) -> bool:
+    """Whether a good part of a workspace is unused; a look at three headers, some 2 ms.
+
+    Raises CorruptError for a store that cannot be read.
+    """
+    if not settings.get("compact.auto", True) or not (folder / STORE_FILE).exists():
+        return False
+    share = free_share(settings)
+    pages = count_pages(folder / STORE_FILE)
+    if pages.free_share >= share and pages.free * pages.size >= _LEAST_BYTES:
+        return True
+    if is_skewed(count_entries(keyword_folder(folder, settings["keyword.unit"])), settings):
+        return True
+    return any(one.dead_share >= share and one.header.dead >= _LEAST_ENTRIES for one in matrices(folder))
+
+
+def is_skewed(entries: Entries, settings: Settings) -> bool:
+    """Whether so many entries of a leg are deleted that its scores differ from those of a leg made of the rest."""
+    return entries.deleted > 0 and entries.deleted_share >= min(_SKEWING_SHARE, free_share(settings))
+
+
+def free_share(settings: Settings) -> float:
+    """The share of a part that must be unused for it to be rewritten."""
+    return float(settings.get("compact.free_share", FREE_SHARE))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactReport:
+    """What compacting did: the bytes of every part before and after, and what was dropped, removed or rewritten."""
+
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    vectors_dropped: int = 0
+    log_entries_dropped: int = 0
+    models_dropped: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def freed_bytes(self) -> int:
+        """How much smaller the workspace is."""
+        return sum(self.before.values()) - sum(self.after.values())
+
+
+def compact(
+    files: OpenedWorkspace,
+    vectors: WorkspaceVectors,
+    settings: Settings,
+    *,
+    full: bool = False,
+    drops_models: bool = True,
+    patience_s: float = LOCK_PATIENCE_S,
+) -> CompactReport:
+    """Drop what nobody needs and rewrite the parts of which enough is unused, or with `full` every part.
+
+    Accesses that recalls have noted are counted in. `drops_models` lets the vectors of former models go once the chosen
+    one has read everything. Raises LockedError when another process keeps writing, ReadOnlyError, and DiskFullError
+    when a rewrite finds no room; what had been done before then stays done, and nothing is lost.
+    """
+    started = time.monotonic()
+    files.let_go_if_replaced()
+    if not files.exists:
+        raise NotIndexedError(f"{files.folder} holds no index yet", hint="findling index PATH")
+    before = measure_parts(files.folder)
+    sweep_if_idle(files.folder)
+    # Outside the lock, which it takes for each leg that has to catch up.
+    meaning = vectors.meaning()
+    run = _Run(files, vectors, settings, full)
+    with files.writing(patience_s):
+        files.sound_leg()
+        vectors.writable()
+        models = run.drop_models(meaning) if drops_models else ()
+        dropped = files.store.drop_vectors()
+        from findling.service.index.views import drop_stale_views
+
+        removed = drop_stale_views(files.folder, files.store)
+        removed += remove_stale(files.folder, store_id=run.store_id, unit=files.leg.unit, models=run.models(meaning))
+        floor = absorbed_by_all(files.folder, run.store_id)
+        forgotten = trim_log(run.store_file, floor or 0)
+        AccessLog(files.folder).fold(files.store, set(files.store.rids()).__contains__)
+        forgotten += drop_idle(run.store_file, run.whole_model(meaning))
+        rewritten = tuple(run.rewrite())
+        fold_log(run.store_file)
+    # What is open is the state before; it was right, and is no longer needed.
+    vectors.close()
+    files.close()
+    return CompactReport(
+        before=before,
+        after=measure_parts(files.folder),
+        vectors_dropped=dropped,
+        log_entries_dropped=forgotten,
+        models_dropped=models,
+        removed=tuple(removed),
+        rewritten=rewritten,
+        seconds=time.monotonic() - started,
+    )
+
+
+def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: WorkspaceVectors | None = None) -> bool:
+    """Compact when that is worthwhile and nobody else is writing; tells whether it was done.
+
+    The vectors of former models stay: some were paid for, and nobody has asked for them to go.
+    """
+    if not is_worthwhile(files.folder, settings):
+        return False
+    try:
+        compact(files, vectors or WorkspaceVectors(files, settings), settings, drops_models=False, patience_s=0.0)
+    except (DiskFullError, LockedError, ReadOnlyError):
+        return False  # it was only an offer
+    return True
+
+
+class _Run:
+    """One compaction. The caller holds the write lock."""
+
+    def __init__(self, files: OpenedWorkspace, vectors: WorkspaceVectors, settings: Settings, full: bool) -> None:
+        self._files = files
+        self._vectors = vectors
+        self._settings = settings
+        self._full = full
+        self._share = free_share(settings)
+        self.store_file = files.folder / STORE_FILE
+        self.store_id = files.store.get_meta("store_id") or ""
+
+    def models(self, meaning: Meaning) -> frozenset[str]:
+        """The models whose vectors are searched, or may be."""
+        serving = {space.embedder.fingerprint for space in meaning.spaces}
+        instant = {instant_embedder().fingerprint} if self._settings["semantic.instant"] else set()
+        return frozenset(self._files.store.models().keys() | serving | instant)
+
+    def whole_model(self, meaning: Meaning) -> str:
+        """The chosen model, if it has read everything; else nothing."""
+        account = self._vectors.account()
+        if not account["of"] or account["read"] < account["of"]:
+            return ""
+        serving = (space.embedder for space in meaning.spaces if space.leg.speed == "refined")
+        return next((model.fingerprint for model in serving if model.name == account["model"]), "")
+
+    def drop_models(self, meaning: Meaning) -> tuple[str, ...]:
+        """Forget the vectors of models that no longer serve."""
+        chosen = self.whole_model(meaning)
+        if not chosen:
+            return ()  # an earlier model may be serving until the chosen one has read as much
+        former = sorted(self._files.store.models().keys() - {chosen})
+        for model in former:
+            self._files.store.drop_vectors(model)
+        return tuple(former)
+
+    def rewrite(self) -> Iterator[str]:
+        """Rewrite what is worth it, and name it."""
+        place = keyword_folder(self._files.folder, self._files.leg.unit)
+        entries = count_entries(place)
+        if entries.all and (self._full or is_skewed(entries, self._settings)):
+            self._rewrite_leg(place)
+            yield "keyword leg"
+        yield from self._rewrite_matrices()
+        if self._full or count_pages(self.store_file).free_share >= self._share:
+            rewrite_store(self.store_file)
+            yield "truth store"
+
+    def _rewrite_leg(self, place: Path) -> None:
+        self._files.leg.close()
+        with _aside(place) as fresh:
+            leg = self._files.open_leg(fresh, self.store_id)
+            catch_up(self._files.store, leg)
+            leg.close()
+            adopt_index(fresh, place)
+
+    def _rewrite_matrices(self) -> Iterator[str]:
+        for matrix in matrices(self._files.folder):
+            if matrix.header.dead and (self._full or matrix.dead_share >= self._share):
+                from findling.stores.vectors.vector_merge import rewrite_matrix
+
+                rewrite_matrix(matrix.folder, matrix.header, self._settings["semantic.hnsw_from"])
+                yield matrix.folder.name
+
+
+@contextmanager
+def _aside(place: Path) -> Iterator[Path]:
+    """A folder beside another one, which is gone in the end."""
+    fresh = place.with_name(f"{place.name}.fresh")
+    discard_leg(fresh)
+    try:
+        yield fresh
+    finally:
+        discard_leg(fresh)

@@ -1,0 +1,295 @@
+"""Snapshots on disk: a copy of the store, and a small file beside it that says what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from findling import __version__
+from findling.domain.errors import CorruptError, FindlingError, InvalidValueError, PathNotFoundError
+from findling.domain.strangers import read_json
+from findling.service.workspace.atomic_files import write_whole
+from findling.stores.filesystem import check_room, sync_folder
+from findling.stores.lock import WriteLock
+from findling.stores.sqlite.backup import copy_store, find_damage, read_facts
+from findling.stores.sqlite.files import StoreErrors
+from findling.stores.sqlite.schema import FORMAT
+
+__all__ = [
+    "FOLDER",
+    "LOCK_FILE",
+    "OF_DAMAGED",
+    "SUFFIX",
+    "Snapshot",
+    "check_name",
+    "default_name",
+    "delete_snapshot",
+    "examine",
+    "find_snapshots",
+    "read_snapshot",
+    "require_room",
+    "sweep",
+    "sweep_if_idle",
+    "way_back",
+    "write_snapshot",
+]
+
+FOLDER = "snapshots"
+"""The folder of a workspace that holds its snapshots."""
+
+LOCK_FILE = "snapshot.lock"
+"""Beside it: whoever makes, restores or deletes one holds it."""
+
+SUFFIX = ".sqlite"
+
+OF_DAMAGED = "the store was damaged when it was copied: "
+"""How the problem of a snapshot begins that keeps a damaged store on purpose."""
+
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+
+_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+
+
+class Snapshot(NamedTuple):
+    """One snapshot as its description says; `problem` is why it cannot be restored, as far as that tells."""
+
+    name: str
+    path: Path
+    created_at: float
+    size_bytes: int
+    seq: int = 0
+    counts: Mapping[str, int] = {}
+    sha256: str = ""
+    format: int = 0
+    version: str = ""
+    problem: str = ""
+
+
+def check_name(name: str) -> str:
+    """The name, if it is one. Raises InvalidValueError for what is none, or leads out of the folder."""
+    if not _NAME.fullmatch(name) or name.endswith((".", SUFFIX, ".json")):
+        raise InvalidValueError(
+            f"{name!r} is no name for a snapshot", hint="use up to 100 letters, digits, dots, dashes and underscores"
+        )
+    return name
+
+
+def default_name(folder: Path, prefix: str = "") -> str:
+    """A name after the present time that no snapshot has."""
+    stem = prefix + datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    name, number = stem, 1
+    while (folder / f"{name}{SUFFIX}").exists():
+        number += 1
+        name = f"{stem}-{number}"
+    return name
+
+
+def write_snapshot(
+    store: Path,
+    path: Path,
+    *,
+    on_step: Callable[[int, int], None] | None = None,
+    keeps_damage: bool = False,
+    copy: Callable[[Path, Path], None] | None = None,
+    needed: int | None = None,
+) -> Snapshot:
+    """Copy a store to `path` while others read and write it; the file is there as a whole or not at all.
+
+    `copy` copies something else than all of it, which takes about `needed` bytes.
+
+    Raises InvalidValueError when there is something already, DiskFullError, ReadOnlyError, PathNotFoundError for the
+    target, CorruptError for a store that cannot be read or, unless the copy `keeps_damage`, is damaged; nothing is left
+    behind then.
+    """
+    _check_target(path)
+    require_room(path.parent, _store_bytes(store) if needed is None else needed, f"a snapshot of {store}", store.parent)
+    part = path.with_name(f".{path.name}.part-{os.getpid()}")
+    try:
+        if copy is None:
+            copy_store(store, part, on_step=on_step)
+        else:
+            copy(store, part)
+        damage = find_damage(part)
+        if damage and not keeps_damage:
+            raise CorruptError(f"{store} is damaged: {'; '.join(damage)}; no snapshot was made")
+        made = _account(part, path, "; ".join(damage))
+        write_whole(_description_of(path), _described(made))
+        try:
+            with StoreErrors(path):
+                part.replace(path)
+                sync_folder(path.parent)
+        except BaseException:
+            if not path.exists():
+                _description_of(path).unlink(missing_ok=True)
+            raise
+    finally:
+        part.unlink(missing_ok=True)
+    return made
+
+
+def find_snapshots(folder: Path) -> list[Snapshot]:
+    """All snapshots of a folder, the latest first."""
+    found = [read_snapshot(path) for path in folder.glob(f"[!.]*{SUFFIX}")]
+    return sorted(found, key=lambda one: (-one.created_at, one.name))
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """What the description of a snapshot says. Raises FileNotFoundError when there is no snapshot."""
+    name, status = path.name.removesuffix(SUFFIX), path.stat()
+    try:
+        return _read_description(path)
+    except FileNotFoundError:
+        problem = "its description is missing"
+    except _UNREADABLE as error:
+        problem = f"its description cannot be read: {error!r}"
+    return Snapshot(name, path, status.st_mtime, status.st_size, problem=problem)
+
+
+def way_back(workspace: Path) -> str:
+    """What to run when the store of a workspace is damaged: the latest snapshot, or all anew where there is none."""
+    sound = (one.name for one in find_snapshots(workspace / FOLDER) if not one.problem)
+    name = next(sound, "")
+    return f"findling snapshot restore {name}" if name else "findling index --rebuild"
+
+
+def examine(path: Path) -> list[str]:
+    """What is wrong with a snapshot, one sentence each; empty when it can be restored."""
+    told = read_snapshot(path)
+    if told.problem:
+        return [told.problem]
+    if told.format > FORMAT:
+        return [f"it has format {told.format}, this findling knows formats up to {FORMAT}"]
+    size = path.stat().st_size
+    if size != told.size_bytes:
+        return [f"it has {size:,} bytes, not {told.size_bytes:,}"]
+    if _digest(path) != told.sha256:
+        return ["its checksum is not the one it was made with"]
+    problems = find_damage(path)
+    if problems:
+        return problems
+    try:
+        facts = read_facts(path)
+    except FindlingError as error:
+        return [error.message]
+    if (facts.format, facts.seq, dict(facts.counts)) != (told.format, told.seq, dict(told.counts)):
+        return ["its content is not what its description says"]
+    return []
+
+
+def delete_snapshot(path: Path) -> None:
+    """Delete a snapshot and its description."""
+    with StoreErrors(path):
+        path.unlink(missing_ok=True)
+        _description_of(path).unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Delete what killed processes have left. The caller holds the lock of the snapshots."""
+    for part in folder.glob(".*.part-*"):
+        part.unlink(missing_ok=True)
+    for draft in folder.glob(".*.json.new"):
+        draft.unlink(missing_ok=True)
+    for description in folder.glob(f"*{SUFFIX}.json"):
+        if not description.with_suffix("").exists():
+            description.unlink(missing_ok=True)
+    shutil.rmtree(folder / ".restoring", ignore_errors=True)
+
+
+def sweep_if_idle(workspace: Path) -> None:
+    """The same for a workspace, unless a process is at its snapshots."""
+    folder = workspace / FOLDER
+    lock = WriteLock(workspace / LOCK_FILE)
+    if folder.exists() and lock.acquire(0.0):
+        sweep(folder)
+        lock.release()
+
+
+def require_room(folder: Path, needed: int, what: str, workspace: Path) -> None:
+    """Raise DiskFullError when a folder has no room for so many bytes; what may go is a snapshot on the same disk."""
+    is_same_disk = folder.stat().st_dev == workspace.stat().st_dev
+    can_drop = is_same_disk and any(workspace.glob(f"{FOLDER}/[!.]*{SUFFIX}"))
+    hint = "free some space there" + (", or findling snapshot drop NAME" if can_drop else "")
+    check_room(folder, needed, what, hint=hint)
+
+
+def _check_target(path: Path) -> None:
+    if not path.parent.is_dir():
+        raise PathNotFoundError(f"there is no folder {path.parent}", hint="create it first")
+    if path.exists():
+        raise InvalidValueError(f"{path} is there already", hint="choose another name, or drop it first")
+    try:
+        _read_description(path)  # left by somebody who has deleted the file itself
+    except FileNotFoundError:
+        return
+    except _UNREADABLE as error:
+        raise InvalidValueError(
+            f"{_description_of(path)} is there already, and describes no snapshot", hint="choose another name"
+        ) from error
+
+
+def _account(part: Path, path: Path, damage: str) -> Snapshot:
+    """What is to be told of a copy that is about to get its name."""
+    facts = read_facts(part)
+    return Snapshot(
+        path.name.removesuffix(SUFFIX),
+        path,
+        datetime.now(UTC).timestamp(),
+        part.stat().st_size,
+        facts.seq,
+        facts.counts,
+        _digest(part),
+        facts.format,
+        __version__,
+        f"{OF_DAMAGED}{damage}" if damage else "",
+    )
+
+
+def _read_description(path: Path) -> Snapshot:
+    """What is told of a snapshot. Raises FileNotFoundError, and what is `_UNREADABLE` for what is none of ours."""
+    values: dict[str, Any] = read_json(_description_of(path).read_bytes())
+    return Snapshot(
+        path.name.removesuffix(SUFFIX),
+        path,
+        datetime.fromisoformat(values["createdAt"]).timestamp(),
+        int(values["bytes"]),
+        int(values["seq"]),
+        {str(key): int(count) for key, count in values["counts"].items()},
+        str(values["sha256"]),
+        int(values["format"]),
+        str(values["version"]),
+        f"{OF_DAMAGED}{values['damage']}" if values.get("damage") else "",
+    )
+
+
+def _store_bytes(store: Path) -> int:
+    return sum(file.stat().st_size for file in (store, store.with_name(f"{store.name}-wal")) if file.exists())
+
+
+def _described(made: Snapshot) -> bytes:
+    values = {
+        "createdAt": datetime.fromtimestamp(made.created_at, UTC).isoformat(timespec="microseconds"),
+        "seq": made.seq,
+        "counts": dict(made.counts),
+        "bytes": made.size_bytes,
+        "sha256": made.sha256,
+        "format": made.format,
+        "version": made.version,
+        **({"damage": made.problem.removeprefix(OF_DAMAGED)} if made.problem else {}),
+    }
+    return (json.dumps(values, indent=2) + "\n").encode()
+
+
+def _description_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,242 @@
+"""Moving workspaces: the index between the home and its project, or along with a folder that has moved.
+
+Which of two folders counts is always settled by one renaming or by one note in the home, so whoever is killed in the
+middle leaves the old index or the new one, whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import filecmp
+import os
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError
+from findling.service.workspace.locations import forget_place, keep_out_of_git, note_place
+from findling.service.workspace.manifest import read_manifest, write_manifest
+from findling.service.workspace.workspace import (
+    PROJECT_FOLDER,
+    STORE_FILE,
+    folder_name,
+    folder_of,
+    indexed_root,
+    is_name,
+    pointer_of,
+    refuse_link,
+)
+from findling.service.workspace.workspace_folders import (
+    changing,
+    discard,
+    draft_of,
+    holding,
+    let_go_on_windows,
+    make_room,
+    put_in_place,
+)
+from findling.service.workspace.workspaces import FoundWorkspace, existing_root, find_workspace
+from findling.stores.filesystem import sync_folder
+from findling.stores.sqlite.files import StoreErrors, connect, connect_readonly, create_private
+from findling.stores.sqlite.store import SqliteStore
+
+__all__ = ["adopt_index", "adoptable_index", "move_root", "move_workspace"]
+
+_NOT_COPIED = ("write.lock", "refine.lock", STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm")
+
+
+def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, bool]:
+    """Put the index of a workspace into the `home` or into its `project`; tells whether it had to be moved.
+
+    Raises NotFoundError, InvalidValueError when there is no folder to put it into or something is in the way,
+    LockedError when another process is writing it.
+    """
+    with changing(home):
+        found = find_workspace(text, home)
+        target = home / found.key if to == "home" else _folder_in_project(found, text)
+        if target == found.folder:
+            return found, False
+        with holding(found.folder) as lock:
+            _clear_copy(target, found.folder, home)
+            if to == "project":
+                keep_out_of_git(found.folder)
+                # Passed over until the index is there; from then on it counts.
+                note_place(found.key, home, target)
+            let_go_on_windows(lock)
+            if _transfer(found.folder, target, home):
+                discard(found.folder, home)
+            if to == "home":
+                forget_place(found.key, home)
+    return FoundWorkspace(found.key, target), True
+
+
+def adoptable_index(text: str, *, home: Path) -> Path | None:
+    """The folder of an index in the project at this path that findling knows nothing of; None when there is none.
+
+    Raises UntrustedSettingError for a link in its place.
+    """
+    folder = Path(text).expanduser().resolve() / PROJECT_FOLDER
+    if not (folder / STORE_FILE).exists():
+        return None
+    try:
+        find_workspace(text, home)
+    except NotFoundError:
+        refuse_link(folder)
+        return folder
+    return None
+
+
+def adopt_index(text: str, *, home: Path) -> FoundWorkspace:
+    """Use the index that lies in a project, whoever made it, for the folder that it lies in now.
+
+    Raises NotFoundError when there is none, InvalidValueError for one without files.
+    """
+    root = existing_root(text)
+    with changing(home):
+        folder = adoptable_index(text, home=home)
+        if folder is None:
+            raise NotFoundError(f"there is no index in {root} to be used", hint="findling workspaces list")
+        known = indexed_root(folder)
+        if known is None or known == folder:
+            raise InvalidValueError(f"{folder} holds no index of files", hint=f"delete {folder}")
+        key = _name_of_moved(folder, known, home) or folder_name(root)
+        with holding(folder), StoreErrors(folder):
+            write_manifest(folder, root=str(root), name=key if is_name(key) else "")
+            with SqliteStore.open(folder / STORE_FILE) as store:
+                store.set_meta("root", str(root))
+            # From here on it counts.
+            note_place(key, home, folder)
+    return FoundWorkspace(key, folder)
+
+
+def move_root(text: str, new_root: str | Path, *, home: Path) -> FoundWorkspace:
+    """Tell a workspace that what it indexes has another path now; nothing is indexed again.
+
+    Raises NotFoundError, PathNotFoundError when the new root is not there, InvalidValueError when the workspace has no
+    files, its index was left behind, or the new root has an index of its own.
+    """
+    root = existing_root(new_root)
+    with changing(home):
+        found = _found_after_move(text, root, home)
+        if indexed_root(found.folder) == found.folder:
+            raise InvalidValueError(f"the workspace {text} has no files", hint="findling workspaces list")
+        with holding(found.folder) as lock, StoreErrors(found.folder):
+            if found.folder.parent != home:
+                found = _noted_in_project(found, root, home)
+            elif not found.name and found.key != folder_name(root):
+                _refuse_other_index(root, home)
+                let_go_on_windows(lock)
+                key = folder_name(root)
+                found = FoundWorkspace(key, put_in_place(found.folder, home / key))
+            write_manifest(found.folder, root=str(root), name=found.name)
+            # The last of all steps: whoever is killed before it finds the workspace by the old root, and goes on.
+            with SqliteStore.open(found.folder / STORE_FILE) as store:
+                store.set_meta("root", str(root))
+    return found
+
+
+def _folder_in_project(found: FoundWorkspace, text: str) -> Path:
+    root = indexed_root(found.folder)
+    if root is None or root == found.folder or not root.is_dir():
+        raise InvalidValueError(f"the workspace {text} has no folder that its index could lie in", hint="--to home")
+    return root / PROJECT_FOLDER
+
+
+def _name_of_moved(folder: Path, former_root: Path, home: Path) -> str:
+    """The name of an index that has moved along with its folder, if a note here says so."""
+    manifest = read_manifest(folder)
+    if manifest is None or not manifest.name:
+        return ""
+    pointer = pointer_of(manifest.name, home)
+    is_noted = pointer.exists() and pointer.read_bytes() == os.fsencode(former_root / PROJECT_FOLDER)
+    return manifest.name if is_noted and not (former_root / PROJECT_FOLDER / STORE_FILE).exists() else ""
+
+
+def _clear_copy(target: Path, source: Path, home: Path) -> None:
+    """Clear away the copy that a move which was killed has left. Raises InvalidValueError for any other index."""
+    if (target / STORE_FILE).exists() and _store_id(target) == _store_id(source):
+        discard(target, home)
+    make_room(target)
+
+
+def _transfer(source: Path, target: Path, home: Path) -> bool:
+    """Have the folder at its new place, whole; tells whether it is a copy, because that is on another device."""
+    with StoreErrors(target):
+        try:
+            put_in_place(source, target)
+            sync_folder(source.parent)
+            return False
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        draft = draft_of(target, home)
+        _copy(source, draft)
+        put_in_place(draft, target)
+        return True
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a workspace, durably, and compare. Raises CorruptError when the copy is not what it was made from."""
+    target.mkdir(mode=0o700)
+    create_private(target / STORE_FILE)
+    # SQLite copies it: whoever notes vectors does so without our lock.
+    with closing(connect_readonly(source / STORE_FILE)) as old, closing(connect(target / STORE_FILE)) as new:
+        old.backup(new)
+    with SqliteStore.open(target / STORE_FILE, readonly=True) as store:
+        if problems := store.integrity():
+            raise CorruptError(f"{source / STORE_FILE} is damaged: {problems[0]}", hint="findling doctor")
+    for file in sorted(source.rglob("*")):
+        copy = target / file.relative_to(source)
+        if file.is_dir():
+            copy.mkdir(mode=0o700)
+        elif file.relative_to(source).as_posix() not in _NOT_COPIED:
+            with file.open("rb") as old_file, copy.open("xb") as new_file:
+                shutil.copyfileobj(old_file, new_file)
+                new_file.flush()
+                os.fsync(new_file.fileno())
+            shutil.copystat(file, copy)
+            if not filecmp.cmp(file, copy, shallow=False):
+                raise CorruptError(f"{file} changed while it was copied", hint="try again")
+    for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
+        sync_folder(folder)
+
+
+def _store_id(folder: Path) -> str | None:
+    with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
+        return store.get_meta("store_id")
+
+
+def _found_after_move(text: str, root: Path, home: Path) -> FoundWorkspace:
+    """The workspace as it is after its root was moved, perhaps with the index in it, or after a kill in the middle."""
+    old_root = Path(text).expanduser().resolve()
+    for key in [text] * is_name(text) + [folder_name(old_root)]:
+        folder = folder_of(key, home)
+        if (folder / STORE_FILE).exists():
+            return FoundWorkspace(key, folder)
+        if pointer_of(key, home).exists() and (root / PROJECT_FOLDER / STORE_FILE).exists():
+            return FoundWorkspace(key, root / PROJECT_FOLDER)
+    key = folder_name(root)
+    if indexed_root(folder_of(key, home)) == old_root:
+        return FoundWorkspace(key, folder_of(key, home))
+    raise NotFoundError(f"there is no workspace {text}", hint="findling workspaces list")
+
+
+def _noted_in_project(found: FoundWorkspace, root: Path, home: Path) -> FoundWorkspace:
+    """Note the new place of an index that has moved along with its folder."""
+    if found.folder != root / PROJECT_FOLDER:
+        raise InvalidValueError(
+            f"the index is still in {found.folder}", hint=f"findling workspaces move {found.folder.parent} --to home"
+        )
+    key = found.name or folder_name(root)
+    if key != found.key:
+        _refuse_other_index(root, home)
+    note_place(key, home, found.folder)
+    if key != found.key:
+        forget_place(found.key, home)
+    return FoundWorkspace(key, found.folder)
+
+
+def _refuse_other_index(root: Path, home: Path) -> None:
+    folder = folder_of(folder_name(root), home)
+    if folder != root / PROJECT_FOLDER and (folder / STORE_FILE).exists():
+        raise InvalidValueError(f"{root} has an index of its own", hint=f"findling workspaces drop {root}")

@@ -1,0 +1,280 @@
+"""All workspaces of a user: list, create, rename, change and drop them.
+
+What changes the set of them holds a lock on the home, and is one renaming: whoever is killed in the middle leaves the
+state before or the one after it. Moving them is in `workspace_moves`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError, PathNotFoundError
+from findling.service.workspace.locations import forget_place, keep_out_of_git, note_place
+from findling.service.workspace.manifest import Changes, Manifest, read_manifest, write_manifest
+from findling.service.workspace.quotas import Quota, disk_usage
+from findling.service.workspace.workspace import (
+    IDENTITY_FILE,
+    PROJECT_FOLDER,
+    STORE_FILE,
+    check_name,
+    folder_name,
+    folder_of,
+    holds_workspace,
+    indexed_root,
+    is_formerly_named,
+    is_name,
+    pointer_of,
+)
+from findling.service.workspace.workspace_folders import (
+    changing,
+    discard,
+    draft_of,
+    holding,
+    let_go_on_windows,
+    make_room,
+    pointers,
+    put_in_place,
+)
+from findling.stores.sqlite.files import StoreErrors
+from findling.stores.sqlite.store import SqliteStore
+
+__all__ = [
+    "FoundWorkspace",
+    "WorkspaceAccount",
+    "account_of",
+    "all_workspaces",
+    "change_workspace",
+    "create_workspace",
+    "drop_workspace",
+    "existing_root",
+    "find_workspace",
+    "list_workspaces",
+    "rename_workspace",
+]
+
+
+class FoundWorkspace(NamedTuple):
+    """A workspace that exists: what it goes by in the home, and its folder."""
+
+    key: str
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Its name; empty for one that goes by the folder that it indexes."""
+        return self.key if is_name(self.key) else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceAccount:
+    """One line of `findling workspaces list`; `root` is empty without files, `problem` says why nothing is known."""
+
+    name: str
+    root: str
+    folder: Path
+    place: str
+    resources: int = 0
+    chunks: int = 0
+    characters: int = 0
+    size_bytes: int = 0
+    indexed_at: float | None = None
+    created_at: str = ""
+    shared: bool = False
+    quota: Quota | None = None
+    is_root_missing: bool = False
+    problem: str = ""
+
+    @property
+    def label(self) -> str:
+        """What a person calls it: its name, or the folder that it indexes."""
+        return self.name or self.root or str(self.folder)
+
+
+def list_workspaces(home: Path) -> list[WorkspaceAccount]:
+    """What is there, those with names first; one that cannot be read is listed with its problem."""
+    accounts = [account_of(found) for found in all_workspaces(home)]
+    return sorted(accounts, key=lambda account: (not account.name, account.label))
+
+
+def all_workspaces(home: Path) -> list[FoundWorkspace]:
+    """Every workspace that exists, in the home or elsewhere."""
+    if not home.is_dir():
+        return []
+    folders = [path.parent for name in (STORE_FILE, IDENTITY_FILE) for path in home.glob(f"*/{name}")]
+    keys = {folder.name for folder in folders if not folder.name.startswith(".") or is_formerly_named(folder)}
+    keys |= {pointer.name for pointer in pointers(home)}
+    found = (FoundWorkspace(key, folder_of(key, home)) for key in sorted(keys))
+    return [one for one in found if holds_workspace(one.folder)]
+
+
+def find_workspace(text: str, home: Path) -> FoundWorkspace:
+    """The workspace with this name, or of this path, which need not exist any more.
+
+    Raises NotFoundError when there is none.
+    """
+    keys = [text] if is_name(text) else []
+    keys.append(folder_name(Path(text).expanduser().resolve()))
+    for key in keys:
+        folder = folder_of(key, home)
+        if holds_workspace(folder):
+            return FoundWorkspace(key, folder)
+    raise NotFoundError(f"there is no workspace {text}", hint="findling workspaces list")
+
+
+def account_of(found: FoundWorkspace) -> WorkspaceAccount:
+    """What a workspace holds, or why that cannot be told."""
+    place = "project" if found.folder.name == PROJECT_FOLDER else "home"
+    try:
+        manifest = read_manifest(found.folder) or Manifest()
+        with SqliteStore.open(found.folder / STORE_FILE, readonly=True) as store:
+            counts, indexed_at, root = store.counts(), store.get_meta("indexed_at"), store.get_meta("root")
+    except FindlingError as error:
+        size = disk_usage(found.folder)
+        return WorkspaceAccount(
+            name=found.name, root="", folder=found.folder, place=place, size_bytes=size, problem=error.message
+        )
+    return WorkspaceAccount(
+        name=found.name,
+        root=root or "",
+        folder=found.folder,
+        place=place,
+        resources=counts["resources"],
+        chunks=counts["chunks"],
+        characters=counts["characters"],
+        size_bytes=disk_usage(found.folder),
+        indexed_at=float(indexed_at) if indexed_at else None,
+        created_at=manifest.created_at,
+        shared=manifest.shared,
+        quota=manifest.quota,
+        is_root_missing=bool(root) and not Path(root or "").exists(),
+    )
+
+
+def create_workspace(
+    name: str,
+    *,
+    home: Path,
+    root: str | Path | None = None,
+    place: str = "home",
+    shared: bool = False,
+    quota: Quota | None = None,
+) -> FoundWorkspace:
+    """Make a workspace for a folder, or without a root one that has no files.
+
+    Nothing is indexed yet. Raises InvalidValueError for a name that is none or is taken, PathNotFoundError for a root
+    that is not there.
+    """
+    check_name(name)
+    indexed = existing_root(root) if root is not None else None
+    if place == "project" and (indexed is None or not indexed.is_dir()):
+        raise InvalidValueError(f"the workspace {name} has no folder to lie in", hint="--root FOLDER")
+    with changing(home):
+        _refuse_taken(name, home)
+        target = home / name
+        if place == "project" and indexed is not None:
+            target = indexed / PROJECT_FOLDER
+            make_room(target)
+            note_place(name, home, target)
+        draft = draft_of(target, home)
+        try:
+            with StoreErrors(target):
+                draft.mkdir(mode=0o700)
+                with SqliteStore.open(draft / STORE_FILE) as store:
+                    store.set_meta("root", str(indexed or ""))
+                    store.set_meta("store_id", os.urandom(8).hex())
+                write_manifest(draft, name=name, root=str(indexed) if indexed else None, shared=shared, quota=quota)
+                if place == "project":
+                    keep_out_of_git(draft)
+                put_in_place(draft, target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)  # it is still there when something went wrong
+    return FoundWorkspace(name, target)
+
+
+def rename_workspace(text: str, new_name: str, *, home: Path) -> FoundWorkspace:
+    """Give a workspace another name. Raises NotFoundError, InvalidValueError for a name that cannot be or is taken."""
+    check_name(new_name)
+    with changing(home):
+        found = find_workspace(text, home)
+        if not found.name:
+            raise InvalidValueError(
+                f"{text} goes by the folder that it indexes, so it has no name",
+                hint=f"findling workspaces create {new_name} --root {text}",
+            )
+        _refuse_taken(new_name, home)
+        with holding(found.folder) as lock, StoreErrors(found.folder):
+            if found.folder.parent == home:
+                let_go_on_windows(lock)
+                found = FoundWorkspace(new_name, put_in_place(found.folder, home / new_name))
+            else:
+                pointer_of(found.key, home).rename(pointer_of(new_name, home))
+                found = FoundWorkspace(new_name, found.folder)
+            write_manifest(found.folder, name=new_name, root=_root_of(found.folder))
+    return found
+
+
+def change_workspace(
+    text: str, *, home: Path, shared: bool | None = None, limits: Mapping[str, int] | None = None
+) -> tuple[FoundWorkspace, Manifest]:
+    """Say whether a workspace is shared, or how much it may hold; what is not given stays.
+
+    `limits` are those of its quota that change, by their names; 0 takes one away. Raises NotFoundError.
+    """
+    with changing(home):
+        found = find_workspace(text, home)
+        with holding(found.folder):
+            changes: Changes = {"name": found.name, "root": _root_of(found.folder)}
+            if shared is not None:
+                changes["shared"] = shared
+            if limits:
+                before = read_manifest(found.folder) or Manifest()
+                quota = (before.quota or Quota())._replace(**limits)
+                changes["quota"] = quota if any(quota) else None
+                with SqliteStore.open(found.folder / STORE_FILE) as store:
+                    store.set_meta("limits", "")  # the next look at the files tries again what did not fit
+            return found, write_manifest(found.folder, **changes)
+
+
+def drop_workspace(text: str, *, home: Path) -> FoundWorkspace:
+    """Delete the index of a workspace; what it has indexed is not touched, and may be gone.
+
+    Raises NotFoundError when there is none, LockedError when another process is writing it.
+    """
+    with changing(home):
+        found = find_workspace(text, home)
+        with holding(found.folder) as lock:
+            let_go_on_windows(lock)
+            discard(found.folder, home)
+            # A move across devices that was killed may have left the copy that it was made from.
+            if (home / found.key).exists():
+                discard(home / found.key, home)
+            forget_place(found.key, home)
+    return found
+
+
+def existing_root(root: str | Path) -> Path:
+    """The path in full. Raises PathNotFoundError when it is not there, InvalidValueError when it is not UTF-8."""
+    try:
+        path = Path(root).expanduser().resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise PathNotFoundError(f"there is no {root}", hint="name a folder or file that exists") from error
+    if os.fsencode(path).decode(errors="replace") != str(path):
+        raise InvalidValueError(f"the name of {path} is not UTF-8", hint="rename the folder")
+    return path
+
+
+def _refuse_taken(name: str, home: Path) -> None:
+    """Raise InvalidValueError when a workspace has this name, or files of others stand in its place."""
+    if (folder_of(name, home) / STORE_FILE).exists():
+        raise InvalidValueError(f"there is a workspace {name} already", hint="findling workspaces list")
+    make_room(home / name)
+
+
+def _root_of(folder: Path) -> str | None:
+    root = indexed_root(folder)
+    return None if root in (None, folder) else str(root)

@@ -1,0 +1,144 @@
+"""SQLite databases: the rows of every table, read from a copy in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.files.file_text import UnreadableError
+
+__all__ = ["extract"]
+
+
+def extract(source: Source) -> Extracted:
+    """The rows of all tables, as `column: value | column: value`. Raises `UnreadableError`."""
+    builder = TextBuilder(source.limit)
+    broken: list[str] = []
+    capped: list[str] = []
+    with closing(_opened(source.data)) as database:
+        for table in _tables(database):
+            try:
+                if _write_table(builder, database, table):
+                    capped.append(table)
+            except _ERRORS:  # a broken page, or a table whose columns need what this SQLite lacks
+                broken.append(table)
+            if builder.full:
+                break
+    notes = [f"cannot be read to the end: {', '.join(broken)}"] if broken else []
+    notes += [f"the first {_MAX_ROWS:,} rows of {', '.join(capped)}"] if capped else []
+    extracted = builder.extracted(fields={"incomplete": "; ".join(notes)})
+    if not extracted.text:
+        raise UnreadableError("damaged", "no table can be read") if broken else UnreadableError("no-text", "no rows")
+    return extracted
+
+
+# Names and messages that are no UTF-8 fail in Python, not in SQLite.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+_MAGIC = b"SQLite format 3\0"
+_MAX_ROWS = 10_000
+_MAX_COUNTED = 10_000_000
+_STEPS_PER_CHECK = 1_000_000
+_MAX_CHECKS = 500  # half a billion steps of the database engine, some ten seconds
+
+
+def _opened(data: bytes) -> sqlite3.Connection:
+    if not data.startswith(_MAGIC):
+        raise UnreadableError("damaged", "no SQLite database, or an encrypted one")
+    # Bytes 18 and 19 say that a write-ahead log belongs to the file, which a database in memory cannot have.
+    rollback_mode = data[:18] + b"\x01\x01" + data[20:]
+    database = sqlite3.connect(":memory:")
+    try:
+        database.deserialize(rollback_mode)
+        database.text_factory = _decoded
+        database.set_progress_handler(_Budget(_MAX_CHECKS).is_spent, _STEPS_PER_CHECK)
+        for setting in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+            database.execute(f"PRAGMA {setting}")
+    except _ERRORS as error:
+        database.close()
+        raise UnreadableError("damaged", f"cannot be opened: {error}") from error
+    return database
+
+
+class _Budget:
+    """How much longer the database engine may work."""
+
+    def __init__(self, checks: int) -> None:
+        self._left = checks
+
+    def is_spent(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _tables(database: sqlite3.Connection) -> list[str]:
+    """The tables that hold what users stored: neither SQLite's own, nor virtual ones and the tables behind them."""
+    try:
+        rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid").fetchall()
+    except _ERRORS as error:
+        raise UnreadableError("damaged", f"the list of tables is broken: {error}") from error
+    tables = [(str(name), str(sql or "")) for name, sql in rows]
+    virtual = tuple(f"{name}_" for name, sql in tables if _is_virtual(sql))
+    return [
+        name
+        for name, sql in tables
+        if not _is_virtual(sql) and not name.lower().startswith("sqlite_") and not name.startswith(virtual)
+    ]
+
+
+def _is_virtual(sql: str) -> bool:
+    return sql.upper().split(None, 2)[:2] == ["CREATE", "VIRTUAL"]
+
+
+def _write_table(builder: TextBuilder, database: sqlite3.Connection, table: str) -> bool:
+    """Write the rows of a table; whether it has more than were read."""
+    quoted = '"' + table.replace('"', '""') + '"'
+    count = 0
+    for label, text in _rows(database, quoted):
+        if not count:
+            builder.section(table)
+        builder.place(f"{table} {label}")
+        builder.line(text)
+        count += 1
+        if builder.full:
+            return False
+    if count == _MAX_ROWS:
+        counting = f"SELECT count(*) FROM (SELECT 1 FROM {quoted} LIMIT {_MAX_COUNTED})"
+        more = int(database.execute(counting).fetchone()[0]) - count
+        if more > 0:
+            builder.line(f"… {more:,} more rows")
+            return True
+    return False
+
+
+def _rows(database: sqlite3.Connection, quoted: str) -> Iterator[tuple[str, str]]:
+    """What a row is called, and its values; rows of a table without row ids go by their primary key."""
+    try:
+        cursor = database.execute(f"SELECT rowid, * FROM {quoted} LIMIT {_MAX_ROWS}")
+        keys = [0]
+    except sqlite3.OperationalError as error:
+        if "rowid" not in str(error):
+            raise
+        cursor = database.execute(f"SELECT NULL, * FROM {quoted} LIMIT {_MAX_ROWS}")
+        columns = database.execute(f"PRAGMA table_info({quoted})").fetchall()
+        keys = [index + 1 for _, index in sorted((column[5], column[0]) for column in columns if column[5])]
+    names = [str(column[0]) for column in cursor.description]
+    for row in cursor:
+        label = ", ".join(_text(row[key]) for key in keys)
+        yield (
+            f"row {label}",
+            " | ".join(
+                f"{name}: {text}" for name, value in zip(names[1:], row[1:], strict=True) if (text := _text(value))
+            ),
+        )
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"<{len(value):,} bytes>" if isinstance(value, bytes) else str(value)

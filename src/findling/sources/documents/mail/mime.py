@@ -1,0 +1,205 @@
+"""Reading one mail out of its bytes, as forgiving as mail programs are."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import email
+import mimetypes
+import re
+from dataclasses import dataclass, field
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message as Part
+
+from findling.sources.documents.charsets import codec_of_charset
+from findling.sources.documents.mail.messages import Attachment, Body, Message
+from findling.sources.documents.times import parse_mail_time
+from findling.sources.files.file_text import UnreadableError, decode
+
+__all__ = ["decode_text", "read_headers", "read_message"]
+
+
+def read_message(data: bytes) -> Message:
+    """The mail in `data`. Raises `UnreadableError`."""
+    try:
+        return _message(email.message_from_bytes(data), 0)
+    except RecursionError:
+        raise UnreadableError("damaged", "its parts are nested too deeply") from None
+
+
+def read_headers(headers: str) -> Message:
+    """A mail of headers only."""
+    return _message(email.message_from_bytes(headers.encode("utf-8", "replace")), 0)
+
+
+def decode_text(data: bytes, charset: str) -> str:
+    """The text in `data`, in the encoding it says, or in the likely one when that is unknown or wrong."""
+    codec = codec_of_charset(charset)
+    if codec and codec != "cp1252":  # which many programs say, by one name or another, for everything they write
+        try:
+            return data.decode(codec)
+        except (LookupError, ValueError):
+            pass
+    try:
+        return decode(data)[0]
+    except UnreadableError:
+        return data.decode("cp1252", "replace")
+
+
+@dataclass
+class _Found:
+    bodies: list[Body] = field(default_factory=list)
+    parts: list[Attachment | Message] = field(default_factory=list)
+
+
+def _message(root: Part, depth: int) -> Message:
+    _mend_headers(root)
+    found = _Found()
+    _collect(root, found, depth)
+    sender = _header(root, "from")
+    date = _header(root, "date")
+    url = _header(root, "snapshot-content-location")
+    return Message(
+        subject=_header(root, "subject"),
+        sender="" if _SAVED_PAGE.match(sender) else sender,
+        to=_header(root, "to"),
+        cc=_header(root, "cc"),
+        bcc=_header(root, "bcc"),
+        date=date,
+        sent_at=parse_mail_time(date),
+        message_id=_header(root, "message-id"),
+        url=url,
+        bodies=tuple(found.bodies),
+        parts=tuple(found.parts),
+    )
+
+
+_SAVED_PAGE = re.compile("<?Saved by ", re.IGNORECASE)  # how browsers sign the pages that they save
+
+
+def _header(part: Part, name: str) -> str:
+    values = [_decoded_words(str(value)) for value in part.get_all(name, [])]
+    return ", ".join(" ".join(value.split()) for value in values if value.strip())
+
+
+def _decoded_words(value: str) -> str:
+    if "=?" not in value or len(value) > _LONGEST_ENCODED:
+        return value
+    try:
+        words = decode_header(_FOLD.sub(" ", value))
+    except (HeaderParseError, ValueError):
+        return value
+    return "".join(word if isinstance(word, str) else decode_text(word, charset or "utf-8") for word, charset in words)
+
+
+_LONGEST_ENCODED = 1 << 17  # the time to decode one grows with the square of its length
+_FOLD = re.compile(r"\r?\n[ \t]+")
+
+
+def _mend_headers(part: Part) -> None:
+    """Headers with raw bytes of some encoding become text, which the parser leaves to its callers."""
+    for name, value in list(part.raw_items()):
+        if isinstance(value, str) and not value.isascii():
+            raw = value.encode("utf-8", "surrogateescape")
+            part.replace_header(name, decode_text(raw, "utf-8"))
+
+
+def _collect(part: Part, found: _Found, depth: int) -> None:
+    _mend_headers(part)
+    kind = part.get_content_type()
+    if depth > _DEEPEST:
+        return
+    if kind == "message/delivery-status" and part.is_multipart():
+        found.bodies.extend(Body("\n".join(f"{k}: {v}" for k, v in block.items())) for block in _children(part))
+    elif part.get_content_maintype() == "message" and part.is_multipart():
+        found.parts.extend(_message(_unpacked(part, child), depth + 1) for child in _children(part)[:1])
+    elif kind == "multipart/alternative" and part.is_multipart():
+        _collect_alternatives(_children(part), found, depth)
+    elif part.is_multipart():
+        for child in _children(part):
+            _collect(child, found, depth + 1)
+    else:
+        _collect_leaf(part, found)
+
+
+_DEEPEST = 50
+
+
+def _children(part: Part) -> list[Part]:
+    payload = part.get_payload()
+    return [child for child in payload if isinstance(child, Part)] if isinstance(payload, list) else []
+
+
+def _unpacked(part: Part, child: Part) -> Part:
+    """An attached mail may be in base64 against the rules; then the parser took the encoded lines for its text."""
+    if str(part.get("content-transfer-encoding", "")).strip().lower() != "base64":
+        return child
+    try:
+        return email.message_from_bytes(base64.b64decode(str(child.get_payload())))
+    except (binascii.Error, ValueError):
+        return child
+
+
+def _collect_alternatives(children: list[Part], found: _Found, depth: int) -> None:
+    """Only one of them counts as text; files that lie in the others still belong to the mail."""
+    chosen = next((child for child in children if _is_plain(child)), None)
+    if chosen is None:
+        readable = [child for child in children if child.is_multipart() or child.get_content_maintype() == "text"]
+        html = [child for child in readable if child.get_content_type() == "text/html" or child.is_multipart()]
+        chosen = next(reversed(html or readable or children), None)
+    for child in children:
+        if child is chosen:
+            _collect(child, found, depth + 1)
+        elif child.is_multipart():
+            other = _Found()
+            _collect(child, other, depth + 1)
+            found.parts.extend(other.parts)
+
+
+def _is_plain(part: Part) -> bool:
+    return part.get_content_type() == "text/plain" and bool(_payload(part).strip())
+
+
+def _collect_leaf(part: Part, found: _Found) -> None:
+    kind = part.get_content_type()
+    name = _file_name(part)
+    disposition = str(part.get("content-disposition", "")).strip().lower()
+    is_text = part.get_content_maintype() in ("text", "multipart")  # a multipart without parts lost its boundary
+    if is_text and not name and not disposition.startswith("attachment") and kind not in _FILES_OF_A_PAGE:
+        text = decode_text(_payload(part), _charset(part))
+        if text.strip():
+            found.bodies.append(Body(text, is_html=kind == "text/html"))
+    elif name or not ("content-id" in part or "content-location" in part):
+        data = _payload(part)
+        if data:
+            found.parts.append(Attachment(name or _made_up_name(kind), kind, _as_utf8(part, data)))
+
+
+_FILES_OF_A_PAGE = {"text/css", "text/javascript"}
+
+
+def _file_name(part: Part) -> str:
+    return " ".join(_decoded_words(part.get_filename("")).split())
+
+
+def _made_up_name(media_type: str) -> str:
+    # An instance of its own knows only the types built into Python, the same on every machine.
+    return "unnamed" + (mimetypes.MimeTypes().guess_extension(media_type) or "")
+
+
+def _payload(part: Part) -> bytes:
+    payload = part.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _charset(part: Part) -> str:
+    return part.get_content_charset("") or ""
+
+
+def _as_utf8(part: Part, data: bytes) -> bytes:
+    """A text file whose encoding only its mail knows."""
+    charset = _charset(part)
+    if part.get_content_maintype() != "text" or charset in ("", "utf-8", "us-ascii"):
+        return data
+    return b"\xef\xbb\xbf" + decode_text(data, charset).encode("utf-8", "replace")

@@ -1,0 +1,209 @@
+"""HTML pages: their main text with headings, lists, tables and code, and what their head says about them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from findling.sources.documents.document_properties import Properties, finished
+from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.documents.markup.html_encoding import decode_html
+from findling.sources.documents.markup.html_lines import with_line_marks, without_line_marks
+from findling.sources.documents.markup.html_writer import HtmlWriter
+from findling.sources.documents.times import parse_iso_time, parse_mail_time
+from findling.sources.files.file_text import UnreadableError
+
+__all__ = ["extract", "write_html"]
+
+
+_TAG = re.compile(r"<(/?[a-zA-Z][^\s>/]*)([^>]*)>")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+def write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
+    """Write the text of markup, best as a parser serializes it, from a file of so many lines."""
+    # Whatever opens after the last end is text. Without that cut, a search for each end would go through all of it.
+    if comments_end := markup.rfind("-->") + 3 if "<!--" in markup else 0:
+        markup = _COMMENT.sub(_line_ends_only, markup[:comments_end]) + markup[comments_end:]
+    tags_end = markup.rfind(">") + 1
+    writer = HtmlWriter(builder, last_line)
+    pieces = _TAG.split(markup[:tags_end])
+    add_text = writer.run.append
+    add_text(pieces[0])
+    skipped = ""
+    for name, attributes, text in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        if skipped:
+            if name != skipped:
+                add_text("\n" * (attributes.count("\n") + text.count("\n")))
+                continue
+            skipped = ""
+        elif action := _ACTIONS.get(name):
+            action(writer, name, attributes)
+            if builder.full:
+                return
+        elif name in _SKIPPED:
+            skipped = f"/{name}"
+            text = "\n" * text.count("\n")
+        elif "-" in name:  # elements that the page defines itself: cells are likelier than letters
+            add_text(" ")
+        if text:
+            add_text(text)
+    add_text(markup[tags_end:])
+    writer.end()
+
+
+def _line_ends_only(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
+
+
+# Besides what no reader sees: `title`, `desc` and `metadata` stand in drawings here, a page's own title is in its head.
+_SKIPPED = frozenset("script style noscript iframe noembed title desc metadata SCRIPT STYLE NOSCRIPT TITLE".split())
+
+_Action = Callable[[HtmlWriter, str, str], None]
+_BLOCKS = (
+    "address article aside blockquote body caption center dd details dialog dir div fieldset figcaption figure footer "
+    "form frameset header hgroup hr html legend main menu nav optgroup p search section summary svg tbody text "
+    "textarea tfoot thead"
+).split()
+_SEPARATED = "audio button canvas embed label object option select video".split()
+_HEADINGS = "h1 h2 h3 h4 h5 h6".split()
+_ACTIONS: dict[str, _Action] = {
+    **dict.fromkeys((*_BLOCKS, *(f"/{name}" for name in _BLOCKS)), HtmlWriter.block),
+    **dict.fromkeys((*_SEPARATED, *(f"/{name}" for name in _SEPARATED)), HtmlWriter.space),
+    **dict.fromkeys(_HEADINGS, HtmlWriter.heading),
+    **dict.fromkeys((f"/{name}" for name in _HEADINGS), HtmlWriter.end_heading),
+    **dict.fromkeys(("dl", "ol", "ul"), HtmlWriter.item_list),
+    **dict.fromkeys(("/dl", "/ol", "/ul"), HtmlWriter.end_item_list),
+    **dict.fromkeys(("pre", "listing"), HtmlWriter.preformatted),
+    **dict.fromkeys(("/pre", "/listing"), HtmlWriter.end_preformatted),
+    **dict.fromkeys(("td", "th"), HtmlWriter.cell),
+    **dict.fromkeys(("/td", "/th"), HtmlWriter.end_cell),
+    "br": HtmlWriter.break_line,
+    "img": HtmlWriter.image,
+    "input": HtmlWriter.form_input,
+    "dt": HtmlWriter.term,
+    "/dt": HtmlWriter.end_term,
+    "li": HtmlWriter.item,
+    "/li": HtmlWriter.end_item,
+    "table": HtmlWriter.table,
+    "/table": HtmlWriter.end_table,
+    "tr": HtmlWriter.row,
+    "/tr": HtmlWriter.row,
+}
+_ACTIONS |= {name.upper(): action for name, action in _ACTIONS.items()}  # markup that no parser has put in order
+
+
+def extract(source: Source) -> Extracted:
+    """The text of an HTML page. Raises `UnreadableError` when it has none."""
+    text = decode_html(source.data)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    last_line = text.count("\n") + 1
+    markup = with_line_marks(text)
+    builder = TextBuilder(source.limit)
+    if _nests_too_deep(markup):
+        write_html(markup, builder, last_line)
+        return finished(builder, Properties())
+    page = LexborHTMLParser(markup)
+    properties = _properties(page)
+    write_html(_main_markup(page) or _markup(LexborHTMLParser(markup)), builder, last_line)
+    try:
+        return finished(builder, properties)
+    except UnreadableError:
+        builder.heading(properties.title)  # better than nothing
+        return finished(builder, properties)
+
+
+_MAIN = "main, article, [role=main]"
+_CHROME = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary]"
+
+# A parser looks through all open elements for each block that begins: 100,000 nested ones take half a minute. Browsers
+# stop at 512.
+_MAX_DEPTH = 1000
+_WINDOW = 1 << 16
+_NESTING_TAG = re.compile(
+    r"<(/?)(?:div|[duo]l|font|span|blockquote|center|[abiu]|em|strong|address|article|aside|details|dialog|dir|fieldset"
+    r"|figcaption|figure|footer|header|hgroup|listing|main|menu|nav|search|section|summary)\b",
+    re.IGNORECASE,
+)
+
+
+def _nests_too_deep(markup: str) -> bool:
+    """Whether more elements are open at once than any page needs; counts tell of most pages that they cannot be."""
+    tags = closing = counted = 0
+    for end in range(_WINDOW, len(markup) + _WINDOW, _WINDOW):
+        tags += markup.count("<", end - _WINDOW, end)
+        if tags - 2 * closing > _MAX_DEPTH:
+            closing += markup.count("</", counted, end)
+            counted = end
+        if tags - 2 * closing > _MAX_DEPTH:
+            depths = accumulate(-1 if slash else 1 for slash in _NESTING_TAG.findall(markup))
+            return max(depths, default=0) > _MAX_DEPTH
+    return False
+
+
+def _main_markup(page: LexborHTMLParser) -> str:
+    """The markup of the page without navigation and what else surrounds its main part; empty when that is all."""
+    body = page.body
+    chrome = body.css(_CHROME) if body else []
+    if body is None or not chrome:
+        return _markup(page)
+    main_parts = body.css(_MAIN)
+    has_main_part = any(node.text(skip_empty=True).strip() for node in main_parts)
+    in_main_part = _inside(main_parts)
+    for node in reversed(chrome):  # inner ones first: no node of one that is gone is touched
+        if (has_main_part or node.tag == "nav") and node.mem_id not in in_main_part:
+            node.decompose()
+    return _markup(page) if body.text(skip_empty=True).strip() else ""
+
+
+def _inside(main_parts: Iterable[LexborNode]) -> set[int]:
+    """The ids of what lies in the main parts, each of which is looked at once, however they nest."""
+    inside: set[int] = set()
+    for part in main_parts:
+        if part.mem_id not in inside:
+            inside.update(node.mem_id for node in part.css(f"{_MAIN}, {_CHROME}"))
+    return inside
+
+
+def _markup(page: LexborHTMLParser) -> str:
+    """The markup of the page's body; for a page of frames, what it says to readers that show none."""
+    if page.body is None:
+        page = LexborHTMLParser("".join(node.text() for node in page.tags("noframes")))
+    for node in reversed(page.tags("template")):
+        node.decompose()
+    for name in ("xmp", "plaintext", "noframes"):
+        for node in page.tags(name):
+            node.replace_with(node.text())  # their markup is text, which only a text node keeps apart
+    return (page.body.html if page.body else "") or ""
+
+
+def _properties(page: LexborHTMLParser) -> Properties:
+    """What the head of the page says; of meta tags with the same name, the first one counts."""
+    about: dict[str, str] = {}
+    for node in page.tags("meta"):
+        attributes = node.attributes
+        name = (attributes.get("name") or attributes.get("property") or attributes.get("http-equiv") or "").lower()
+        about.setdefault(name, without_line_marks(attributes.get("content") or ""))
+    title = next((text for node in page.tags("title") if (text := node.text().strip())), "")
+    attributes = page.root.attributes if page.root else {}
+    return Properties(
+        title=without_line_marks(title) or about.get("og:title", ""),
+        author=about.get("author", ""),
+        created_at=_time(about, "article:published_time", "date", "dc.date", "dcterms.created"),
+        updated_at=_time(about, "article:modified_time", "last-modified", "dcterms.modified"),
+        fields={
+            "language": attributes.get("lang") or attributes.get("xml:lang") or "",
+            "description": about.get("description", ""),
+            "keywords": about.get("keywords", ""),
+        },
+    )
+
+
+def _time(about: Mapping[str, str], *names: str) -> float | None:
+    """The first of the named times that can be read."""
+    values = (about.get(name, "") for name in names)
+    return next((time for value in values if value and (time := parse_iso_time(value) or parse_mail_time(value))), None)

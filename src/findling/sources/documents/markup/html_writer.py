@@ -1,0 +1,385 @@
+"""What the tags of a page do to its text: paragraphs, headings, lists, tables and code, each with its line."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html import unescape
+
+from findling.sources.documents.extracted import TextBuilder
+from findling.sources.documents.markup.html_lines import LINE_MARK, marked_line, without_line_marks
+
+__all__ = ["Cell", "HtmlWriter", "Table"]
+
+
+_SPAN = re.compile(r'\b(col|row)span="([0-9]{1,4})')
+_MAX_SPAN = 200
+
+
+@dataclass(slots=True)
+class Cell:
+    """A cell: its blocks of text, each with its line of the file."""
+
+    is_header: bool
+    columns: int = 1
+    rows: int = 1
+    blocks: list[tuple[int, str]] = field(default_factory=list)
+    size: int = 0
+
+    @classmethod
+    def from_tag(cls, name: str, attributes: str) -> Cell:
+        """The cell that a `td` or `th` tag begins."""
+        cell = cls(name in ("th", "TH"))
+        if "span=" in attributes:
+            spans = {which: min(max(int(count), 1), _MAX_SPAN) for which, count in _SPAN.findall(attributes)}
+            cell.columns, cell.rows = spans.get("col", 1), spans.get("row", 1)
+        return cell
+
+    def add(self, line: int, text: str) -> None:
+        """Put another block of text into the cell."""
+        self.blocks.append((line, text))
+        self.size += len(text)
+
+    @property
+    def text(self) -> str:
+        """The text of the cell in one line."""
+        return " ".join(text for _, text in self.blocks)
+
+
+@dataclass(slots=True)
+class Table:
+    """A table that is being read; `is_layout` when its cells only arrange text on the page."""
+
+    is_layout: bool = False
+    row: list[Cell] = field(default_factory=list)
+    cell: Cell | None = None
+    _header: dict[int, str] = field(default_factory=dict)
+    _rows_from_above: dict[int, int] = field(default_factory=dict)
+
+    def begin_cell(self, name: str, attributes: str) -> None:
+        """Begin the next cell of the row."""
+        self.cell = Cell.from_tag(name, attributes)
+        self.row.append(self.cell)
+
+    def end_row(self) -> list[Cell]:
+        """The cells of the row that ends here."""
+        row, self.row, self.cell = self.row, [], None
+        return row
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the columns have names."""
+        return bool(self._header)
+
+    def row_text(self, row: list[Cell]) -> str:
+        """The row as a line; a row of nothing but header cells names the columns of the rows after it."""
+        columns = self._columns(row)
+        if len(row) > 1 and all(cell.is_header for cell in row):
+            self._header = {
+                column + offset: cell.text
+                for column, cell in zip(columns, row, strict=True)
+                for offset in range(cell.columns)
+            }
+            labels = [""] * len(row)
+        else:
+            labels = [self._header.get(column, "") for column in columns]
+        return " | ".join(
+            f"{label}: {text}" if label else text
+            for label, cell in zip(labels, row, strict=True)
+            if (text := cell.text)
+        )
+
+    def _columns(self, row: list[Cell]) -> list[int]:
+        """The first column of each cell, after those that cells of rows above still reach into."""
+        above, below = self._rows_from_above, {}
+        columns = []
+        column = 0
+        for cell in row:
+            while column in above:
+                column += 1
+            columns.append(column)
+            if cell.rows > 1:
+                below.update(dict.fromkeys(range(column, column + cell.columns), cell.rows - 1))
+            column += cell.columns
+        self._rows_from_above = {column: rows - 1 for column, rows in above.items() if rows > 1} | below
+        return columns
+
+
+_MAX_HEADING = 300  # longer ones are paragraphs in large type
+_MAX_CELL = 1000  # cells with more text in several blocks arrange a page
+_LONG_BLOCK = 2000
+_BREAK = "\v"  # a `<br>` within a run of text: no line of the file, and white space elsewhere
+_INPUTS_WITHOUT_TEXT = frozenset("checkbox color date file hidden image password radio range".split())
+
+
+class HtmlWriter:
+    """Where in the page the pass is: the run of text, the line of the file, the heading, lists and tables around."""
+
+    def __init__(self, builder: TextBuilder, last_line: int) -> None:
+        self.run: list[str] = []
+        self._builder = builder
+        self._last_line = last_line
+        self._line = 1
+        self._placed_line = 0
+        self._heading_level = 0
+        self._list_depth = 0
+        self._pre_depth = 0
+        self._prefix = ""
+        self._wrote_lines = False
+        self._tables: list[Table] = []
+
+    def end(self) -> None:
+        while self._pre_depth:
+            self.end_preformatted("", "")
+        self._flush()
+        while self._tables:
+            self.end_table("", "")
+        self._flush_prefix()
+
+    def block(self, name: str, attributes: str) -> None:
+        if self._pre_depth:
+            self.run.append(_BREAK)
+        elif self._heading_level:
+            self.run.append(" ")
+        else:
+            if self.run:
+                self._flush()
+            if attributes:  # a call less for most tags
+                self._move_to(attributes)
+
+    def break_line(self, name: str, attributes: str) -> None:
+        begins_paragraph = "".join(self.run[-2:]).rstrip(" \n").endswith(_BREAK)
+        if begins_paragraph and not self._pre_depth:
+            self.block(name, attributes)
+        else:
+            self.run.append(_BREAK)
+
+    def space(self, name: str, attributes: str) -> None:
+        self.run.append(" ")
+
+    def image(self, name: str, attributes: str) -> None:
+        self.run += (" ", _attribute(attributes, "alt"), " ")
+
+    def form_input(self, name: str, attributes: str) -> None:
+        self.run.append(" ")
+        if _attribute(attributes, "type").lower() not in _INPUTS_WITHOUT_TEXT:
+            self.run += (_attribute(attributes, "value"), " ", _attribute(attributes, "placeholder"), " ")
+
+    def heading(self, name: str, attributes: str) -> None:
+        if not self._pre_depth:
+            self._begin_structure(attributes)
+            self._heading_level = int(name[1])
+
+    def end_heading(self, name: str, attributes: str) -> None:
+        if not self._pre_depth:
+            self._flush()
+            self._heading_level = 0
+
+    def preformatted(self, name: str, attributes: str) -> None:
+        if not self._pre_depth:
+            self._begin_structure(attributes)
+        self._pre_depth += 1
+
+    def end_preformatted(self, name: str, attributes: str) -> None:
+        if self._pre_depth == 1:
+            self._flush_preformatted()
+        self._pre_depth = max(self._pre_depth - 1, 0)
+
+    def item_list(self, name: str, attributes: str) -> None:
+        self.block(name, attributes)
+        self._flush_prefix()
+        if not self._list_depth:
+            self._separate_lines()
+        self._list_depth += 1
+
+    def end_item_list(self, name: str, attributes: str) -> None:
+        self.block(name, attributes)
+        self._flush_prefix()
+        self._list_depth = max(self._list_depth - 1, 0)
+
+    def item(self, name: str, attributes: str) -> None:
+        self.block(name, attributes)
+        self._flush_prefix()
+        self._prefix = "- "
+
+    def end_item(self, name: str, attributes: str) -> None:
+        self.block(name, attributes)
+        self._prefix = ""
+
+    def term(self, name: str, attributes: str) -> None:
+        self.block(name, attributes)
+        self._flush_prefix()
+
+    def end_term(self, name: str, attributes: str) -> None:
+        if self._open_cell or self._pre_depth:
+            self.block(name, attributes)
+        else:
+            line, text = self._take_run()
+            if text:
+                self._place(line)
+                self._prefix = f"{text}: "
+
+    def table(self, name: str, attributes: str) -> None:
+        if not self._pre_depth:
+            self._begin_structure(attributes)
+            self._separate_lines()
+        self._tables.append(Table('role="presentation"' in attributes))
+
+    def end_table(self, name: str, attributes: str) -> None:
+        if self._tables:
+            self._end_row()
+            self._tables.pop()
+
+    def row(self, name: str, attributes: str) -> None:
+        self._end_row()
+        self._move_to(attributes)
+
+    def cell(self, name: str, attributes: str) -> None:
+        self.block(name, attributes)
+        if self._tables and not self._tables[-1].is_layout:
+            self._tables[-1].begin_cell(name, attributes)
+
+    def end_cell(self, name: str, attributes: str) -> None:
+        self.block(name, attributes)
+        if self._tables:
+            self._tables[-1].cell = None
+
+    @property
+    def _open_cell(self) -> Cell | None:
+        return self._tables[-1].cell if self._tables else None
+
+    def _move_to(self, attributes: str) -> None:
+        if attributes.startswith(LINE_MARK):  # few are: the first one of each line
+            self._line = marked_line(attributes)
+
+    def _place(self, line: int) -> None:
+        line = min(line, self._last_line)  # a parser that moves text out of a broken table moves line ends, too
+        if line != self._placed_line:
+            self._builder.place("", line)
+            self._placed_line = line
+
+    def _take_run(self) -> tuple[int, str]:
+        """The text since the last tag that ended a block, one line for each `<br>`, and its line of the file."""
+        text = self.run[0] if len(self.run) == 1 else "".join(self.run)
+        self.run.clear()
+        first_line = self._line
+        if "\n" in text:
+            self._line += text.count("\n")
+            first_line += text.count("\n", 0, len(text) - len(text.lstrip()))
+        if "&" in text:
+            text = unescape(text)
+        text = without_line_marks(text)
+        if _BREAK not in text:
+            return first_line, " ".join(text.split())
+        return first_line, "\n".join(filter(None, (" ".join(part.split()) for part in text.split(_BREAK))))
+
+    def _flush(self) -> None:
+        run = self.run
+        if not run:
+            return
+        if len(run) == 1 and run[0].isspace():  # every second one: the line end between two blocks
+            self._line += run[0].count("\n")
+            run.clear()
+            return
+        line, text = self._take_run()
+        if not text:
+            return
+        if cell := self._open_cell:
+            cell.add(line, text)
+            if cell.size > _MAX_CELL and len(cell.blocks) > 1:
+                self._leave_table_row()
+        else:
+            self._write(line, text)
+
+    def _write(self, line: int, text: str) -> None:
+        self._place(line)
+        if self._heading_level and len(text) <= _MAX_HEADING:
+            self._builder.heading(text, self._heading_level)
+        elif self._list_depth or self._prefix:
+            for item in (self._prefix + text).split("\n"):
+                self._builder.line(item)
+            self._prefix = ""
+            self._wrote_lines = True
+            return
+        else:
+            self._builder.paragraph(text)
+        self._wrote_lines = False
+
+    def _flush_prefix(self) -> None:
+        """Write a term that has no definition, or one that begins with a list or a table."""
+        if self._prefix.endswith(": "):
+            self._builder.line(self._prefix.removesuffix(": "))
+            self._wrote_lines = True
+        self._prefix = ""
+
+    def _separate_lines(self) -> None:
+        """An empty line between two lists or tables."""
+        if self._wrote_lines and not self._open_cell:
+            self._builder.end_paragraph()
+            self._wrote_lines = False
+
+    def _begin_structure(self, attributes: str) -> None:
+        """End what cannot hold a heading, a table or a block of code: a run of text, a term, the row of a table."""
+        self._leave_table_row()
+        self._flush_prefix()
+        self._move_to(attributes)
+
+    def _flush_preformatted(self) -> None:
+        raw = "".join(self.run)
+        self.run.clear()
+        line = self._line
+        text = without_line_marks(unescape(raw)).replace(_BREAK, "\n").replace("\xa0", " ")
+        for part in _parts_of_block(text):
+            if not part.isspace():
+                self._place(line + part.count("\n", 0, len(part) - len(part.lstrip())))
+                self._builder.block(part)
+                self._wrote_lines = False
+            line += part.count("\n")
+        self._line = line
+
+    def _end_row(self) -> None:
+        self._flush()
+        if not self._tables or self._tables[-1].is_layout:
+            return
+        table = self._tables[-1]
+        row = table.end_row()
+        if not row:
+            return
+        line = table.row_text(row)
+        filled = [cell for cell in row if cell.blocks]
+        if len(filled) == 1 and not table.has_header:
+            for block in filled[0].blocks:
+                self._write(*block)
+        elif filled:
+            self._place(filled[0].blocks[0][0])
+            self._builder.line(line)
+            self._wrote_lines = True
+
+    def _leave_table_row(self) -> None:
+        """Write the cells of the row so far one by one: the table only arranges what stands in it."""
+        self._flush()
+        if self._tables and not self._tables[-1].is_layout and self._tables[-1].row:
+            self._tables[-1].is_layout = True
+            for cell in self._tables[-1].end_row():
+                for line, text in cell.blocks:
+                    self._write(line, text)
+
+
+def _attribute(attributes: str, name: str) -> str:
+    """The value of an attribute, still escaped."""
+    start = attributes.find(f' {name}="')
+    if start < 0:
+        return ""
+    start += len(name) + 3
+    return attributes[start : attributes.find('"', start)]
+
+
+def _parts_of_block(text: str) -> list[str]:
+    """A long block in parts that end at empty lines, so that each can have its place; together they are the block."""
+    parts = []
+    start = 0
+    while (cut := text.find("\n\n", start + _LONG_BLOCK)) >= 0:
+        parts.append(text[start : cut + 2])
+        start = cut + 2
+    parts.append(text[start:])
+    return parts

@@ -1,0 +1,169 @@
+"""Spreadsheets of Excel and OpenDocument: every row of every sheet, hidden ones too, with its cell."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+from xml.etree.ElementTree import Element
+
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
+
+from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
+from findling.sources.documents.containers.xml_tree import parse_xml
+from findling.sources.documents.containers.zip_packages import (
+    OLE_MAGIC,
+    has_member,
+    open_zip,
+    read_member,
+    read_side_xml,
+)
+from findling.sources.documents.document_properties import Properties, with_properties
+from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.documents.office.excel97 import is_biff, write_biff
+from findling.sources.documents.office.ooxml import properties_of
+from findling.sources.documents.office.opendocument_package import meta_properties, refuse_encrypted
+from findling.sources.documents.office.opendocument_sheets import opendocument_sheets
+from findling.sources.documents.office.sheet_notes import write_notes
+from findling.sources.documents.office.sheet_rows import Row, Value, write_sheet
+from findling.sources.documents.office.workbook_parts import PackedRow, dense_workbook, sheet_parts
+from findling.sources.files.file_text import UnreadableError
+
+__all__ = ["extract"]
+
+
+def extract(source: Source) -> Extracted:
+    """The rows of a spreadsheet, whichever of the formats its bytes are. Raises `UnreadableError`."""
+    builder = TextBuilder(source.limit)
+    if source.data.startswith(OLE_MAGIC):
+        properties = _write_excel97(builder, source.data)
+    elif is_biff(source.data):
+        write_biff(builder, source.data)
+        properties = Properties()
+    elif source.data.startswith(b"PK"):
+        with open_zip(source.data) as archive:
+            is_opendocument = has_member(archive, "content.xml")
+            properties = (_write_opendocument if is_opendocument else _write_excel)(builder, source.data, archive)
+    elif source.data.lstrip(_BEFORE_XML).startswith(b"<"):
+        properties = _write_flat(builder, source.data)
+    else:
+        raise UnreadableError("damaged", "does not begin as a spreadsheet does")
+    return with_properties(builder, properties)
+
+
+_BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
+
+
+def _write_excel97(builder: TextBuilder, data: bytes) -> Properties:
+    with open_compound(data) as compound:
+        properties = read_summary(compound)
+        stream = read_stream(compound, "Workbook") or read_stream(compound, "Book")
+    if not stream:
+        raise UnreadableError("damaged", "holds no workbook")
+    write_biff(builder, stream)
+    return properties
+
+
+def _write_excel(builder: TextBuilder, data: bytes, archive: zipfile.ZipFile) -> Properties:
+    parts = sheet_parts(archive)
+    dense, packed = dense_workbook(data, archive, parts)
+    _write_workbook(builder, _open_workbook(dense), packed)
+    for name, part in parts.items():
+        write_notes(builder, archive, name, part)
+    return properties_of(archive)
+
+
+def _write_opendocument(builder: TextBuilder, data: bytes, archive: zipfile.ZipFile) -> Properties:
+    refuse_encrypted(archive)
+    properties = meta_properties(read_side_xml(archive, "meta.xml"))
+    content = read_member(archive, "content.xml") or b""
+    if _DATE_CELL not in content:
+        try:
+            _write_workbook(builder, _open_workbook(data), {})
+            return properties
+        except UnreadableError:  # calamine refuses sheets whose cells lie far apart
+            if not content:
+                raise
+    _write_elements(builder, parse_xml(content))
+    return properties
+
+
+_DATE_CELL = b'value-type="date"'
+"""calamine is five times as fast as a tree of elements, but keeps of a date only its value, not what is shown."""
+
+
+def _write_flat(builder: TextBuilder, data: bytes) -> Properties:
+    root = parse_xml(data.lstrip(_BEFORE_XML))
+    if not root.tag.endswith("}document"):
+        raise UnreadableError("unsupported", "XML, but not of an OpenDocument spreadsheet")
+    _write_elements(builder, root)
+    return meta_properties(root)
+
+
+def _write_elements(builder: TextBuilder, root: Element) -> None:
+    for name, rows in opendocument_sheets(root):
+        write_sheet(builder, name, rows)
+
+
+def _open_workbook(data: bytes) -> CalamineWorkbook:
+    return _call_calamine(partial(CalamineWorkbook.from_filelike, io.BytesIO(data)))
+
+
+_NO_CELLS = (SheetTypeEnum.ChartSheet, SheetTypeEnum.Vba)
+
+
+def _write_workbook(
+    builder: TextBuilder, workbook: CalamineWorkbook, packed: Mapping[str, Sequence[PackedRow]]
+) -> None:
+    """Write all sheets that can be read. Raises `UnreadableError` when none can."""
+    failures: list[UnreadableError] = []
+    names = [sheet.name for sheet in workbook.sheets_metadata if sheet.typ not in _NO_CELLS]
+    for name in names:
+        try:
+            sheet = _call_calamine(partial(workbook.get_sheet_by_name, name))
+        except UnreadableError as error:
+            failures.append(error)
+        else:
+            write_sheet(builder, name, _unpacked(sheet, packed[name]) if name in packed else _rows(sheet))
+    if failures and len(failures) == len(names):
+        raise failures[0]
+
+
+def _rows(sheet: CalamineSheet) -> Iterator[Row]:
+    """The rows of a sheet; calamine begins at the first row of the sheet, but at the first column that is used."""
+    _, first_column = sheet.start or (0, 0)
+    for number, values in enumerate(sheet.iter_rows()):
+        yield number, enumerate(values, first_column)
+
+
+def _unpacked(sheet: CalamineSheet, packed: Sequence[PackedRow]) -> Iterator[Row]:
+    """The rows of a packed sheet where they really are."""
+    pending: list[tuple[int, Value]] = []
+    number = -1
+    for (_, cells), (row, columns) in zip(_rows(sheet), packed, strict=False):
+        if row != number and pending:
+            yield number, pending
+            pending = []
+        number = row
+        pending.extend((columns[column], value) for column, value in cells if value != "")
+    if pending:
+        yield number, pending
+
+
+_Result = TypeVar("_Result")
+
+
+def _call_calamine(call: Callable[[], _Result]) -> _Result:
+    try:
+        return call()
+    except PasswordError as error:
+        raise UnreadableError("encrypted", "needs a password") from error
+    except CalamineError as error:
+        raise UnreadableError("damaged", str(error).partition("\n")[0]) from error
+    except BaseException as error:
+        # A panic in Rust derives from BaseException alone, and its class cannot be imported.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise UnreadableError("damaged", "the cells cannot be read") from error

@@ -1,0 +1,154 @@
+"""Writing a bundle: a folder or an archive that is there as a whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.stores.bundle.bundle import FILES, KIND, MANIFEST, SCHEMA_VERSION, is_bundle
+from findling.stores.bundle.jsonl_records import Record, create_file, encode, file_errors
+from findling.stores.filesystem import sync_folder
+
+__all__ = ["Part", "check_target", "write_bundle"]
+
+Part = tuple[str, Iterable[Record]]
+"""The name of a file, and what its lines hold."""
+
+_COUNTS = {
+    "resources": "resources.jsonl",
+    "chunks": "bm25.jsonl",
+    "vectors": "vectors.jsonl",
+    "glossary": "glossary.jsonl",
+    "relations": "relations.jsonl",
+    "accesses": "accesses.jsonl",
+}
+"""What the manifest counts, and the file that holds one a line."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The time of every member of an archive, so that equal content makes equal archives."""
+
+_Add = Callable[[str, Iterable[bytes]], None]
+
+
+def write_bundle(
+    target: Path, parts: Iterable[Part], about: Callable[[], Mapping[str, Any]], *, force: bool = False
+) -> Record:
+    """Write the parts (`FILES`, in that order) one line at a time, then the manifest; returns the manifest.
+
+    `about` gives what else the manifest says, and is asked when all parts are written. The target is an archive when
+    its name ends in `.zip`. It appears when all of it is on disk; `force` lets it take the place of another bundle.
+    Raises InvalidValueError when something else is there, PathNotFoundError without a folder to put it in,
+    ReadOnlyError and DiskFullError when it cannot be written.
+    """
+    check_target(target, force)
+    adding = _archive if target.suffix.lower() == ".zip" else _folder
+    files: dict[str, Record] = {}
+    with file_errors(target), adding(target) as add:
+        for name, records in parts:
+            digest, size, lines = sha256(), 0, 0
+
+            def counted(rows: Iterable[Record] = records) -> Iterator[bytes]:
+                nonlocal size, lines
+                for record in rows:
+                    line = encode(record) + b"\n"
+                    digest.update(line)  # noqa: B023 - used up before the next part begins
+                    size, lines = size + len(line), lines + 1
+                    yield line
+
+            add(name, counted())
+            files[name] = {"sha256": digest.hexdigest(), "bytes": size, "lines": lines}
+        assert tuple(files) == FILES, "a bundle has all of its files"
+        facts = dict(about())
+        counts = {what: files[name]["lines"] for what, name in _COUNTS.items()} | facts.pop("counts", {})
+        manifest = {"schemaVersion": SCHEMA_VERSION, "kind": KIND, **facts, "counts": counts, "files": files}
+        add(MANIFEST, [json.dumps(manifest, ensure_ascii=False, indent=2).encode() + b"\n"])
+    return manifest
+
+
+def check_target(target: Path, force: bool) -> None:
+    """Raise InvalidValueError or PathNotFoundError when a bundle cannot be put there."""
+    if not target.absolute().parent.is_dir():
+        raise PathNotFoundError(f"there is no folder {target.absolute().parent}", hint="create it first")
+    if not target.exists() and not target.is_symlink():
+        return
+    if not force:
+        raise InvalidValueError(f"{target} is there already", hint="--force, or another name")
+    # Never delete what is not ours, whatever was typed.
+    if not is_bundle(target) and not (target.is_dir() and not any(target.iterdir())):
+        raise InvalidValueError(f"{target} is there and is no bundle", hint="choose another name")
+
+
+@contextmanager
+def _folder(target: Path) -> Iterator[_Add]:
+    draft, old = _beside(target, "partial"), _beside(target, "old")
+    _discard(draft)
+    draft.mkdir(mode=0o700)
+
+    def add(name: str, lines: Iterable[bytes]) -> None:
+        with os.fdopen(create_file(draft / name), "wb") as file:
+            _write(file, lines)
+            file.flush()
+            os.fsync(file.fileno())
+
+    try:
+        yield add
+        sync_folder(draft)
+        _discard(old)
+        if target.exists():
+            target.rename(old)
+        draft.rename(target)
+        sync_folder(target.parent)
+        _discard(old)
+    except BaseException:
+        _discard(draft)
+        raise
+
+
+@contextmanager
+def _archive(target: Path) -> Iterator[_Add]:
+    draft = _beside(target, "partial")
+    try:
+        with os.fdopen(create_file(draft), "w+b") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+
+                def add(name: str, lines: Iterable[bytes]) -> None:
+                    member = zipfile.ZipInfo(name, _EPOCH)
+                    member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+                    with archive.open(member, "w", force_zip64=True) as opened:
+                        _write(opened, lines)
+
+                yield add
+            file.flush()
+            os.fsync(file.fileno())
+        if target.is_dir():
+            _discard(target)  # an empty folder: `check_target` has looked
+        draft.replace(target)
+        sync_folder(target.parent)
+    except BaseException:
+        _discard(draft)
+        raise
+
+
+def _write(file: IO[bytes], lines: Iterable[bytes]) -> None:
+    for line in lines:
+        file.write(line)
+
+
+def _beside(target: Path, state: str) -> Path:
+    """One name for all drafts, so that what a killed process left is written over and never piles up."""
+    return target.absolute().with_name(f".{target.name}.{state}")
+
+
+def _discard(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,342 @@
+"""From the leaves of a query tree to tantivy queries: words in all their forms, rows, beginnings, near spellings.
+
+Every leaf scores as one word does under BM25, whatever it consists of, so that the leaves of a tree can be added up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple
+
+import tantivy
+from tantivy import Occur, Query
+
+from findling.domain.budgets import current_budget
+from findling.domain.errors import InvalidValueError
+from findling.domain.plans import FIELDS
+from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
+from findling.stores.keyword.filter_clauses import KeywordScope
+from findling.stores.keyword.scoring import (
+    IN_A_ROW,
+    NAMED_FILE,
+    NAMED_STEM,
+    OTHER_FORMS,
+    UNADDED,
+    Scoring,
+    is_added,
+    most_of_word,
+    repeated,
+)
+from findling.stores.keyword.term_expansion import Form, Forms, KeywordWords, begins_longer_terms
+from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
+
+__all__ = ["Leaves", "Memory", "Part"]
+
+_RARE_FORM = 0.1
+"""What a form counts that is too rare to be among those that are scored, as a share of what the word tells."""
+
+_MOST_EXPANSIONS = 16_000
+"""Words that one place of a row may stand for; tantivy refuses more than 16,384."""
+
+_MOST_REMEMBERED = 5_000
+"""Leaves that are kept for one state of the index, 2 KB each: one query of 256 KB has 40,000 words."""
+
+_MOST_SLOP = 1 << 20
+"""No chunk has as many words; tantivy takes 32 bits."""
+
+
+class Part(NamedTuple):
+    """A query (None when nothing can match) and the most it can score."""
+
+    query: Query | None
+    ceiling: float = 0.0
+
+    def said(self, weight: float) -> Part:
+        """The same, counting so much."""
+        if weight == 1.0:
+            return self
+        query = None if self.query is None else Query.boost_query(self.query, weight)
+        return Part(query, self.ceiling * weight)
+
+
+Memory = dict[tuple[object, ...], tuple[Part, dict[str, tuple[str, ...]]]]
+"""Leaves met before, under which weights, with their queries and known forms; good for one state of the index."""
+
+
+class Leaves:
+    """Builds the leaves of one tree, and gathers the `forms` of the terms that they ask for."""
+
+    def __init__(
+        self, schema: tantivy.Schema, words: KeywordWords, scope: KeywordScope, scoring: Scoring, memory: Memory
+    ) -> None:
+        unknown = scoring.weights.keys() - set(FIELDS)
+        if unknown:
+            raise InvalidValueError(f"no text field {min(unknown)!r}", hint=f"one of {', '.join(FIELDS)}")
+        self.forms: dict[str, tuple[str, ...]] = {}
+        self._schema = schema
+        self._words = words
+        self._scope = scope
+        self._scoring = scoring
+        self._memory = memory
+        self._weights = {field: weight for field in FIELDS if (weight := scoring.weights.get(field, 0.0))}
+
+    def aside(self) -> Leaves:
+        """Leaves of the same tree whose terms nobody asks for."""
+        return Leaves(self._schema, self._words, self._scope, self._scoring, self._memory)
+
+    def part(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> Part:
+        """The query for one leaf. Raises InvalidValueError for a field that does not exist."""
+        if isinstance(leaf, Word):
+            return self._word(leaf.text)
+        if isinstance(leaf, Near):
+            return self._near(leaf)
+        weights = self._weights_in(leaf.field)
+        if not weights:
+            return Part(None)
+        if isinstance(leaf, Term):
+            return self._meant(leaf, weights)
+        if isinstance(leaf, Phrase):
+            return self._row(phrase_terms(leaf.text), weights)
+        words = prefix_terms(leaf.text)
+        if not words:
+            return Part(None)
+        if isinstance(leaf, Fuzzy):
+            return self._fuzzy(words[0], leaf.distance, weights)
+        if len(words) > 1:
+            return self._begun_row(words, f"{words[-1]}*", weights)
+        return self._prefix(words[0], weights)
+
+    def _weights_in(self, field: str) -> dict[str, float]:
+        """The fields to look into, the main one first. One that is asked for by its name counts in any case."""
+        if not field:
+            return self._weights
+        if field not in FIELDS:
+            raise InvalidValueError(f"no text field {field!r}", hint=f"one of {', '.join(FIELDS)}")
+        return {field: self._weights.get(field, 1.0)}
+
+    def _word(self, text: str) -> Part:
+        """Any term of the word; of a compound such as MAX_VALUE or node.js best all of them in a row."""
+        words = phrase_terms(text)
+        given = Counter(word_terms(text)) if self._weights else {}
+        parts = {term: self._term(term, self._weights).said(repeated(times)) for term, times in given.items()}
+        ceiling = most_of_word((term, part.ceiling, part.query is not None) for term, part in parts.items())
+        queries = [part.query for part in parts.values() if part.query is not None]
+        if len(words) > 1 and queries and "body" in self._weights and is_compound(text):
+            in_a_row = Query.phrase_query(self._schema, "body", [*words])
+            queries.append(Query.boost_query(in_a_row, IN_A_ROW * self._weights["body"]))
+        return self._with_named_file(Part(_sum(queries), ceiling), text)
+
+    def _meant(self, leaf: Term, weights: Mapping[str, float]) -> Part:
+        row = row_terms(leaf.text)
+        if len(row) < 2:
+            part = self._term(row[0], weights) if row else Part(None)
+        elif begins_longer_terms(row[-1]):
+            part = self._begun_row(row, row[-1], weights)
+        else:
+            part = self._row(row, weights)
+            if (whole := _whole(leaf.text)) and self._words.fields(whole, [*weights]):
+                part = _better(part, self._row([whole], weights))
+        return part if leaf.field else self._with_named_file(part, leaf.text)
+
+    def _with_named_file(self, part: Part, text: str) -> Part:
+        """The same, but a file that the text names gains by it."""
+        share = NAMED_FILE if "." in text else NAMED_STEM
+        named = self._scope.named(text, share * part.ceiling)
+        if part.query is None or named is None:
+            return part
+        return part._replace(query=Query.boolean_query([(Occur.Must, part.query), (Occur.Should, named)]))
+
+    def _term(self, term: str, weights: Mapping[str, float]) -> Part:
+        def made(aside: Leaves) -> Part:
+            forms = aside._words.inflected(term, [*weights])
+            aside._note(term, forms.known)
+            return aside._any_form(forms, weights, prefix=term if begins_longer_terms(term) else "")
+
+        return self._once((term, *weights.items()), made)
+
+    def _prefix(self, prefix: str, weights: Mapping[str, float]) -> Part:
+        def made(aside: Leaves) -> Part:
+            forms = aside._words.begun(prefix, [*weights])
+            aside._note(f"{prefix}*", forms.known)
+            return aside._any_form(forms, weights, prefix=prefix)
+
+        return self._once(("begun", prefix, *weights.items()), made)
+
+    def _once(self, key: tuple[object, ...], made: Callable[[Leaves], Part]) -> Part:
+        """The part that is made, or was made for the same key before: a search builds its tree up to six times."""
+        found = self._memory.get(key)
+        if found is None:
+            aside = self.aside()
+            found = made(aside), aside.forms
+            if len(self._memory) >= _MOST_REMEMBERED:
+                self._memory.clear()
+            self._memory[key] = found
+        part, forms = found
+        for term, known in forms.items():
+            self._note(term, known)
+        return part
+
+    def _fuzzy(self, word: str, distance: int, weights: Mapping[str, float]) -> Part:
+        forms, words = self._words.close(word, distance, [*weights])
+        self._note(f"{word}~", forms.known)
+        return self._any_form(forms, weights, words=words)
+
+    def _any_form(
+        self, forms: Forms, weights: Mapping[str, float], *, prefix: str = "", words: Sequence[str] = ()
+    ) -> Part:
+        """The forms as one word. Those that are not scored one by one have the prefix or are among the words."""
+        worth = self._words.idf(self._words.spread(forms.scored))
+        queries = []
+        for form in forms.scored:
+            # All forms count as one word: a rare form must not weigh more than the word itself.
+            boost = worth / self._words.idf(form.frequency) if form.frequency else 1.0
+            queries.append(self._in_fields(form, weights, boost * form.weight))
+        rest: list[Query] = []
+        if forms.more and prefix:
+            rest = [Query.regex_query(self._schema, field, f"{re.escape(prefix)}.*") for field in weights]
+        elif forms.more:
+            rest = [Query.term_set_query(self._schema, field, words) for field in weights if words]
+        queries += [Query.const_score_query(query, _RARE_FORM * worth) for query in rest]
+        return Part(_best_of(queries, OTHER_FORMS), self._most(worth, weights))
+
+    def _in_fields(self, form: Form, weights: Mapping[str, float], main_boost: float) -> Query:
+        main = next(iter(weights))
+        is_one_word = is_added(form.text)
+        clauses = []
+        for field in form.fields:
+            query = Query.term_query(self._schema, field, form.text, index_option="freq")
+            boost = weights[field] * (main_boost if field == main else 1.0 if is_one_word else UNADDED)
+            clauses.append(query if boost == 1.0 else Query.boost_query(query, boost))
+        return (_sum(clauses) if is_one_word else _best_of(clauses, 0.0)) or Query.empty_query()
+
+    def _row(self, words: Sequence[str], weights: Mapping[str, float]) -> Part:
+        """All words in a row in one field, as they are."""
+        fields = set(weights)
+        for word in words:
+            standing = self._words.fields(word, [*weights])
+            self._note(word, (word,) if standing else ())
+            fields.intersection_update(standing)
+        ceiling = self._most(self._worth(words, weights), weights)
+        if not fields or not words:
+            return Part(None, ceiling)
+        if len(words) == 1:
+            form = Form(words[0], 0, tuple(field for field in weights if field in fields))
+            return Part(self._in_fields(form, weights, 1.0), ceiling)
+        queries = [
+            Query.boost_query(Query.phrase_query(self._schema, field, [*words]), weight)
+            for field, weight in weights.items()
+            if field in fields
+        ]
+        return Part(_sum(queries), ceiling)
+
+    def _begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> Part:
+        """All words in a row in one field, the last of which may go on; `last` is what that one is called."""
+        key = ("begun", *words, last, *weights.items())
+        return self._once(key, lambda aside: aside._made_begun_row(words, last, weights))
+
+    def _made_begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> Part:
+        *first, prefix = words
+        for word in first:
+            self._note(word, (word,) if self._words.fields(word, [*weights]) else ())
+        forms = self._words.begun(prefix, [*weights])
+        self._note(last, forms.known)
+        worth = self._worth(first, weights) + self._words.idf(self._words.spread(forms.scored))
+        queries = []
+        for field, weight in weights.items():
+            for group in self._words.beginnings(prefix, field, _MOST_EXPANSIONS):
+                query = Query.regex_phrase_query(self._schema, field, [*map(re.escape, first), group])
+                # tantivy would add up what each of the expansions tells.
+                queries.append(Query.const_score_query(query, weight * worth))
+        return Part(_sum(queries), self._most(worth, weights))
+
+    def _near(self, leaf: Near) -> Part:
+        weights = self._weights_in("body")
+        first, first_worth = self._ways(leaf.first, weights)
+        second, second_worth = self._ways(leaf.second, weights)
+        worth = first_worth + second_worth
+        distance = max(0, leaf.distance)
+        pairs = list(dict.fromkeys((*product(first, second), *product(second, first))))
+        rows = _granted_rows(leaf, pairs, distance)
+        queries = []
+        for one, other in pairs[:rows]:
+            boost = weights["body"] * worth / self._worth([*one, *other], weights)
+            if _is_one_row(one, other):
+                close = [Query.phrase_query(self._schema, "body", [*one, *other], slop=min(distance, _MOST_SLOP))]
+            else:
+                gaps = range(min(distance + 1, max(1, rows // len(pairs))))
+                close = [Query.phrase_query(self._schema, "body", _apart(one, other, gap)) for gap in gaps]
+            queries += [Query.boost_query(query, boost) for query in close]
+        return Part(_best_of(queries, 0.0), self._most(worth, weights))
+
+    def _ways(self, text: str, weights: Mapping[str, float]) -> tuple[list[tuple[str, ...]], float]:
+        """The rows in which a word stands in the body, and what it tells."""
+        row = row_terms(text)
+        if not row:
+            return [], 0.0
+        *first, last = row
+        forms = self._words.inflected(last, [*weights])
+        if first and not begins_longer_terms(last):
+            forms = Forms([form for form in forms.scored if form.text == last], (last,) if last in forms.known else ())
+        for word in first:
+            self._note(word, (word,) if self._words.frequency("body", word) else ())
+        self._note(last, forms.known)
+        ways = [(*first, form.text) for form in forms.scored]
+        if first and (whole := _whole(text)) and self._words.frequency("body", whole):
+            self._note(whole, (whole,))
+            ways.append((whole,))
+        return ways, self._worth(first, weights) + self._words.idf(self._words.spread(forms.scored))
+
+    def _worth(self, words: Iterable[str], weights: Mapping[str, float]) -> float:
+        """What words tell together, by how rare each is in the main field."""
+        main = next(iter(weights))
+        return sum(self._words.idf(self._words.frequency(main, word)) for word in words)
+
+    def _most(self, worth: float, weights: Mapping[str, float]) -> float:
+        return worth * (self._scoring.k1 + 1) * max(weights.values())
+
+    def _note(self, term: str, forms: Iterable[str]) -> None:
+        self.forms[term] = tuple(dict.fromkeys((*self.forms.get(term, ()), *forms)))
+
+
+def _whole(text: str) -> str:
+    """The term of an identifier as a whole: `getUserName` → `getusername`; empty for anything else."""
+    given = terms(text)
+    return given[0] if len(given) > 1 and not is_compound(text) and all(map(str.isascii, given)) else ""
+
+
+def _apart(one: Sequence[str], other: Sequence[str], gap: int) -> list[str | tuple[int, str]]:
+    """Two rows with a gap between them."""
+    return [*enumerate(one), *enumerate(other, len(one) + gap)]
+
+
+def _sum(queries: Sequence[Query]) -> Query | None:
+    if len(queries) < 2:
+        return queries[0] if queries else None
+    return Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+def _better(one: Part, other: Part) -> Part:
+    queries = [part.query for part in (one, other) if part.query is not None]
+    return Part(_best_of(queries, 0.0), max(one.ceiling, other.ceiling))
+
+
+def _best_of(queries: Sequence[Query], tie: float) -> Query | None:
+    if len(queries) < 2:
+        return queries[0] if queries else None
+    return Query.disjunction_max_query(queries, tie)
+
+
+def _granted_rows(leaf: Near, pairs: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], distance: int) -> int:
+    """How many rows may be looked for: one for each pair, or one for each distance where a pair needs that."""
+    each = 1 if all(_is_one_row(one, other) for one, other in pairs) else distance + 1
+    left_out = "not all words near each other were looked for, or at smaller distances"
+    budget = current_budget()
+    return budget.once(leaf, lambda: budget.take("rows", each * len(pairs), left_out))
+
+
+def _is_one_row(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether a phrase with slop says it all: that is for all of its words, and lets a word stand next to itself."""
+    return len(one) == len(other) == 1 and one != other

@@ -1,0 +1,336 @@
+"""The keyword leg: a tantivy index over the terms of every chunk, kept beside the truth and made from it.
+
+A note beside it says which change each commit has reached, so it can never believe that it holds more than it does:
+after a crash it is simply behind, and catches up from the truth. The index holds chunks and nothing else, so that the
+same chunks score the same, however many commits they came with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from math import inf
+from pathlib import Path
+
+import tantivy
+
+from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
+from findling.domain.ports import Change, KeywordHits
+from findling.domain.queries import Filters, Node
+from findling.stores.keyword.commit_note import LegNote, read_opstamp, read_state, write_note
+from findling.stores.keyword.entries import LAYOUT, chunk_entries, page_entry, schema
+from findling.stores.keyword.filter_clauses import rid_token
+from findling.stores.keyword.query_builder import KeywordQuery, Scoring
+from findling.stores.keyword.segment_files import Reading, Statistics
+from findling.text.analysis.analysis import FINGERPRINT
+from findling.text.query.tree import asks_for_text
+
+__all__ = ["TantivyLeg", "discard_leg"]
+
+_HEAP_BYTES = 64_000_000
+"""Memory of the one indexing thread; 200 MB measured no faster."""
+
+_SCARCE_BYTES = 64_000_000
+"""With less space than the writer may flush at once, a writer that fails has run out of it."""
+
+_TIES = 32
+"""Hits fetched beyond those asked for, so that equals at the end have one order, whatever segments they are in."""
+
+_RESCORED = 200
+"""Candidates scored again when k1 or b differ from tantivy's built-in 1.2 and 0.75."""
+
+
+class TantivyLeg:
+    """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
+
+    def __init__(
+        self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str, seq: int | None = None
+    ) -> None:
+        self._index = index
+        self._folder = folder
+        self._reading = Reading(folder)
+        self._made_for = made_for
+        self._scoring = scoring
+        self.unit = unit
+        self._seq = seq
+        """The change that the open index has reached; None where there is no index of this leg on disk."""
+        self._is_dirty = False
+        self._writer: tantivy.IndexWriter | None = None
+        self._query: KeywordQuery | None = None
+        self._state = 0
+
+    @classmethod
+    def open(cls, folder: Path, *, store_id: str, scoring: Scoring | None = None, unit: str = "chunk") -> TantivyLeg:
+        """Open the leg in `folder`, or an empty one in memory when there is none that belongs to this store.
+
+        Raises CorruptError when the folder holds an index that cannot be read.
+        """
+        made_for = f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
+        scoring = scoring or Scoring()
+        with Reading(folder):
+            while (state := read_state(folder)) is not None and state.note.made_for == made_for:
+                index = _open_index(folder)
+                if read_state(folder) == state:  # else another process has committed meanwhile
+                    return cls(index, folder, made_for, scoring, unit, state.seq)
+        return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, made_for, scoring, unit)
+
+    def seq(self) -> int:
+        """The number of the latest change that is durably absorbed."""
+        return self._seq or 0
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Take changes in; they become visible and durable with `commit`."""
+        for change in changes:
+            if self.unit == "page":
+                self._delete("scope", rid_token(change.rid))
+                if change.document is not None and change.document.chunks:
+                    self._add(page_entry(change.document, change.number))
+                continue
+            for cid in change.dropped:
+                self._delete("cid", cid)
+            if change.document is not None:
+                for entry in chunk_entries(change.document, change.added, change.number):
+                    self._add(entry)
+
+    def commit(self, seq: int) -> None:
+        """Make everything applied so far durable, together with the number it reaches."""
+        if self._seq is None and self._writer is None:
+            self._start_writing()
+        try:
+            # Without anything to commit the index stays at the commit that it is at.
+            reached = self.seq() if self._is_dirty else seq
+            write_note(self._folder, LegNote(self._made_for, read_opstamp(self._folder), reached, seq))
+            if self._writer is not None and self._is_dirty:
+                self._writer.commit()
+                self._is_dirty = False
+            self._reload()
+        except (ValueError, OSError) as error:
+            raise _write_error(error, self._folder) from error
+        self._seq = seq
+
+    def search(
+        self, node: Node, filters: Filters, limit: int, *, weights: Mapping[str, float] | None = None
+    ) -> KeywordHits:
+        """The best `limit` chunks among those that pass the filters; equal scores keep one order.
+
+        Raises CorruptError when it comes upon a part of the index that cannot be read, and InvalidValueError for what
+        cannot be asked.
+        """
+        built = self._querying().build(node, filters, weights)
+        if built.query is None:
+            return KeywordHits([], 0, built.ceiling, built.forms)
+        with self._reading:
+            hits, total = self._find(built.query, limit, is_ranked=asks_for_text(node))
+        return KeywordHits(hits, total, built.ceiling, built.forms)
+
+    def scores(
+        self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
+    ) -> dict[int, float]:
+        """What a search would score some chunks with. Raises as `search` does."""
+        query = self._querying().build(node, Filters(), weights).query
+        if query is None or not cids:
+            return {}
+        among = self._among(query, cids)
+        with self._reading:
+            searcher = self._searcher()
+            result = searcher.search(among, len(cids), count=False)
+            return dict(self._scored(query, result, searcher, is_ranked=asks_for_text(node)))
+
+    def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
+        """How many chunks a search would score with at least so much. Raises as `search` does."""
+        query = self._querying().build(node, filters, weights).query
+        if query is None:
+            return 0
+        with self._reading:
+            searcher = self._searcher()
+            # The scores alone: looking up 50,000 chunks would take ten times as long as finding them.
+            return sum(score >= least for score, _ in searcher.search(query, max(1, searcher.num_docs)).hits)
+
+    def size(self) -> int:
+        """How many chunks, or pages, it holds. Raises CorruptError as `search` does."""
+        with self._reading:
+            return self._searcher().num_docs
+
+    def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        """In how many of them each term stands; what was dropped counts until the index tidies itself up."""
+        with self._reading:
+            searcher = self._searcher()
+            return {term: searcher.doc_freq("body", term) for term in terms}
+
+    def vocabulary(self, prefix: str = "") -> list[tuple[str, int]]:
+        """The words of all text fields that begin so, each with the number of chunks it stands in; about, as above.
+
+        Raises CorruptError as `search` does.
+        """
+        return self._querying().words.vocabulary(prefix)
+
+    def cids(self) -> set[int]:
+        """Every chunk id the leg holds; for checks, not for searching. Raises CorruptError as `search` does."""
+        with self._reading:
+            searcher = self._searcher()
+            hits = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False).hits
+            values = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
+        return {int(value) for value in values if value is not None}
+
+    def clear(self) -> None:
+        """Forget everything, durably with the next commit."""
+        self.close()
+        self._index = _reloaded_on_demand(tantivy.Index(schema()))
+        self._seq = None
+        self._forget_query()
+
+    def close(self) -> None:
+        """Release files; what was not committed is forgotten."""
+        if self._writer is not None:
+            writer, self._writer = self._writer, None
+            # Not when nothing is to be forgotten: it would also throw away the merge that a commit has started, and
+            # an index of many small writes would be one of many small segments.
+            if self._is_dirty:
+                self._is_dirty = False
+                # A writer that has failed, or whose folder was deleted, has nothing to roll back to.
+                with suppress(ValueError):
+                    writer.rollback()
+            writer.wait_merging_threads()
+
+    def _find(self, query: tantivy.Query, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
+        searcher = self._searcher()
+        is_rescored = is_ranked and not self._scoring.is_standard
+        depth = max(limit, _RESCORED) if is_rescored else limit + _TIES
+        # Without a word to rank by the latest come first; what has no time comes last.
+        order = None if is_ranked else "updated"
+        result = searcher.search(query, max(1, min(depth, searcher.num_docs)), order_by_field=order)
+        if 0 < limit < len(result.hits) < _count(result) and result.hits[limit - 1][0] == result.hits[-1][0]:
+            result = searcher.search(query, _count(result), order_by_field=order)  # nobody knows where equals end
+        hits = self._scored(query, result, searcher, is_ranked=is_ranked)
+        turns = searcher.fast_field_values("turn", [address for _, address in result.hits]) if hits else []
+        keys = [-score for _, score in hits] if is_ranked else [_age(time) for time, _ in result.hits]
+        ordered = sorted(zip(keys, turns, hits, strict=True))
+        return [hit for _, _, hit in ordered[:limit]], _count(result)
+
+    def _among(self, query: tantivy.Query, cids: Sequence[int]) -> tantivy.Query:
+        named = [tantivy.Query.term_query(self._index.schema, "cid", cid, index_option="basic") for cid in cids]
+        among = tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in named])
+        both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
+        return tantivy.Query.boolean_query(both)
+
+    def _scored(
+        self, query: tantivy.Query, result: tantivy.SearchResult, searcher: tantivy.Searcher, *, is_ranked: bool
+    ) -> list[tuple[int, float]]:
+        addresses = [address for _, address in result.hits]
+        if not addresses:
+            return []
+        scores = [float(score) for score, _ in result.hits] if is_ranked else [0.0] * len(addresses)
+        if is_ranked and not self._scoring.is_standard:
+            from findling.stores.keyword.rescore import rescore
+
+            scores = [rescore(query.explain(searcher, address).to_json(), self._scoring) for address in addresses]
+        cids = searcher.fast_field_values("cid", addresses)
+        return [(int(cid or 0), score) for cid, score in zip(cids, scores, strict=True)]
+
+    def _querying(self) -> KeywordQuery:
+        if (query := self._query) is not None:
+            return query
+        state = self._state
+        query = KeywordQuery(self._index.schema, Statistics(self._searcher(), self._reading), self._scoring)
+        if state == self._state:  # else another thread has committed meanwhile, and it is not for those who come later
+            self._query = query
+        return query
+
+    def _add(self, entry: tantivy.Document) -> None:
+        with self._writing() as writer:
+            writer.add_document(entry)
+
+    def _delete(self, field: str, value: str | int) -> None:
+        # Not delete_documents_by_term: in tantivy 0.27 it silently misses unsigned values.
+        query = tantivy.Query.term_query(self._index.schema, field, value, index_option="basic")
+        with self._writing() as writer:
+            writer.delete_documents_by_query(query)
+
+    @contextmanager
+    def _writing(self) -> Iterator[tantivy.IndexWriter]:
+        """The writer; when it fails, which may be long after the cause, the error says what that was."""
+        writer = self._writer or self._start_writing()
+        self._is_dirty = True
+        try:
+            yield writer
+        except ValueError as error:
+            raise _write_error(error, self._folder) from error
+
+    def _searcher(self) -> tantivy.Searcher:
+        return self._index.searcher()
+
+    def _reload(self) -> None:
+        self._index.reload()
+        self._forget_query()
+
+    def _forget_query(self) -> None:
+        self._state += 1
+        self._query = None
+
+    def _start_writing(self) -> tantivy.IndexWriter:
+        try:
+            if self._seq is None:
+                # Nothing durable that is ours: start from an empty folder, whatever lies there.
+                discard_leg(self._folder)
+                self._folder.mkdir(parents=True, mode=0o700)
+                self._index = _reloaded_on_demand(tantivy.Index(schema(), path=str(self._folder)))
+                self._forget_query()
+            self._writer = self._index.writer(_HEAP_BYTES, num_threads=1)
+        except (ValueError, OSError) as error:
+            raise _write_error(error, self._folder) from error
+        return self._writer
+
+
+def discard_leg(folder: Path) -> None:
+    """Delete a leg, or whatever stands in its place."""
+    import shutil  # 3 ms of compression modules that a search has no use for
+
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        folder.unlink(missing_ok=True)
+
+
+def _open_index(folder: Path) -> tantivy.Index:
+    try:
+        return _reloaded_on_demand(tantivy.Index.open(str(folder)))
+    except ValueError as error:
+        if "Failed to acquire Lockfile" not in str(error):
+            raise
+    # tantivy locks a folder for a moment even to read it. Where it may not, a folder of links to the files will do:
+    # once opened, they are mapped into memory and the links are no longer needed.
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as links:
+        for file in folder.glob("[!.]*"):
+            (Path(links) / file.name).symlink_to(file)
+        return _reloaded_on_demand(tantivy.Index.open(links))
+
+
+def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
+    # Left alone, tantivy reloads in the background, and the vocabulary of `_query` would be that of an older state.
+    index.config_reader("manual")
+    return index
+
+
+def _age(time: float | None) -> float:
+    return inf if time is None else -time
+
+
+def _count(result: tantivy.SearchResult) -> int:
+    return int(getattr(result, "count", 0) or 0)  # missing in tantivy's type stubs
+
+
+def _write_error(error: Exception, folder: Path) -> Exception:
+    import shutil
+
+    message = str(error)
+    if "LockBusy" in message:
+        return LockedError(f"another process is writing the keyword leg in {folder}", hint="try again in a moment")
+    if isinstance(error, PermissionError) or "Permission denied" in message or not os.access(folder.parent, os.W_OK):
+        return ReadOnlyError(f"{folder} cannot be written", hint="check the permissions of the workspace folder")
+    # A thread of the writer that ran out of space does not say why it died.
+    if "No space left" in message or shutil.disk_usage(folder.parent).free < _SCARCE_BYTES:
+        return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
+    return CorruptError(f"the keyword leg in {folder} cannot be written: {message}", hint="findling repair")

@@ -1,0 +1,152 @@
+"""Reading the files of a keyword leg, any of which may be damaged.
+
+Each has a checksum at its end, which tantivy writes and does not look at when it reads.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from zlib import crc32
+
+import tantivy
+
+from findling.domain.errors import CorruptError
+from findling.stores.keyword.scoring import PAD
+
+__all__ = ["PARTS_FILE", "Reading", "Statistics", "damaged_parts", "note_parts", "sampled_damage"]
+
+PARTS_FILE = "parts.txt"
+"""Lists the files of a leg with their checksums: a sound file of another leg must not pass for one of this."""
+
+_PART = re.compile(r"[0-9a-f]{32}\.(\d+\.)?[a-z]+")
+_SEGMENT = re.compile(rb'"segment_id":\s*"([0-9a-f-]{36})"')
+_CRC = re.compile(rb'"crc":(\d+)')
+_MAGIC = (1337).to_bytes(4, "little")
+
+_LONGEST_FOOTER = 1 << 10
+
+_LARGEST_SAMPLE = 1 << 18
+"""A file of so many bytes is looked at in 0.3 ms."""
+
+
+class Reading:
+    """Turns what tantivy says about damaged files into CorruptError: most are refused, some make it panic.
+
+    Nothing but reading may stand inside it: a value that tantivy refuses looks like damage, too. It is a class since a
+    query enters it hundreds of times, and a generator would take five times as long.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # A panic arrives as an exception that is no Exception and whose class cannot be imported.
+        if error is None or not (isinstance(error, ValueError) or type(error).__name__ == "PanicException"):
+            return
+        raise CorruptError(
+            f"the keyword leg in {self._folder} cannot be read: {error}", hint="findling repair"
+        ) from error
+
+
+class Statistics:
+    """What queries are built from: the words of one state of the index. Every question may raise CorruptError."""
+
+    def __init__(self, searcher: tantivy.Searcher, reading: Reading) -> None:
+        self._searcher = searcher
+        self._reading = reading
+        with reading:
+            self.entries = searcher.num_docs
+
+    def frequency(self, field: str, term: str) -> int:
+        """In how many entries a term stands in a field; what was dropped counts until the index tidies itself up."""
+        with self._reading:
+            return self._searcher.doc_freq(field, term)
+
+    def begun(self, field: str, prefix: str, limit: int | None = None) -> list[tuple[str, int]]:
+        """The terms of a field that begin so, in order, each with its frequency."""
+        with self._reading:
+            found = self._searcher.terms_with_prefix(field, prefix, limit=limit)
+        return found if prefix else [pair for pair in found if pair[0] != PAD]
+
+
+def damaged_parts(folder: Path) -> list[str]:
+    """The names of the files that are not what was written; every byte is looked at."""
+    noted = _noted(folder)
+    return [part.name for part in _parts(folder) if not _is_sound(part, noted.get(part.name))]
+
+
+def sampled_damage(folder: Path) -> str:
+    """The name of one file, chosen at random among the small ones, if it is not what was written."""
+    try:
+        small = [part for part in _parts(folder) if part.stat().st_size <= _LARGEST_SAMPLE]
+    except FileNotFoundError:  # merged away meanwhile
+        return ""
+    # The module `random` takes 2 ms to load.
+    part = small[int.from_bytes(os.urandom(2), "big") % len(small)] if small else None
+    return part.name if part is not None and not _is_sound(part, _noted(folder).get(part.name)) else ""
+
+
+def note_parts(folder: Path) -> None:
+    """List the files of the latest commit. The caller holds the lock under which they were written.
+
+    It is not brought to the disk at once: what is not listed counts by its own checksum.
+    """
+    noted, parts = _noted(folder), _parts(folder)
+    # A disk that is full, or cannot be written: see above.
+    with suppress(OSError):
+        now = {part.name: noted[part.name] if part.name in noted else _written_sum(part) for part in parts}
+        if now != noted:
+            draft = folder / f".{PARTS_FILE}.new"
+            draft.write_text("".join(f"{name}\t{found}\n" for name, found in now.items()))
+            draft.replace(folder / PARTS_FILE)
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The files of the latest commit; what a killed process has left is none of them."""
+    try:
+        listed = _SEGMENT.findall((folder / "meta.json").read_bytes())
+        names = {name.replace(b"-", b"").decode() for name in listed}
+        found = sorted(folder.iterdir())
+    except OSError:
+        return []
+    return [file for file in found if _PART.fullmatch(file.name) and file.name[:32] in names]
+
+
+def _noted(folder: Path) -> dict[str, int]:
+    try:
+        rows = re.findall(r"^(\S+)\t(-?\d+)$", (folder / PARTS_FILE).read_text("latin-1"), re.MULTILINE)
+    except OSError:
+        return {}
+    return {name: int(found) for name, found in rows}
+
+
+def _is_sound(part: Path, noted: int | None) -> bool:
+    try:
+        data = part.read_bytes()
+    except OSError:  # merged away meanwhile
+        return True
+    end, found = _footer(data)
+    return found == crc32(memoryview(data)[:end]) and noted in (None, found)
+
+
+def _written_sum(part: Path) -> int:
+    """The checksum at the end of a file, without a look at the rest."""
+    with part.open("rb") as file:
+        file.seek(max(0, part.stat().st_size - _LONGEST_FOOTER))
+        return _footer(file.read())[1]
+
+
+def _footer(data: bytes) -> tuple[int, int]:
+    """Where the content ends, and its checksum; -1 for one that is not there."""
+    end = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    found = _CRC.search(data[max(0, end) : -8]) if data[-4:] == _MAGIC and end >= 0 else None
+    return max(0, end), int(found[1]) if found else -1

@@ -1,0 +1,145 @@
+"""Finding the resources that pass the filters in the tables. Runs inside the caller's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from findling.domain.queries import All, Field, Filters, Node, Not, Range
+from findling.stores.filtering import condition, prefixes, property_test, property_tests, time_span
+from findling.stores.sqlite.reads import batched, placeholders
+from findling.stores.sqlite.rows import Row, decode_fields, decode_words
+
+__all__ = ["find_matching"]
+
+_Test = Callable[[Any], bool]
+
+_FEW_VALUES = frozenset({"lang", "type"})
+"""Columns with so few values that SQLite tells them in 6 ms for 50,000 rows, and then picks the rows in 10; the rows
+themselves take 35."""
+
+_MOST_SPELLINGS = 500
+
+_IDS_PER_STATEMENT = 500
+
+_DISTINCT = frozenset({"path", "rid", "updated_at"})
+"""Columns in which hardly two rows have the same value, so that nothing is gained by remembering answers."""
+
+
+def find_matching(connection: sqlite3.Connection, filters: Filters) -> list[int]:
+    """The numbers of the resources that pass, in no order. Raises InvalidValueError for a tree that asks for text."""
+    unwanted, parts = _unwanted_ids(_parts(filters.where))
+    if unwanted:
+        rest = find_matching(connection, replace(filters, where=All(parts) if parts else None))
+        return list(set(rest).difference(_numbers(connection, unwanted)))
+    plain = [property_test(part) for part in parts if isinstance(part, Field | Range)]
+    columns = _Columns()
+    tests = []
+    conditions, values = _times(filters)
+    for attribute, accepts in [*property_tests(filters), *plain]:
+        spellings = _spellings(connection, attribute, accepts) if attribute in _FEW_VALUES else None
+        if spellings is None:
+            tests.append(columns.bind(attribute, accepts))
+        else:
+            conditions.append(f"{attribute} IN ({placeholders(spellings)})")
+            values += spellings
+    tests += [condition(part, columns.bind) for part in parts if not isinstance(part, Field | Range)]
+    # Only the columns that are looked at: path and number alone come from an index that is a tenth of the table.
+    select = f"SELECT {', '.join(columns.names)} FROM resources WHERE "
+    folders, within = prefixes(filters), filters.within.strip("/")
+    if within and folders:
+        tests.append(columns.bind("path", lambda path: not path or path == within or path.startswith(f"{within}/")))
+        select = f"SELECT {', '.join(columns.names)} FROM resources WHERE "
+    elif not folders and not within:
+        return _passing(connection.execute(select + " AND ".join(conditions or ["true"]), values), tests)
+    found: dict[int, None] = {}
+    for place, bounds in _places(folders or ["", within]):
+        rows = connection.execute(select + " AND ".join([place, *conditions]), (*bounds, *values))
+        found |= dict.fromkeys(_passing(rows, tests))
+    return list(found)
+
+
+def _places(folders: Iterable[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Conditions on paths at and below folders; the empty one stands for what has no path.
+
+    One statement each, since SQLite neither takes hundreds of alternatives nor finds its way through them by the index.
+    """
+    for folder in folders:
+        yield "path = ?", (folder,)
+        if folder:
+            # "0" follows "/": the range holds what lies below the folder.
+            yield "path >= ? AND path < ?", (f"{folder}/", f"{folder}0")
+
+
+class _Columns:
+    """The columns that tests look at, in the order in which they were asked for, after the number."""
+
+    def __init__(self) -> None:
+        self.names = ["id"]
+
+    def bind(self, attribute: str, accepts: _Test) -> Callable[[Row], bool]:
+        """A test of rows out of a test of an attribute."""
+        if attribute not in self.names:
+            self.names.append(attribute)
+        at = self.names.index(attribute)
+        # Many resources have the same language or the same rights: what was decided for one value is remembered.
+        test = accepts if attribute in _DISTINCT else cache(_decoded(attribute, accepts))
+        return lambda row: test(row[at])
+
+
+def _decoded(attribute: str, accepts: _Test) -> _Test:
+    if attribute in ("tags", "visibility"):
+        return lambda text: accepts(decode_words(text) if text else ())
+    if attribute == "fields":
+        return lambda text: accepts(decode_fields(text) if text else {})
+    return accepts
+
+
+def _parts(where: Node | None) -> tuple[Node, ...]:
+    """What has to hold, each for itself."""
+    if where is None:
+        return ()
+    return where.nodes if isinstance(where, All) else (where,)
+
+
+def _unwanted_ids(parts: Iterable[Node]) -> tuple[list[str], tuple[Node, ...]]:
+    """The ids that no resource may have, and the other conditions.
+
+    They are looked up, which takes two thirds of the time of comparing 1,000 rows with 100 ids, 0.6 ms.
+    """
+    unwanted: list[str] = []
+    others = []
+    for part in parts:
+        if isinstance(part, Not) and isinstance(part.node, Field) and part.node.name == "rid":
+            unwanted += part.node.values
+        else:
+            others.append(part)
+    return unwanted, tuple(others)
+
+
+def _numbers(connection: sqlite3.Connection, rids: Iterable[str]) -> Iterator[int]:
+    for batch in batched(rids, _IDS_PER_STATEMENT):
+        rows = connection.execute(f"SELECT id FROM resources WHERE rid IN ({placeholders(batch)})", batch)
+        yield from (number for (number,) in rows)
+
+
+def _passing(rows: Iterable[Row], tests: list[Callable[[Row], bool]]) -> list[int]:
+    for test in tests:
+        rows = filter(test, rows)
+    return [row[0] for row in rows]
+
+
+def _times(filters: Filters) -> tuple[list[str], list[Any]]:
+    span = time_span(filters)
+    if span is None:
+        return [], []
+    return ["CAST(updated_at AS INTEGER) >= ? AND CAST(updated_at AS INTEGER) < ?"], [*span]
+
+
+def _spellings(connection: sqlite3.Connection, column: str, accepts: _Test) -> list[str] | None:
+    """The values that the column has and the test accepts; `None` when there are too many to be listed."""
+    values = [value for (value,) in connection.execute(f"SELECT DISTINCT {column} FROM resources") if accepts(value)]
+    return values if len(values) <= _MOST_SPELLINGS else None

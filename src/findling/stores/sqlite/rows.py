@@ -1,0 +1,158 @@
+"""Between domain values and SQLite rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from findling.domain.ports import SkippedPath
+from findling.domain.resources import Chunk, Fingerprint, Place, Resource
+from findling.stores.validation import HEADING_SEPARATOR
+
+__all__ = [
+    "CHUNK_COLUMNS",
+    "CHUNK_WIDTH",
+    "FINGERPRINT_COLUMNS",
+    "RESOURCE_COLUMNS",
+    "Row",
+    "chunk_row",
+    "decode_fields",
+    "decode_words",
+    "fingerprint_row",
+    "resource_row",
+    "skipped_row",
+    "to_chunk",
+    "to_resource",
+    "to_skipped",
+    "to_visibility",
+]
+
+RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"
+
+CHUNK_COLUMNS = 'cid, digest, ordinal, start, "end", line_start, line_end, heading, places'
+
+CHUNK_WIDTH = 9
+
+FINGERPRINT_COLUMNS = "size, mtime_ns, digest, inode"
+"""`mtime_ns` holds the later one of the times at which content and status changed."""
+
+Row = tuple[Any, ...]
+
+
+def resource_row(resource: Resource) -> Row:
+    """The values of `RESOURCE_COLUMNS`. Two resources are equal exactly when their rows are."""
+    return (
+        resource.rid,
+        resource.type,
+        resource.title,
+        resource.path,
+        resource.author,
+        resource.lang,
+        _encode(resource.tags) if resource.tags else "",
+        None if resource.visibility is None else _encode(resource.visibility),
+        resource.created_at,
+        resource.updated_at,
+        _encode(dict(resource.fields)) if resource.fields else "",
+    )
+
+
+def to_visibility(text: str | None) -> tuple[str, ...] | None:
+    """A list of principals; one that cannot be read is that of nobody."""
+    if text is None:
+        return None
+    try:
+        return tuple(map(str, decode_words(text))) if text else ()
+    except ValueError:
+        return ()
+
+
+def to_resource(row: Sequence[Any]) -> Resource:
+    """The resource in the values of `RESOURCE_COLUMNS`."""
+    rid, type_, title, path, author, lang, tags, visibility, created_at, updated_at, fields = row
+    return Resource(
+        rid=rid,
+        type=type_,
+        title=title,
+        path=path,
+        author=author,
+        lang=lang,
+        tags=decode_words(tags) if tags else (),
+        visibility=None if visibility is None else decode_words(visibility),
+        created_at=created_at,
+        updated_at=updated_at,
+        fields=decode_fields(fields) if fields else {},
+    )
+
+
+def decode_words(text: str) -> tuple[str, ...]:
+    """The words in a column of `tags` or `visibility` that has any."""
+    return tuple(_decode(text))
+
+
+def decode_fields(text: str) -> dict[str, str]:
+    """The fields in a column of `fields` that has any."""
+    return dict(_decode(text))
+
+
+def chunk_row(chunk: Chunk) -> Row:
+    """The values of `CHUNK_COLUMNS`."""
+    places = _encode_places(chunk) if chunk.places else ""
+    return (*chunk[:7], HEADING_SEPARATOR.join(chunk.heading), places)
+
+
+def to_chunk(row: Sequence[Any]) -> Chunk:
+    """The chunk in a row that begins with `CHUNK_COLUMNS`."""
+    cid, digest, ordinal, start, end, line_start, line_end, heading, places = row[:CHUNK_WIDTH]
+    headings = tuple(heading.split(HEADING_SEPARATOR)) if heading else ()
+    return Chunk(
+        cid,
+        digest,
+        ordinal,
+        start,
+        end,
+        line_start,
+        line_end,
+        headings,
+        _decode_places(places, start) if places else (),
+    )
+
+
+def fingerprint_row(fingerprint: Fingerprint | None) -> Row:
+    """The values of `FINGERPRINT_COLUMNS`."""
+    return (None, None, None, None) if fingerprint is None else tuple(fingerprint)
+
+
+def skipped_row(entry: SkippedPath) -> Row:
+    """The columns of `skipped`: file names need not be valid Unicode, so they are kept as bytes."""
+    path, reason, detail, size, changed_ns = entry
+    return path.encode("utf-8", "surrogatepass"), reason, detail.encode("utf-8", "surrogatepass"), size, changed_ns
+
+
+def to_skipped(row: Sequence[Any]) -> SkippedPath:
+    """The entry in the columns of `skipped`."""
+    path, reason, detail, size, changed_ns = row
+    path, detail = path.decode("utf-8", "surrogatepass"), detail.decode("utf-8", "surrogatepass")
+    return SkippedPath(path, reason, detail, size, changed_ns)
+
+
+def _encode_places(chunk: Chunk) -> str:
+    # Counted from the chunk's own start: what stands in front of it may change without changing this.
+    return "\n".join([f"{start - chunk.start} {line} {label}" for start, label, line in chunk.places])
+
+
+def _decode_places(places: str, chunk_start: int) -> tuple[Place, ...]:
+    rows = [row.split(" ", 2) for row in places.split("\n")]
+    return tuple([Place(chunk_start + int(start), label, int(line)) for start, line, label in rows])
+
+
+def _encode(value: object) -> str:
+    import json  # few resources have tags, rights or fields of their own
+
+    # ASCII escapes keep even lone surrogates representable; sorted keys make equal mappings equal text.
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _decode(text: str) -> Any:
+    import json
+
+    return json.loads(text)

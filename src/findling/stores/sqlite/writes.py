@@ -1,0 +1,142 @@
+"""Changing one resource so that the tables and the change log agree. Runs inside the caller's transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+
+from findling.domain.ports import Change
+from findling.domain.resources import Document
+from findling.stores.checksums import resource_sum, row_sum, text_sum
+from findling.stores.sqlite.rows import (
+    CHUNK_COLUMNS,
+    CHUNK_WIDTH,
+    FINGERPRINT_COLUMNS,
+    RESOURCE_COLUMNS,
+    Row,
+    chunk_row,
+    fingerprint_row,
+    resource_row,
+)
+from findling.stores.validation import check_document, predecessor
+
+__all__ = ["delete_resource", "put_document"]
+
+_INSERT_CHUNK = f"INSERT INTO chunks ({CHUNK_COLUMNS}, sum, resource, seq) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
+
+_PUT_BODY = "INSERT OR REPLACE INTO bodies (id, text, sum) VALUES (?, ?, ?)"
+
+_WRITTEN = f"{RESOURCE_COLUMNS}, sum, {FINGERPRINT_COLUMNS}, supersedes, characters, seq"
+_MARKS = ",".join("?" * (_WRITTEN.count(",") + 1))
+
+
+def put_document(connection: sqlite3.Connection, document: Document, seq: int) -> Change | None:
+    """Insert or update a document as change `seq`; `None` when the stored one is equal."""
+    check_document(document)
+    resource = resource_row(document.resource)
+    stored = connection.execute(
+        f"SELECT id, {FINGERPRINT_COLUMNS}, {RESOURCE_COLUMNS} FROM resources WHERE rid = ?", resource[:1]
+    ).fetchone()
+    if stored is None:
+        return _insert(connection, document, resource, seq)
+    id_, fingerprint, metadata = stored[0], stored[1:5], stored[5:]
+    new_fingerprint = fingerprint_row(document.fingerprint)
+    rows = {chunk.cid: chunk_row(chunk) for chunk in document.chunks}
+    stored_rows: dict[int, Row] = {
+        row[0]: row for row in connection.execute(f"SELECT {CHUNK_COLUMNS}, seq FROM chunks WHERE resource = ?", (id_,))
+    }
+    same_text = connection.execute("SELECT 1 FROM bodies WHERE id = ? AND text = ?", (id_, document.text)).fetchone()
+    if same_text and metadata == resource and {cid: row[:CHUNK_WIDTH] for cid, row in stored_rows.items()} == rows:
+        if fingerprint != new_fingerprint:
+            connection.execute(
+                f"UPDATE resources SET ({FINGERPRINT_COLUMNS}) = (?,?,?,?) WHERE id = ?", (*new_fingerprint, id_)
+            )
+        return None
+    if not same_text:
+        connection.execute(_PUT_BODY, (id_, document.text, text_sum(document.text)))
+    connection.execute(
+        f"UPDATE resources SET ({_WRITTEN}) = ({_MARKS}) WHERE id = ?", (*_written(document, resource, seq), id_)
+    )
+    dropped = _dropped(stored_rows, rows, all_of_them=metadata != resource)
+    _replace_chunks(connection, id_, stored_rows, rows, dropped, seq)
+    _log_drops(connection, document.resource.rid, dropped, seq)
+    added = frozenset(cid for cid in rows if cid not in stored_rows or cid in dropped)
+    return Change(seq, document.resource.rid, tuple(sorted(dropped)), added, document, id_)
+
+
+def delete_resource(connection: sqlite3.Connection, rid: str, seq: int) -> Change | None:
+    """Delete a resource as change `seq`; `None` when it is not there."""
+    found = connection.execute("SELECT id FROM resources WHERE rid = ?", (rid,)).fetchone()
+    if found is None:
+        return None
+    dropped = {cid for (cid,) in connection.execute("SELECT cid FROM chunks WHERE resource = ?", found)}
+    connection.execute("DELETE FROM chunks WHERE resource = ?", found)
+    connection.execute("DELETE FROM bodies WHERE id = ?", found)
+    connection.execute("DELETE FROM resources WHERE id = ?", found)
+    connection.execute("DELETE FROM accesses WHERE rid = ?", (rid,))
+    connection.execute("INSERT INTO deleted (rid, seq) VALUES (?, ?)", (rid, seq))
+    _log_drops(connection, rid, dropped, seq)
+    return Change(seq, rid, tuple(sorted(dropped)), frozenset(), None)
+
+
+def _insert(connection: sqlite3.Connection, document: Document, resource: Row, seq: int) -> Change:
+    rid = document.resource.rid
+    connection.execute("DELETE FROM deleted WHERE rid = ?", (rid,))
+    id_ = connection.execute(
+        f"INSERT INTO resources ({_WRITTEN}) VALUES ({_MARKS})", _written(document, resource, seq)
+    ).lastrowid
+    connection.execute(_PUT_BODY, (id_, document.text, text_sum(document.text)))
+    connection.executemany(_INSERT_CHUNK, [(*row, row_sum(row), id_, seq) for row in map(chunk_row, document.chunks)])
+    return Change(seq, rid, (), frozenset([chunk.cid for chunk in document.chunks]), document, id_ or 0)
+
+
+def _written(document: Document, resource: Row, seq: int) -> Row:
+    """The values of `_WRITTEN`."""
+    fingerprint, replaced = fingerprint_row(document.fingerprint), predecessor(document.resource)
+    return (*resource, resource_sum(resource), *fingerprint, replaced, len(document.text), seq)
+
+
+def _dropped(stored: Mapping[int, Row], rows: Mapping[int, Row], *, all_of_them: bool) -> set[int]:
+    """The stored chunks that legs must forget: they vanished, or what legs index of them changed."""
+    if all_of_them:
+        return set(stored)
+    return {cid for cid, row in stored.items() if cid not in rows or _indexed(row) != _indexed(rows[cid])}
+
+
+def _indexed(row: Row) -> Row:
+    return row[1], row[7]  # digest and heading; the other columns only say where the chunk stands
+
+
+def _replace_chunks(
+    connection: sqlite3.Connection,
+    id_: int,
+    stored: Mapping[int, Row],
+    rows: Mapping[int, Row],
+    dropped: set[int],
+    seq: int,
+) -> None:
+    gone = [(id_, cid) for cid in stored if cid not in rows]
+    connection.executemany("DELETE FROM chunks WHERE resource = ? AND cid = ?", gone)
+    updates = []
+    for cid, row in rows.items():
+        before = stored.get(cid)
+        if before is None:
+            continue
+        after = (*row, seq if cid in dropped else before[CHUNK_WIDTH])
+        if after != before:
+            updates.append((*after[1:], row_sum(row), id_, cid))
+    connection.executemany(
+        'UPDATE chunks SET (digest, ordinal, start, "end", line_start, line_end, heading, places, seq, sum)'
+        " = (?,?,?,?,?,?,?,?,?,?)"
+        " WHERE resource = ? AND cid = ?",
+        updates,
+    )
+    connection.executemany(
+        _INSERT_CHUNK, [(*row, row_sum(row), id_, seq) for cid, row in rows.items() if cid not in stored]
+    )
+
+
+def _log_drops(connection: sqlite3.Connection, rid: str, cids: Iterable[int], seq: int) -> None:
+    connection.executemany(
+        "INSERT OR REPLACE INTO dropped (cid, rid, seq) VALUES (?, ?, ?)", [(cid, rid, seq) for cid in cids]
+    )

@@ -1,0 +1,277 @@
+"""The files of a vector matrix: columns that only grow, and a header that says how much of them counts.
+
+A row is one element of every column. Rows are written behind those that count, and become part of the matrix when the
+header is replaced, in one step. What lies behind the header's numbers after a crash is overwritten. Rows are never
+changed: one that dies is listed in the column `dead`. Files of another generation than the header's are litter.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import mmap
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from findling.domain.errors import CorruptError, DiskFullError, FindlingError, ReadOnlyError
+from findling.domain.strangers import read_json
+from findling.stores.filesystem import sync_folder
+from findling.stores.vectors.vector_sums import extended, find_wrong, is_sample_right
+
+__all__ = [
+    "Columns",
+    "Header",
+    "RowWriter",
+    "create_private",
+    "damaged_files",
+    "map_columns",
+    "next_generation",
+    "read_header",
+    "remove_generation",
+    "remove_litter",
+    "write_all",
+    "write_header",
+    "writing",
+]
+
+LAYOUT = 2
+"""Raised when header or columns change their meaning; a matrix of another layout is made anew."""
+
+_HEADER = "header.json"
+
+_TYPES = {"codes": "<i1", "scales": "<f4", "full": "<f2", "cids": "<i8", "numbers": "<i8", "dead": "<i8"}
+_WIDE = frozenset({"codes", "full"})
+"""Columns that hold one value a dimension."""
+
+
+class Header(NamedTuple):
+    """What counts: so many rows of the files of this generation, their checksums, the numbers of the last commit."""
+
+    made_for: str
+    dimensions: int
+    generation: int = 0
+    rows: int = 0
+    dead: int = 0
+    graph_rows: int = 0
+    graph_bytes: int = 0
+    graph_twins: int = 0
+    graph_sum: int = 0
+    state: Mapping[str, int] = {}
+    sums: Mapping[str, Sequence[int]] = {}
+
+
+class Columns(NamedTuple):
+    """The rows of a matrix, mapped into memory.
+
+    `codes` times `scales` are the vectors in 8 bits, `full` holds them in 16-bit floats; `dead` are row numbers.
+    """
+
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    full: NDArray[np.float16]
+    cids: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    dead: NDArray[np.int64]
+
+
+def read_header(folder: Path) -> Header | None:
+    """The header in `folder`; `None` when there is none, or one of another layout.
+
+    Raises CorruptError when it cannot be read.
+    """
+    try:
+        values = read_json((folder / _HEADER).read_bytes())
+        if values.pop("layout") != LAYOUT:
+            return None
+        if values.pop("sum") != _sum_of(values):
+            raise ValueError("its checksum is another one")
+        header = Header(**values)
+        numbers = (*header[1:9], *header.state.values())
+        if not isinstance(header.made_for, str) or not all(isinstance(n, int) and n >= 0 for n in numbers):
+            raise ValueError("a value is not what it should be")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _damaged(folder, f"{_HEADER}: {error}") from error
+    return header
+
+
+def write_header(folder: Path, header: Header) -> None:
+    """Replace the header: whoever opens the matrix sees the old one or the new one, also after a power cut."""
+    draft = folder / f"{_HEADER}.new"
+    values = {**header._asdict(), "state": dict(header.state), "sums": {k: list(v) for k, v in header.sums.items()}}
+    text = json.dumps({"layout": LAYOUT, **values, "sum": _sum_of(values)})
+    with create_private(draft) as file:
+        write_all(file, text.encode())
+        os.fsync(file.fileno())
+    draft.replace(folder / _HEADER)
+    sync_folder(folder)
+
+
+def map_columns(folder: Path, header: Header) -> Columns:
+    """Map what the header counts. Raises CorruptError when a file holds less, FileNotFoundError when one is gone."""
+    columns = Columns(**{name: _map_column(folder, header, name) for name in _TYPES})
+    if not is_sample_right(columns._asdict(), header.sums):
+        raise _damaged(folder, "a block of its vectors is not what was written")
+    if len(columns.dead) and not (columns.dead.min() >= 0 and columns.dead.max() < header.rows):
+        raise _damaged(folder, "a row that is not there is listed as dead")
+    if len(columns.cids) and columns.cids.min() < 0:
+        raise _damaged(folder, "it lists a chunk that cannot be")
+    return columns
+
+
+def damaged_files(folder: Path, header: Header) -> list[str]:
+    """The columns that are not what was written; every byte is looked at. Raises as `map_columns` does."""
+    columns = {name: _map_column(folder, header, name) for name in _TYPES}
+    return [_file_name(header, name) for name in find_wrong(columns, header.sums)]
+
+
+class RowWriter:
+    """Writes rows behind those that count."""
+
+    def __init__(self, folder: Path, header: Header) -> None:
+        self.rows = header.rows
+        self._dimensions = header.dimensions
+        self._sums = dict(header.sums)
+        self._dead_sums = header.sums.get("dead", ())
+        self._touched: set[str] = set()
+        self._files: dict[str, io.FileIO] = {}
+        try:
+            for name in _TYPES:
+                self._files[name] = create_private(folder / _file_name(header, name))
+        except OSError:
+            self.close()
+            raise
+
+    def append(self, rows: Sequence[NDArray[Any]]) -> None:
+        """Write whole rows, given as columns in the order of `Columns`, without `dead`.
+
+        After an error none of them is there, and the next ones take their place.
+        """
+        written = {
+            name: self._write(name, self.rows, values, self._sums.get(name, ()))
+            for name, values in zip(Columns._fields, rows, strict=False)
+        }
+        self._sums.update(written)
+        self.rows += len(rows[0])
+
+    def write_dead(self, rows: NDArray[np.int64], position: int) -> None:
+        """List rows as dead, behind the `position` that are listed already."""
+        self._sums["dead"] = self._write("dead", position, rows, self._dead_sums) if len(rows) else self._dead_sums
+
+    @property
+    def sums(self) -> dict[str, Sequence[int]]:
+        """The checksums of all columns."""
+        return {name: sums for name, sums in self._sums.items() if sums}
+
+    def sync(self) -> None:
+        """Bring everything to the disk."""
+        for name in sorted(self._touched):
+            os.fsync(self._files[name].fileno())
+        self._touched.clear()
+
+    def close(self) -> None:
+        """Close the files; closing twice is fine."""
+        while self._files:
+            self._files.popitem()[1].close()
+
+    def _write(self, name: str, position: int, values: NDArray[Any], sums: Sequence[int]) -> Sequence[int]:
+        file = self._files[name]
+        self._touched.add(name)
+        start = position * _width(name, self._dimensions)
+        file.seek(start)
+        data = np.ascontiguousarray(values, _TYPES[name]).tobytes()
+        write_all(file, data)
+        return extended(sums, start, data)
+
+
+def create_private(path: Path) -> io.FileIO:
+    """Open a file for writing as it is, made readable by its owner alone if it is not there yet."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    return io.FileIO(os.open(path, flags | (os.O_TRUNC if path.suffix == ".new" else 0), 0o600), "r+b")
+
+
+def write_all(file: io.FileIO, data: bytes) -> None:
+    """Write all of it; the system may take it in parts."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def next_generation(folder: Path) -> int:
+    """A generation that no file in the folder has: readers may still hold those of any other."""
+    taken = [file.name.partition("-")[0] for file in folder.iterdir()]
+    return 1 + max((int(prefix) for prefix in taken if prefix.isdecimal()), default=0)
+
+
+def remove_generation(folder: Path, header: Header) -> None:
+    """Delete the columns of a generation that will never count."""
+    for name in _TYPES:
+        (folder / _file_name(header, name)).unlink(missing_ok=True)
+
+
+def remove_litter(folder: Path, header: Header) -> None:
+    """Delete what belongs to another generation, graphs that were replaced, and drafts."""
+    names = (*_TYPES, f"graph-{header.graph_rows}", f"twins-{header.graph_rows}")
+    kept = {_HEADER, *(_file_name(header, name) for name in names)}
+    for file in folder.iterdir():
+        if file.name not in kept:
+            # Some systems refuse while a reader has the file open; the next commit tries again.
+            with suppress(OSError):
+                file.unlink()
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn what the file system says to a writer into our errors."""
+    try:
+        yield
+    except OSError as error:
+        raise _write_error(error, folder) from error
+
+
+def _map_column(folder: Path, header: Header, name: str) -> NDArray[Any]:
+    count = header.dead if name == "dead" else header.rows
+    shape = (count, header.dimensions) if name in _WIDE else (count,)
+    size = count * _width(name, header.dimensions)
+    if size == 0:
+        return np.empty(shape, _TYPES[name])
+    path = folder / _file_name(header, name)
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size < size:
+            raise _damaged(folder, f"{path.name} is shorter than {size:,} bytes")
+        mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    return np.frombuffer(mapped, _TYPES[name]).reshape(shape)
+
+
+def _sum_of(values: Mapping[str, Any]) -> int:
+    return crc32(json.dumps(values, sort_keys=True).encode())
+
+
+def _file_name(header: Header, name: str) -> str:
+    return f"{header.generation}-{name}"
+
+
+def _width(name: str, dimensions: int) -> int:
+    return np.dtype(_TYPES[name]).itemsize * (dimensions if name in _WIDE else 1)
+
+
+def _damaged(folder: Path, what: str) -> CorruptError:
+    return CorruptError(f"the vector matrix in {folder} cannot be read: {what}", hint="findling repair")
+
+
+def _write_error(error: OSError, folder: Path) -> FindlingError:
+    # A file that may not grow any further (EFBIG) is as full as a disk.
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return ReadOnlyError(f"{folder} cannot be written", hint="check the permissions of the workspace folder")
+    return CorruptError(f"the vector matrix in {folder} cannot be written: {error}", hint="findling repair")

@@ -1,0 +1,244 @@
+"""The vector leg's matrix: unit vectors of chunks in one folder, searched exactly or, beyond a size, by a graph.
+
+Derived from the truth store and made anew from it at any time. A commit carries the numbers that say how far it has
+come, so after a crash it is simply behind, and catches up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from findling.domain.errors import CorruptError
+from findling.domain.ports import VectorHits
+from findling.stores.vectors.vector_files import (
+    Header,
+    RowWriter,
+    damaged_files,
+    next_generation,
+    read_header,
+    remove_generation,
+    remove_litter,
+    write_header,
+    writing,
+)
+from findling.stores.vectors.vector_graph import grow_graph, is_behind, is_graph_sound
+from findling.stores.vectors.vector_scan import quantise
+from findling.stores.vectors.vector_view import VectorView
+
+__all__ = ["VectorMatrix", "discard_matrix"]
+
+_FEWEST_DEAD = 1_000
+"""Fewer dead rows than this are never worth a rewrite."""
+
+_COPIED_ROWS = 16_384
+"""Rows copied at once when the matrix is rewritten."""
+
+
+class VectorMatrix:
+    """A matrix in one folder. Open it with `open`; writing needs the workspace's write lock.
+
+    Readers see the commit that was the last when they opened it, for as long as they like.
+    """
+
+    def __init__(self, folder: Path, empty: Header, view: VectorView, graph_from: int) -> None:
+        self.folder = folder
+        self._empty = empty
+        self._view = view
+        self._graph_from = graph_from
+        self._base = view.header
+        self._writer: RowWriter | None = None
+        self._added: dict[int, int] = {}
+        self._dropped: set[int] = set()
+        self._replaced: list[int] = []
+
+    @classmethod
+    def open(cls, folder: Path, *, made_for: str, dimensions: int, graph_from: int = 200_000) -> VectorMatrix:
+        """Open the matrix in `folder`, or an empty one in memory when there is none for these vectors.
+
+        From `graph_from` rows on it keeps a graph, if the extra `hnsw` is installed. Raises CorruptError when the
+        folder holds a matrix that cannot be read.
+        """
+        empty = Header(made_for, dimensions)
+        return cls(folder, empty, _open_view(folder, empty, graph_from), graph_from)
+
+    @property
+    def state(self) -> Mapping[str, int]:
+        """The numbers given to the last commit; none when nothing was committed."""
+        return self._view.header.state
+
+    @property
+    def method(self) -> str:
+        """How it is searched: `exact` or `hnsw`."""
+        return "exact" if self._view.graph is None else "hnsw"
+
+    def __len__(self) -> int:
+        return self._view.live
+
+    def cids(self) -> set[int]:
+        """The chunks that have a row."""
+        return set(self._view.columns.cids[self._view.alive].tolist())
+
+    def damaged_files(self) -> list[str]:
+        """The files that are not what was written; every byte of them is looked at. Raises CorruptError, OSError."""
+        header = self._view.header
+        graph = [] if is_graph_sound(self.folder, header) else ["the graph of neighbours"]
+        return damaged_files(self.folder, header) + graph
+
+    def count(self, allowed: Collection[int]) -> int:
+        """How many live rows belong to resources with these numbers."""
+        return self._view.count(allowed)
+
+    def search(
+        self,
+        query: NDArray[np.float32],
+        limit: int,
+        *,
+        allowed: Collection[int] | None = None,
+        also: Sequence[int] = (),
+        exact: bool = False,
+    ) -> VectorHits:
+        """The `limit` chunks nearest to a unit vector, of all resources or of those with the `allowed` numbers.
+
+        `also` names chunks whose cosines are wanted besides, whether they are allowed or not. Equal cosines come in
+        the order of their chunk ids. With `exact`, nothing depends on rows that are not allowed.
+        """
+        return self._view.search(query, limit, allowed, also, exact)
+
+    def add(self, cids: Sequence[int], numbers: Sequence[int], vectors: NDArray[np.float32]) -> None:
+        """Take in unit vectors with the ids of their chunks and the numbers of their resources.
+
+        A chunk that has a row gets the new one instead. All of it counts from the next commit on. Raises
+        DiskFullError or ReadOnlyError, and ValueError for vectors that do not fit.
+        """
+        rows = np.asarray(vectors, np.float32)
+        if rows.shape != (len(cids), self._empty.dimensions) or len(numbers) != len(cids):
+            raise ValueError(f"{len(cids)} chunks and {len(numbers)} numbers with vectors of shape {rows.shape}")
+        if not np.isfinite(rows).all():
+            raise ValueError("a vector holds a value that is no finite number")
+        if not len(rows):
+            return
+        codes, scales = quantise(rows)
+        with writing(self.folder):
+            writer = self._start_writing()
+            first = writer.rows
+            rows16 = rows.astype(np.float16)
+            writer.append((codes, scales, rows16, np.array(cids, np.int64), np.array(numbers, np.int64)))
+        for row, cid in enumerate(cids, first):
+            self._replace_uncommitted(cid)
+            self._added[cid] = row
+
+    def drop(self, cids: Iterable[int]) -> None:
+        """Remove the rows of these chunks, with the next commit; chunks without one are passed over."""
+        for cid in cids:
+            self._replace_uncommitted(cid)
+            self._dropped.add(cid)
+
+    def commit(self, **state: int) -> None:
+        """Make everything added and dropped so far visible and durable, together with these numbers.
+
+        Raises DiskFullError or ReadOnlyError; the last commit then still stands.
+        """
+        with writing(self.folder):
+            self._publish(self._written(state))
+            self._stop_writing()
+            self._forget_uncommitted()
+            if is_behind(self.folder, self._base, self._graph_from):
+                for header in grow_graph(self.folder, self._base, self._view.columns.codes):
+                    self._publish(header)
+
+    def clear(self) -> None:
+        """Forget everything, durably with the next commit."""
+        self.close()
+
+    def close(self) -> None:
+        """Release files; what was not committed is forgotten."""
+        self._stop_writing()
+        self._forget_uncommitted()
+        self._view = VectorView(self.folder, self._empty, self._graph_from)
+        self._base = self._empty
+
+    def _forget_uncommitted(self) -> None:
+        self._added.clear()
+        self._dropped.clear()
+        self._replaced.clear()
+
+    def _replace_uncommitted(self, cid: int) -> None:
+        row = self._added.pop(cid, None)
+        if row is not None:
+            self._replaced.append(row)
+
+    def _start_writing(self) -> RowWriter:
+        if self._writer is None:
+            if self._base.generation == 0:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                self._base = self._empty._replace(generation=next_generation(self.folder))
+            self._writer = RowWriter(self.folder, self._base)
+        return self._writer
+
+    def _stop_writing(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _written(self, state: Mapping[str, int]) -> Header:
+        """Bring all rows to the disk; the header that makes them count."""
+        writer = self._start_writing()
+        committed = self._view.rows_of({*self._dropped, *self._added})
+        dead = np.concatenate((committed, np.array(self._replaced, np.int64)))
+        writer.write_dead(dead, self._base.dead)
+        writer.sync()
+        dead_rows = self._base.dead + len(dead)
+        header = self._base._replace(rows=writer.rows, dead=dead_rows, state=dict(state), sums=writer.sums)
+        return self._compacted(header) if _FEWEST_DEAD < header.dead > header.rows // 3 else header
+
+    def _compacted(self, header: Header) -> Header:
+        """Write the live rows once more, as a new generation; without room for that the header stays as it is."""
+        old = VectorView(self.folder, header, self._graph_from)
+        fresh = self._empty._replace(generation=next_generation(self.folder), state=header.state)
+        try:
+            with closing(RowWriter(self.folder, fresh)) as writer:
+                for start in range(0, header.rows, _COPIED_ROWS):
+                    rows = start + np.flatnonzero(old.alive[start : start + _COPIED_ROWS])
+                    writer.append([np.take(column, rows, axis=0) for column in old.columns[:-1]])
+                writer.sync()
+                return fresh._replace(rows=writer.rows, sums=writer.sums)
+        except OSError:
+            # What was dropped must be gone also when the disk is full; the next commit tries again.
+            remove_generation(self.folder, fresh)
+            return header
+
+    def _publish(self, header: Header) -> None:
+        write_header(self.folder, header)
+        self._base = header
+        self._view = VectorView(self.folder, header, self._graph_from)
+        remove_litter(self.folder, header)
+
+
+def discard_matrix(folder: Path) -> None:
+    """Delete a matrix, or whatever stands in its place."""
+    import shutil  # 3 ms of compression modules that a search has no use for
+
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        folder.unlink(missing_ok=True)
+
+
+def _open_view(folder: Path, empty: Header, graph_from: int) -> VectorView:
+    header = read_header(folder)
+    while header is not None and header[:2] == empty[:2]:
+        try:
+            return VectorView(folder, header, graph_from)
+        except OSError as error:
+            # A commit may have replaced the files since the header was read.
+            newer = read_header(folder)
+            if newer == header:
+                message = f"the vector matrix in {folder} cannot be read: {error}"
+                raise CorruptError(message, hint="findling repair") from error
+            header = newer
+    return VectorView(folder, empty, graph_from)

@@ -1,0 +1,180 @@
+"""Exact search over the rows of a matrix: a pass over 8-bit codes, then the best again in full.
+
+The codes of a row have a scale of their own: the largest error of a cosine is then 0.003 with MiniLM, against 0.0045
+with one scale for all, and the ten best are among the twelve best by codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+import numpy as np
+import simsimd
+from numpy.typing import NDArray
+
+from findling.domain.errors import CorruptError
+from findling.stores.vectors.vector_files import Columns
+
+__all__ = [
+    "Candidates",
+    "Query",
+    "allowed_rows",
+    "cosines",
+    "look_at",
+    "quantise",
+    "rescore",
+    "scan",
+    "scan_rows",
+    "spread",
+]
+
+_BLOCK = 65_536
+"""Rows scanned at once: memory stays at a few bytes for each of them, whatever the size of the matrix."""
+
+_GATHERED_SHARE = 0.25
+"""Up to this share of a block its rows are gathered; beyond, scanning all of them is faster (measured at 0.3)."""
+
+
+class Query(NamedTuple):
+    """A query vector, also as codes."""
+
+    vector: NDArray[np.float32]
+    codes: NDArray[np.int8]
+    scale: float
+
+    @classmethod
+    def of(cls, vector: NDArray[np.float32]) -> Query:
+        """Prepare one vector."""
+        row = np.ascontiguousarray(vector, np.float32).reshape(1, -1)
+        codes, scales = quantise(row)
+        return cls(row[0], codes, float(scales[0]))
+
+
+class Candidates(NamedTuple):
+    """The best rows by their codes, in no order, and the sums over the cosines of all rows looked at."""
+
+    rows: NDArray[np.int64]
+    looked_at: int
+    total: float
+    squares: float
+
+
+def quantise(vectors: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Rows as 8-bit codes, and the scale of each."""
+    scales = np.abs(vectors).max(axis=1) / np.float32(127)
+    scales[scales == 0] = 1
+    return np.rint(vectors / scales[:, None]).astype(np.int8), scales
+
+
+def scan(
+    columns: Columns, query: Query, wanted: int, keep: NDArray[np.bool_] | None = None, first: int = 0
+) -> Candidates:
+    """Look at all rows from `first` on, or those that `keep` marks, and find the `wanted` best."""
+    found: list[NDArray[np.int64]] = []
+    scores: list[NDArray[np.float32]] = []
+    count, total, squares = 0, 0.0, 0.0
+    for start in range(first, len(columns.cids), _BLOCK):
+        block = slice(start, min(start + _BLOCK, len(columns.cids)))
+        chosen = None if keep is None else np.flatnonzero(keep[block])
+        values = _block_cosines(columns, query, block, chosen)
+        top = _best(values, wanted)
+        found.append((top if chosen is None else chosen[top]) + start)
+        scores.append(values[top])
+        count += len(values)
+        total += float(values.sum(dtype=np.float64))
+        squares += float(values @ values)
+    if not found:
+        return Candidates(np.empty(0, np.int64), 0, 0.0, 0.0)
+    rows = np.concatenate(found)
+    return Candidates(rows[_best(np.concatenate(scores), wanted)], count, total, squares)
+
+
+def scan_rows(columns: Columns, query: Query, wanted: int, rows: NDArray[np.int64]) -> Candidates:
+    """Look at these rows, each of them, and find the `wanted` best; what else the matrix holds makes no difference."""
+    found, count, total, squares = [], 0, 0.0, 0.0
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        values = _dots(query, np.take(columns.codes, block, axis=0)) * columns.scales[block]
+        found.append(values)
+        count += len(values)
+        total += float(values.sum(dtype=np.float64))
+        squares += float(values @ values)
+    if not found:
+        return Candidates(np.empty(0, np.int64), 0, 0.0, 0.0)
+    return Candidates(rows[_best(np.concatenate(found), wanted)], count, total, squares)
+
+
+def look_at(columns: Columns, query: Query, rows: NDArray[np.int64]) -> Candidates:
+    """The sums over the cosines of these rows alone."""
+    values = _dots(query, np.take(columns.codes, rows, axis=0)) * columns.scales[rows]
+    return Candidates(rows, len(rows), float(values.sum(dtype=np.float64)), float(values @ values))
+
+
+def spread(candidates: Candidates) -> tuple[float, float]:
+    """Mean and deviation of the cosines looked at; zeros when there are none."""
+    if candidates.looked_at == 0:
+        return 0.0, 0.0
+    mean = candidates.total / candidates.looked_at
+    return mean, max(0.0, candidates.squares / candidates.looked_at - mean * mean) ** 0.5
+
+
+def rescore(columns: Columns, query: Query, rows: NDArray[np.int64], limit: int) -> list[tuple[int, float]]:
+    """Chunk ids and cosines of the `limit` best among `rows`, best first; equals in the order of their ids."""
+    values = cosines(columns, query, rows)
+    cids = columns.cids[rows]
+    order = np.lexsort((cids, -values))[: max(0, limit)]
+    return list(zip(cids[order].tolist(), values[order].tolist(), strict=True))
+
+
+def cosines(columns: Columns, query: Query, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Cosines in full, one a row. Raises CorruptError when the rows hold no numbers."""
+    # Not a matrix product, in which equal rows differ in the last digits by their place.
+    products = np.take(columns.full, rows, axis=0).astype(np.float32) * query.vector
+    sums = np.asarray(products.sum(axis=1), np.float32)
+    if not np.isfinite(sums).all():
+        raise CorruptError("a vector leg holds values that are no numbers", hint="findling repair")
+    return sums
+
+
+def allowed_rows(columns: Columns, allowed: Collection[int]) -> NDArray[np.bool_]:
+    """Marks the rows of the resources with these numbers."""
+    numbers = np.fromiter(allowed, np.int64, count=len(allowed))
+    if not len(numbers) or not len(columns.numbers):
+        return np.zeros(len(columns.numbers), np.bool_)
+    size = int(numbers.max()) + 2
+    if numbers.min() < 0 or size > 1_000_000 + 8 * len(columns.numbers):
+        return np.isin(columns.numbers, numbers)
+    # A table is 3 to 5 times as fast as np.isin; its last entry stands for every number beyond it.
+    table = np.zeros(size, np.bool_)
+    table[numbers] = True
+    return np.take(table, columns.numbers, mode="clip")
+
+
+def _best(values: NDArray[np.float32], wanted: int) -> NDArray[np.int64]:
+    """Positions of the largest values; of equal ones the first."""
+    if wanted >= len(values):
+        return np.arange(len(values))
+    if wanted <= 0:
+        return np.empty(0, np.int64)
+    least = np.partition(values, len(values) - wanted)[len(values) - wanted]
+    above = np.flatnonzero(values > least)
+    return np.concatenate((above, np.flatnonzero(values == least)[: wanted - len(above)]))
+
+
+def _block_cosines(
+    columns: Columns, query: Query, block: slice, chosen: NDArray[np.int64] | None
+) -> NDArray[np.float32]:
+    codes, scales = columns.codes[block], columns.scales[block]
+    if chosen is None:
+        return _dots(query, codes) * scales
+    if not len(chosen):
+        return np.empty(0, np.float32)
+    if len(chosen) <= _GATHERED_SHARE * len(codes):
+        return _dots(query, np.take(codes, chosen, axis=0)) * scales[chosen]
+    return (_dots(query, codes) * scales)[chosen]
+
+
+def _dots(query: Query, codes: NDArray[np.int8]) -> NDArray[np.float32]:
+    dots = np.asarray(simsimd.cdist(query.codes, codes, metric="dot", out_dtype="float32"))
+    return dots.reshape(-1) * np.float32(query.scale)

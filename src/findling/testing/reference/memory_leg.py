@@ -1,0 +1,99 @@
+"""The keyword leg in plain dictionaries: small enough to be read as the definition of what a keyword leg does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from findling.domain.ports import Change, KeywordHits
+from findling.domain.queries import Filters, Node
+from findling.domain.resources import Resource
+from findling.stores.filtering import passes
+from findling.stores.keyword.scoring import Scoring
+from findling.testing.reference.memory_scoring import Postings, Question
+from findling.text.query.tree import asks_for_text
+
+__all__ = ["MemoryLeg"]
+
+
+class MemoryLeg:
+    """Implements `KeywordLeg`; keeps nothing when the process ends."""
+
+    unit = "chunk"
+
+    def __init__(self, scoring: Scoring | None = None) -> None:
+        self._scoring = scoring or Scoring()
+        self._postings = Postings()
+        self._seq = 0
+        self._pending: list[Change] = []
+
+    def seq(self) -> int:
+        """The number of the latest change that is absorbed."""
+        return self._seq
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Take changes in; they become visible with `commit`."""
+        self._pending += changes
+
+    def commit(self, seq: int) -> None:
+        """Make everything applied so far visible, together with the number it reaches."""
+        for change in self._pending:
+            for cid in change.dropped:
+                self._postings.drop(cid)
+            if change.document is not None:
+                for chunk in change.document.chunks:
+                    if chunk.cid in change.added:
+                        self._postings.add(chunk, change.document)
+        self._seq, self._pending = seq, []
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._seq, self._pending, self._postings = 0, [], Postings()
+
+    def close(self) -> None:
+        """Forget what was not committed."""
+        self._pending = []
+
+    def size(self) -> int:
+        """How many chunks it holds."""
+        return len(self._postings.resources)
+
+    def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        """In how many chunks each term stands."""
+        return {term: self._postings.spread(term) for term in terms}
+
+    def vocabulary(self, prefix: str = "") -> Iterator[tuple[str, int]]:
+        """The words it holds that begin so, each with the number of chunks it stands in."""
+        return ((term, self._postings.spread(term)) for term in self._postings.beginning(prefix))
+
+    def search(
+        self, node: Node, filters: Filters, limit: int, *, weights: Mapping[str, float] | None = None
+    ) -> KeywordHits:
+        """The best `limit` chunks among those that pass the filters; the latest, where there is nothing to rank by."""
+        question = Question(self._postings, self._weighted(weights))
+        found = question.found(node)
+        resources = self._postings.resources
+        hits = [(cid, found[cid]) for cid, resource in resources.items() if cid in found and passes(resource, filters)]
+        if asks_for_text(node):
+            hits.sort(key=lambda hit: -hit[1])
+        else:
+            hits.sort(key=lambda hit: _age(resources[hit[0]]))
+        return KeywordHits(hits[:limit], len(hits), question.ceiling(node), question.forms(node))
+
+    def scores(
+        self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
+    ) -> dict[int, float]:
+        """What a search would score some chunks with; those that match at all."""
+        found = Question(self._postings, self._weighted(weights)).found(node)
+        return {cid: found[cid] for cid in cids if cid in found}
+
+    def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
+        """How many chunks a search would score with at least so much."""
+        return sum(score >= least for _, score in self.search(node, filters, self.size(), weights=weights).hits)
+
+    def _weighted(self, weights: Mapping[str, float] | None) -> Scoring:
+        return self._scoring._replace(weights={**self._scoring.weights, **(weights or {})})
+
+
+def _age(resource: Resource) -> float:
+    return math.inf if resource.updated_at is None else -resource.updated_at

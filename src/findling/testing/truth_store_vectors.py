@@ -1,0 +1,325 @@
+"""The part of a truth store's contract that the vectors of a model rely on, as tests."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from functools import partial
+
+from findling.domain.errors import InvalidValueError
+from findling.domain.ports import TruthStore
+from findling.domain.queries import Filters
+from findling.domain.resources import Document, StoredChunk
+from findling.stores.validation import MOST_WISHES
+from findling.testing.samples import (
+    EMPTY,
+    FULL,
+    PLAIN,
+    cid_of,
+    cids_of,
+    expect,
+    line_document,
+    vectors_of,
+    with_metadata,
+)
+
+__all__ = ["VectorSuite"]
+
+
+class VectorSuite(ABC):
+    """What a store promises about vectors, wishes, and the numbers of resources."""
+
+    @abstractmethod
+    def make_store(self) -> TruthStore:
+        """A new, empty store."""
+
+    # Numbers
+
+    def test_a_resource_keeps_its_number(self) -> None:
+        store = self.make_store()
+        told = store.write([PLAIN, FULL, EMPTY])
+        numbers = {change.rid: change.number for change in told}
+        assert len(set(numbers.values())) == 3
+        assert 0 not in numbers.values()
+        (renamed,) = store.write([with_metadata(FULL, title="New")])
+        assert renamed.number == numbers[FULL.resource.rid]
+        assert {change.rid: change.number for change in store.changes(0)} == numbers
+        (gone,) = store.write([], [PLAIN.resource.rid])
+        assert gone.number == 0
+        assert sorted(store.matching(Filters())) == sorted(
+            number for rid, number in numbers.items() if rid != PLAIN.resource.rid
+        )
+
+    def test_filters_name_the_resources_that_pass(self) -> None:
+        store = self.make_store()
+        store.write(
+            [
+                line_document("1", ["x"], path="src/a_b/Übung.TAR.GZ", lang="py", updated_at=99.9),
+                line_document("2", ["x"], path="src/aXb/c.gz", author="Ana", tags=("100%", 'a","b'), updated_at=-0.5),
+                line_document("3", ["x"], path="src", type="chat", visibility=("user:ana", "team")),
+                line_document("4", ["x"], visibility=(), lang="DE"),
+                line_document("5", ["x"], path=".gz", tags=("",)),
+                line_document("6", ["x"], path="src0/über.gz", lang="", author=""),
+            ]
+        )
+        expected = [
+            (Filters(), "123456"),
+            (Filters(ext=("gz",)), "126"),
+            (Filters(ext=(".Tar.gz",)), "1"),
+            (Filters(ext=("g_", "g%", "")), ""),
+            (Filters(not_ext=("gz",)), "345"),
+            (Filters(ext=("gz",), not_ext=("tar.gz",)), "26"),
+            (Filters(path=("src",)), "123"),
+            (Filters(path=("/src/a_b/",)), "1"),
+            (Filters(path=("SRC", "src/a", "src/a_b/Übung", "%")), ""),
+            (Filters(path=("/",)), "123456"),
+            (Filters(path=("src/aXb", "", "src/aXb/c.gz", "src0")), "26"),
+            (Filters(type=("chat", "note")), "3"),
+            (Filters(type=("Chat",)), "3"),
+            (Filters(lang=("PY", "de")), "14"),
+            (Filters(lang=("",)), ""),
+            (Filters(author=("Ana",)), "2"),
+            (Filters(author=("ANA", "")), "2"),
+            (Filters(tag=("100%", "other")), "2"),
+            (Filters(tag=('A","B',)), "2"),
+            (Filters(tag=("1000", "a", "b", ",")), ""),
+            (Filters(tag=("",)), "5"),
+            (Filters(after=99.0), "1"),
+            (Filters(after=99.1), ""),
+            (Filters(after=0.0, before=99.9), "2"),
+            (Filters(before=100.0), "12"),
+        ]
+        numbers = {change.number: change.rid for change in store.changes(0)}
+        for filters, rids in expected:
+            found = list(store.matching(filters))
+            assert "".join(sorted(numbers[number] for number in found)) == rids, filters
+
+    def test_a_filter_may_name_thousands_of_paths(self) -> None:
+        store = self.make_store()
+        store.write([line_document("a", ["x"], path="folder/7/a.txt"), line_document("b", ["x"], path="b.txt")])
+        (number, _) = (change.number for change in store.changes(0))
+        assert list(store.matching(Filters(path=tuple(f"folder/{n}" for n in range(2000))))) == [number]
+
+    # Vectors
+
+    def test_vectors_come_back_by_digest_and_model(self) -> None:
+        store = self.make_store()
+        store.write([PLAIN])
+        one, two = vectors_of(PLAIN, b"1"), vectors_of(PLAIN, b"22")
+        store.put_vectors("one", one)
+        store.put_vectors("two", two)
+        assert store.vectors("one", [b"unknown", *one]) == one
+        assert store.vectors("two", [*two]) == two
+        assert store.vectors("three", [*one]) == {}
+        assert store.vectors("one", []) == {}
+        assert store.models() == {"one": len(one), "two": len(two)}
+        assert store.seq() == 1
+        assert list(store.changes(1)) == []
+
+    def test_many_vectors_are_found_at_once(self) -> None:
+        store = self.make_store()
+        vectors = {b"%d" % number: b"%08d" % number for number in range(3000)}
+        store.put_vectors("m", vectors)
+        assert store.vectors("m", [*vectors]) == vectors
+
+    def test_a_vector_that_is_there_stays(self) -> None:
+        store = self.make_store()
+        store.put_vectors("m", {b"a": b"first"})
+        store.put_vectors("m", {b"a": b"again", b"b": b"other"})
+        store.put_vectors("m", {})
+        assert store.vectors("m", [b"a", b"b"]) == {b"a": b"first", b"b": b"other"}
+
+    def test_vectors_of_one_model_have_one_length(self) -> None:
+        store = self.make_store()
+        for bad in ({b"a": b"12", b"b": b"1"}, {b"a": b""}):
+            expect(InvalidValueError, partial(store.put_vectors, "m", bad))
+        assert store.models() == {}
+        store.put_vectors("m", {b"a": b"12"})
+        expect(InvalidValueError, lambda: store.put_vectors("m", {b"b": b"1234"}))
+        assert store.models() == {"m": 1}
+        store.drop_vectors("m")
+        store.put_vectors("m", {b"b": b"1234"})
+        assert store.vectors("m", [b"a", b"b"]) == {b"b": b"1234"}
+
+    # Rows
+
+    def test_rows_come_in_the_order_they_were_put_in(self) -> None:
+        store = self.make_store()
+        (change,) = store.write([PLAIN])
+        three, one = (_digest_of(PLAIN, line) for line in ("three", "one"))
+        store.put_vectors("m", {three: b"3"})
+        (row,) = store.vector_rows("m", 0)
+        assert row[1:] == (cid_of(PLAIN, "three"), change.number, b"3")
+        store.put_vectors("other", {one: b"o"})
+        store.put_vectors("m", {one: b"1", three: b"x", b"of no chunk": b"-"})
+        (later,) = store.vector_rows("m", row.mark)
+        assert later.mark > row.mark
+        assert later[1:] == (cid_of(PLAIN, "one"), change.number, b"1")
+        assert list(store.vector_rows("m", 0)) == [row, later]
+        assert list(store.vector_rows("unknown", 0)) == []
+
+    def test_a_row_for_every_chunk_that_shares_the_passage(self) -> None:
+        store = self.make_store()
+        other = line_document("other", ["two", "two"])
+        store.write([PLAIN, other])
+        store.put_vectors("m", {_digest_of(other, "two"): b"2"})
+        rows = list(store.vector_rows("m", 0))
+        assert len({row.mark for row in rows}) == 1
+        twos = {chunk.cid for chunk in PLAIN.chunks[1:3]} | set(cids_of(other))
+        assert [row.cid for row in rows] == sorted(twos)
+
+    def test_many_rows_stream_in_order_whatever_became_of_their_chunks(self) -> None:
+        store = self.make_store()
+        documents = [line_document(f"r{number}", [f"{number} {line}" for line in range(30)]) for number in range(90)]
+        store.write(documents)
+        for document in documents:
+            store.put_vectors("m", vectors_of(document, b"v"))
+        store.write([], [f"r{number}" for number in range(80)])
+        rows = list(store.vector_rows("m", 0))
+        assert [row.cid for row in rows] == [cid for document in documents[80:] for cid in cids_of(document)]
+        marks = [row.mark for row in rows]
+        assert marks == sorted(marks)
+
+    def test_marks_are_not_used_again(self) -> None:
+        store = self.make_store()
+        store.write([PLAIN])
+        store.put_vectors("m", vectors_of(PLAIN, b"v"))
+        latest = max(row.mark for row in store.vector_rows("m", 0))
+        store.drop_vectors("m")
+        store.put_vectors("m", vectors_of(PLAIN, b"w"))
+        assert min(row.mark for row in store.vector_rows("m", 0)) > latest
+
+    # What lacks vectors
+
+    def test_chunks_without_a_vector_come_in_order_one_for_each_passage(self) -> None:
+        store = self.make_store()
+        store.write([PLAIN, line_document("z", ["three", "four"]), line_document("a", ["five"])])
+        assert _texts(store.unembedded("m", 10)) == ["one", "two", "three", "four", "five"]
+        assert _texts(store.unembedded("m", 2)) == ["one", "two"]
+        assert store.unembedded("m", 0) == []
+        (first,) = store.unembedded("m", 1)
+        assert (first.chunk, first.resource) == (PLAIN.chunks[0], PLAIN.resource)
+        _put(store, ["one", "three"])
+        assert _texts(store.unembedded("m", 10)) == ["two", "four", "five"]
+        assert _texts(store.unembedded("other", 1)) == ["one"]
+
+    def test_what_comes_and_goes_while_vectors_are_made_is_not_missed(self) -> None:
+        store = self.make_store()
+        store.write(line_document(f"r{number}", [f"{number}a", f"{number}b"]) for number in range(6))
+        _put(store, _texts(store.unembedded("m", 7)))
+        assert _texts(store.unembedded("m", 2)) == ["3b", "4a"]
+        store.write([line_document("r1", ["1a", "new", "1b"])], ["r3"])
+        assert _texts(store.unembedded("m", 3)) == ["new", "4a", "4b"]
+        _put(store, ["new", "4a", "4b", "5a", "5b"])
+        assert store.unembedded("m", 3) == []
+        store.write([line_document("r0", ["0a", "late"]), line_document("r9", ["9"])])
+        assert _texts(store.unembedded("m", 3)) == ["late", "9"]
+        store.drop_vectors("m")
+        assert _texts(store.unembedded("m", 3)) == ["0a", "late", "1a"]
+        _put(store, ["late"])
+        assert _texts(store.unembedded("m", 2)) == ["0a", "1a"]
+
+    def test_what_searches_wanted_comes_first(self) -> None:
+        store = self.make_store()
+        document = line_document("a", [f"{number}" for number in range(8)])
+        store.write([document])
+        cid = {line: cid_of(document, line) for line in document.text.split("\n")}
+        store.want([cid["6"], cid["3"]])
+        store.want(iter([cid["5"], 12345, -1, 2**70]))
+        assert _texts(store.unembedded("m", 5)) == ["5", "6", "3", "0", "1"]
+        store.want([cid["3"], cid["3"]])
+        assert _texts(store.unembedded("m", 2)) == ["3", "5"]
+        _put(store, ["3"])
+        assert _texts(store.unembedded("m", 4)) == ["5", "6", "0", "1"]
+        assert _texts(store.unembedded("other", 3)) == ["5", "6", "0"], "a wish is fulfilled by any model"
+        assert store.seq() == 1
+
+    def test_a_wish_goes_with_its_chunk(self) -> None:
+        store = self.make_store()
+        store.write([PLAIN])
+        store.want([cid_of(PLAIN, "three")])
+        store.write([], [PLAIN.resource.rid])
+        assert store.unembedded("m", 9) == []
+        store.write([PLAIN])
+        assert _texts(store.unembedded("m", 1)) == ["one"]
+
+    def test_only_the_latest_wishes_are_kept(self) -> None:
+        store = self.make_store()
+        lines = [f"{number}" for number in range(MOST_WISHES + 20)]
+        documents = [line_document(f"{at}", lines[at : at + 30]) for at in range(0, len(lines), 30)]
+        store.write(documents)
+        cids = [cid for document in documents for cid in cids_of(document)]
+        store.want(cids[:20])
+        store.want(reversed(cids[20:]))
+        expected = [*reversed(lines[20:]), *lines[:20]]
+        assert _texts(store.unembedded("m", len(lines))) == expected
+
+    # Coverage, and what is dropped
+
+    def test_coverage_follows_chunks_and_vectors(self) -> None:
+        store = self.make_store()
+        assert store.coverage("m") == (0, 0)
+        store.write([PLAIN])
+        assert store.coverage("m") == (0, 4)
+        _put(store, ["two", "of no chunk"])
+        assert store.coverage("m") == (2, 4)
+        store.write([line_document("other", ["two", "six"])])
+        assert store.coverage("m") == (3, 6)
+        store.write([line_document("other", ["six", "two", "two"])])
+        assert store.coverage("m") == (4, 7)
+        store.write([], [PLAIN.resource.rid])
+        assert store.coverage("m") == (2, 3)
+        assert store.coverage("unknown") == (0, 3)
+        first, *rest = line_document("other", ["six", "two", "two"]).chunks
+        changed = line_document("other", ["six", "two", "two"])._replace(
+            chunks=(first._replace(digest=rest[0].digest), *rest)
+        )
+        store.write([changed])
+        assert store.coverage("m") == (3, 3)
+
+    def test_a_passage_that_moves_finds_its_vector_again(self) -> None:
+        store = self.make_store()
+        store.write([PLAIN])
+        vectors = vectors_of(PLAIN, b"v")
+        store.put_vectors("m", vectors)
+        store.write([], [PLAIN.resource.rid])
+        assert store.models() == {"m": 3}
+        assert list(store.vector_rows("m", 0)) == []
+        store.write([line_document("elsewhere", ["one", "two", "two", "three"])])
+        assert store.coverage("m") == (4, 4)
+        assert store.unembedded("m", 9) == []
+        assert store.vectors("m", [*vectors]) == vectors
+
+    def test_vectors_are_dropped_by_model_or_when_no_chunk_uses_them(self) -> None:
+        store = self.make_store()
+        store.write([PLAIN])
+        for model in ("m", "n"):
+            store.put_vectors(model, vectors_of(PLAIN, b"v") | {b"of no chunk": b"v"})
+        store.put_vectors("unused", {b"of no chunk": b"v"})
+        assert store.drop_vectors() == 3
+        assert store.models() == {"m": 3, "n": 3}
+        assert store.coverage("m") == (4, 4)
+        assert store.drop_vectors("m") == 3
+        assert store.drop_vectors("m") == 0
+        assert store.models() == {"n": 3}
+        assert store.coverage("m") == (0, 4)
+        assert store.coverage("n") == (4, 4)
+        store.write([], [PLAIN.resource.rid])
+        assert store.drop_vectors() == 3
+        assert store.models() == {}
+        assert store.drop_vectors() == 0
+
+
+def _texts(found: Iterable[StoredChunk]) -> list[str]:
+    """What the chunks say."""
+    return [stored.text for stored in found]
+
+
+def _put(store: TruthStore, lines: Iterable[str]) -> None:
+    """Put in vectors for lines, as `line_document` makes chunks of them."""
+    store.put_vectors("m", vectors_of(line_document("any", list(lines)), b"v"))
+
+
+def _digest_of(document: Document, line: str) -> bytes:
+    """The digest of the chunks with this text."""
+    return next(chunk.digest for chunk in document.chunks if document.text[chunk.start : chunk.end] == line)

@@ -1,0 +1,108 @@
+"""Words of all scripts: accents that are optional, scripts without spaces, marks that belong to letters; emoji."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from findling.text.analysis.identifiers import LONGEST_WORD, SIGNED_NAME, identifier_terms, words_of_run
+
+__all__ = ["is_emoji", "is_mostly_unspaced", "is_unspaced", "unicode_places", "unicode_terms"]
+
+# Scripts written without spaces between words, and Hangul, whose particles are glued to the noun.
+_UNSPACED_CLASS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
+    "\u3005\u3040-\u30ff\u31f0-\u31ff"  # Kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+    "\uac00-\ud7af"  # Hangul
+)
+_UNSPACED = re.compile(f"[{_UNSPACED_CLASS}]+")
+
+# Written out, because the Unicode tables of Python know no emoji, and those of an older Python not the newer ones.
+_EMOJI_CLASS = (
+    "⌚⌛⌨⏏⏩-⏳⏸-⏺"
+    "☀-☄☎☑☔☕☘☝☠☢☣☦☪☮☯☸-☺♀♂♈-♓♟♠♣♥♦♨♻♾♿⚒-⚗⚙⚛⚜⚠⚡⚧⚪⚫⚰⚱⚽⚾⛄⛅⛈⛎⛏⛑⛓⛔⛩⛪⛰-⛵⛷-⛺⛽"
+    "✂✅✈-✍✏✒✔✖✝✡✨✳✴❄❇❌❎❓-❕❗❣❤➕-➗➰➿⬛⬜⭐⭕"
+    "\U0001f004\U0001f0cf\U0001f170\U0001f171\U0001f17e\U0001f17f\U0001f18e\U0001f191-\U0001f19a"
+    "\U0001f300-\U0001f3fa\U0001f400-\U0001f64f\U0001f680-\U0001f6ff\U0001f7e0-\U0001f7f0"
+    "\U0001f90c-\U0001f9ff\U0001fa70-\U0001faff"
+)
+_EMOJI = re.compile(f"[{_EMOJI_CLASS}]")
+_FLAG_CLASS = "\U0001f1e6-\U0001f1ff"  # a flag is two of these letters
+_RUNS = re.compile(f"[{_UNSPACED_CLASS}]+|[{_FLAG_CLASS}]{{2}}|[^{_UNSPACED_CLASS}{_FLAG_CLASS}]+")
+
+# Accents of Latin, Greek and Cyrillic, Hebrew points, Arabic vowel signs: written or left out at will. Marks of
+# Indic and other scripts are letters in their own right, and so is the breve of й.
+_OPTIONAL_MARKS = re.compile(
+    "(?<!и)\u0306|[\u0300-\u0305\u0307-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]"
+)
+_LETTERS = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ς": "σ"}
+_UNDECOMPOSED = str.maketrans(
+    _LETTERS | {"ẞ": "SS", "Ø": "O", "Ł": "L", "Đ": "D", "Ð": "D", "Þ": "Th", "Æ": "Ae", "Œ": "Oe"}
+)
+
+
+# \w lacks combining marks, without which Hindi and decomposed accents fall apart; joiners stand inside words.
+_MARKS = (
+    "\u00ad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u200c\u200d"
+    "\u0e31-\u0e3a\u0e47-\u0e4e\u0eb1-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3\u20dd-\u20e4\u3099\u309a\ufe00-\ufe0f"
+) + "".join(  # the Indic blocks share one layout
+    f"{chr(c)}-{chr(c + 3)}{chr(c + 0x3A)}-{chr(c + 0x4F)}{chr(c + 0x55)}-{chr(c + 0x63)}"
+    for c in range(0x0900, 0x0E00, 0x80)
+)
+_ONE_EMOJI = f"[{_EMOJI_CLASS}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
+_PLACE = re.compile(
+    f"{SIGNED_NAME}|(?P<unspaced>[{_UNSPACED_CLASS}]+)|[{_FLAG_CLASS}]{{2}}|{_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*"
+    f"|(?:[^\\W_{_UNSPACED_CLASS}]|[{_MARKS}])+"
+)
+
+
+def unicode_terms(word: str) -> list[str]:
+    """The terms of a word that is not ASCII: pairs of characters for unspaced scripts, folded words for the others."""
+    result: list[str] = []
+    for run in _RUNS.findall(word):
+        if _UNSPACED.match(run):
+            result += _pairs(run)
+        else:
+            for part in words_of_run(run):
+                result += _spaced_terms(part)
+    return result
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character belongs to a script that is written without spaces between words."""
+    return _UNSPACED.match(character) is not None
+
+
+def is_mostly_unspaced(text: str) -> bool:
+    """Whether more than half of a text is written without spaces between its words."""
+    return not text.isascii() and 2 * sum(map(len, _UNSPACED.findall(text))) > len(text)
+
+
+def is_emoji(character: str) -> bool:
+    """Whether a character is a picture: no arrow, no box, no sign of mathematics."""
+    return _EMOJI.match(character) is not None
+
+
+def unicode_places(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Where the words of a text begin and end; unspaced scripts give one place per term, and True with it."""
+    for place in _PLACE.finditer(text):
+        start, end = place.span()
+        if place["unspaced"]:
+            yield from ((at, min(at + 2, end), True) for at in range(start, end))
+        else:
+            yield start, end, False
+
+
+def _spaced_terms(word: str) -> list[str]:
+    plain = _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFD", word)).translate(_UNDECOMPOSED)
+    if plain.isascii():
+        return identifier_terms(plain)
+    folded = unicodedata.normalize("NFC", plain.casefold())
+    return [folded] if len(folded) <= LONGEST_WORD else []
+
+
+def _pairs(run: str) -> list[str]:
+    # The last character stands alone as well: with it every single character is the beginning of some term.
+    return [run[i : i + 2] for i in range(len(run))]

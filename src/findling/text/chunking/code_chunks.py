@@ -1,0 +1,220 @@
+"""Chunks of code: whole definitions, small neighbours packed together, large ones cut at their members."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+from findling.domain.resources import Piece
+from findling.text.chunking.code_grammars import CODE_LANGS, Grammar, grammar_of
+from findling.text.chunking.syntax import Definition, definitions
+from findling.text.chunking.windows import trim, windows
+
+__all__ = ["CODE_LANGS", "chunk_code"]
+
+
+def chunk_code(text: str, lang: str, size: int, syntax: bool = False) -> list[Piece]:
+    """Pieces that end where definitions begin; the heading path holds the enclosing scopes and what a piece defines.
+
+    With `syntax` the definitions of a text that has to be cut come from its syntax tree, where that is to be had.
+    """
+    grammar = grammar_of(lang)
+    if len(text) <= size:
+        start, end = trim(text, 0, len(text))
+        code = _Code(text, size, grammar, _definition_lines(text, grammar))
+        names = [definition for definition in code.definitions if definition.level == 0]
+        return [Piece(start, end, _heading(code, (), names))] if start < end else []
+    found = definitions(text, lang) if syntax else None
+    code = _Code(text, size, grammar, _definition_lines(text, grammar) if found is None else found)
+    return _split(code, _Stretch(0, len(text), 0, len(code.definitions)), (), depth=0)
+
+
+_MAX_DEPTH = 4
+"""Namespace, class, method, inner function: deeper scopes name nothing that a reader looks for."""
+
+_MAX_STEP = 80
+"""Characters of one step of the heading path."""
+
+_DECORATOR_MARKS = ("@", "#[", "[")
+
+_CLOSING = re.compile(r"(?:\s++|[)\]}>;,]|(?:end\w*+|fi|done|esac)\b|[#@](?:end|else)\w*+|(?://|--)[^\n]*+)*+")
+"""What may stand between a definition and the end of the one around it without being worth a piece of its own."""
+
+
+class _Code(NamedTuple):
+    """The text and its definitions in order."""
+
+    text: str
+    size: int
+    grammar: Grammar
+    definitions: list[Definition]
+
+
+class _Stretch(NamedTuple):
+    """A part of the text and the range of the definitions in it."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def _definition_lines(text: str, grammar: Grammar) -> list[Definition]:
+    """Definitions by the look of their first line; deeper indentation means a deeper level, the ends are unknown."""
+    found = []
+    around: list[int] = []
+    # The pattern runs over one more character: a match begins where its line does, its signature one too late.
+    for match in grammar.definition.finditer("\n" + text):
+        line = match.start()
+        first, last = match.span(1)
+        indent = first - line - 1
+        while around and around[-1] >= indent:
+            around.pop()
+        found.append(Definition(line, first - 1, last - 1, -1, len(around)))
+        around.append(indent)
+    return found
+
+
+def _split(code: _Code, stretch: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:
+    """Pieces of a stretch that is too large for one, cut at the outermost definitions in it."""
+    if stretch.first == stretch.last or depth == _MAX_DEPTH:
+        return _windows(code, stretch.start, stretch.end, scope)
+    pieces: list[Piece] = []
+    parts = _parts(code, stretch)
+    if parts[0].first == parts[0].last:
+        pieces += _windows(code, parts[0].start, parts[0].end, scope)
+        del parts[0]
+    position = 0
+    while position < len(parts):
+        start = parts[position].start
+        following = position
+        while following < len(parts) and parts[following].end - start <= code.size:
+            following += 1
+        if following > position:
+            names = (code.definitions[part.first] for part in parts[position:following] if part.first < part.last)
+            pieces += _piece(code, start, parts[following - 1].end, _heading(code, scope, names))
+        else:
+            following = position + 1
+            pieces += _split_part(code, parts[position], scope, depth + 1)
+        position = following
+    return pieces
+
+
+def _parts(code: _Code, stretch: _Stretch) -> list[_Stretch]:
+    """The outermost definitions with what is attached to them, and what stands between them and is worth a part."""
+    text, found = code.text, code.definitions
+    level = found[stretch.first].level
+    members = [index for index in range(stretch.first, stretch.last) if found[index].level == level]
+    # Most definitions stand below an empty line: nothing is attached and no line above has to be looked at.
+    bounds = [
+        start if text[(start := found[index].start) - 2] == "\n" else max(stretch.start, _attached_start(code, index))
+        for index in members
+    ]
+    bounds.append(stretch.end)
+    members.append(stretch.last)
+    parts: list[_Stretch] = []
+    reached = stretch.start
+    for position, start in enumerate(bounds[:-1]):
+        index, following = members[position : position + 2]
+        end = bounds[position + 1]
+        if 0 <= found[index].end < end and not _CLOSING.fullmatch(text, found[index].end, end):
+            end = found[index].end
+        # Only the head of a stretch may go along with a definition that is cut: it introduces what follows.
+        if start > reached and (
+            _stands_alone(start - reached, end - start, code.size) or (parts and end - start > code.size)
+        ):
+            parts.append(_Stretch(reached, start, index, index))
+            reached = start
+        parts.append(_Stretch(reached, end, index, following))
+        reached = end
+    if reached < stretch.end:
+        parts.append(_Stretch(reached, stretch.end, stretch.last, stretch.last))
+    return parts
+
+
+def _split_part(code: _Code, part: _Stretch, scope: tuple[str, ...], depth: int) -> list[Piece]:
+    """Pieces of one part that is too large, and of the statements that follow a definition on its own level."""
+    if part.first == part.last:
+        return _windows(code, part.start, part.end, scope)
+    definition = code.definitions[part.first]
+    inner_scope = _heading(code, scope, (definition,))
+    inner = part._replace(first=part.first + 1)
+    end = part.end
+    if definition.end < 0:
+        indent = definition.signature_start - definition.start
+        last_signature_end = code.definitions[part.last - 1].signature_end
+        after = _statements_after(indent).search(code.text, last_signature_end, end)
+        end = after.start() + 2 if after else end
+    return _split(code, inner._replace(end=end), inner_scope, depth) + _windows(code, end, part.end, scope)
+
+
+def _stands_alone(head: int, first: int, size: int) -> bool:
+    """Whether what stands above a definition is a part: not when it is small and can go along with that."""
+    return head >= size // 4 or head + first > size >= first
+
+
+def _windows(code: _Code, start: int, end: int, scope: tuple[str, ...]) -> list[Piece]:
+    return [Piece(*span, scope) for span in windows(code.text, start, end, code.size)]
+
+
+def _piece(code: _Code, start: int, end: int, heading: tuple[str, ...]) -> list[Piece]:
+    start, end = trim(code.text, start, end)
+    return [Piece(start, end, heading)] if start < end else []
+
+
+def _heading(code: _Code, scope: tuple[str, ...], names: Iterable[Definition]) -> tuple[str, ...]:
+    """The scope and, as one more step, as many signatures as fit."""
+    step = ""
+    for _, first, last, _, _ in names:
+        signature = code.text[first:last].rstrip()
+        if "  " in signature or "\t" in signature or "\n" in signature:
+            signature = " ".join(signature.split())
+        longer = f"{step}, {signature}" if step else signature
+        if len(longer) >= _MAX_STEP:
+            return (*scope, f"{step or longer[: _MAX_STEP - 1]}…")
+        step = longer
+    return (*scope, step) if step else scope
+
+
+@cache
+def _statements_after(indent: int) -> re.Pattern[str]:
+    """A blank line, then a line that is not deeper than `indent` and neither closes a bracket nor is a lone label."""
+    margin = rf"[ \t]{{0,{indent}}}+"
+    return re.compile(rf"\n\n(?:{margin}(?:#|//)[^\n]*+\n)*+{margin}(?=[^\W\d]|[@\"'(\[])(?!\w++:\n)")
+
+
+def _attached_start(code: _Code, index: int) -> int:
+    """Where the decorators, attributes and comments directly above a definition begin."""
+    text = code.text
+    start = code.definitions[index].start
+    before = code.definitions[index - 1] if index else None
+    floor = 0 if before is None else before.end - 1 if 0 < before.end <= start else before.start + 1
+    while start > floor:
+        above = text.rfind("\n", floor, start - 1) + 1
+        line = text[above : start - 1]
+        bare = line.strip()
+        if not bare or (above == 0 and floor > 0):
+            break
+        if not code.grammar.attached.match(bare):
+            above = _opening_line(code, floor, start, line)
+            if above < 0:
+                break
+        start = above
+    return start
+
+
+def _opening_line(code: _Code, floor: int, start: int, closing: str) -> int:
+    """The first line of the block comment or decorator that the line `closing` ends; -1 when it ends none."""
+    bare = closing.strip()
+    if bare.endswith("*/"):
+        opening = code.text.rfind("/*", floor, start)
+        newline = code.text.rfind("\n", floor, max(opening, 0))
+        return newline + 1 if newline >= 0 else -1
+    if bare[0] not in ")]}":
+        return -1
+    indent = closing[: len(closing) - len(closing.lstrip())]
+    marks = (mark for mark in _DECORATOR_MARKS if code.grammar.attached.match(mark))
+    found = max((code.text.rfind(f"\n{indent}{mark}", floor, start) for mark in marks), default=-1)
+    return found + 1 if found >= 0 else -1

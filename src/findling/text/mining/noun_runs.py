@@ -1,0 +1,131 @@
+"""The name that stands right before or right after a place: a run of words that could be a noun, or nothing.
+
+No grammar, only where such runs end: at punctuation, at words that bind (`the`, `uses`, `mit`), in Korean at a
+particle, in Japanese at hiragana. A run whose end is not clear within five words is none: a wrong name costs the one
+who judges it more than a missed one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from findling.text.analysis.sentences import ENGLISH_WORDS, GERMAN_WORDS
+
+__all__ = ["FUNCTION_WORDS", "QUOTES", "clause_after", "clause_before", "noun_after", "noun_before", "noun_unspaced"]
+
+QUOTES = "\"'“”„‘’«»‹›「」『』《》 \t\n"
+_MOST_WORDS = 5
+_LONGEST_UNSPACED = 12
+
+FUNCTION_WORDS = (
+    ENGLISH_WORDS
+    | GERMAN_WORDS
+    | frozenset(
+        # English: more words that bind, and the verbs and adverbs that documentation puts before or after a name
+        "above accepts across after all almost along also always among another any around available based because "
+        "before being below best between both called cannot contain contains create creates define defined defines "
+        "done due during each either else even ever every few get gets give given gives having here however include "
+        "includes including instead just least less like made make makes many may might more most much must need "
+        "needed needs new next non none nor now off old once one only onto other others out over own per provide "
+        "provides rather running same see send sent several shall simply since so some still support supported "
+        "supports take takes than them those though through thus too two under unless until up upon use used uses "
+        "using usually very via well whether while within work works yes yet "
+        # German
+        "ab aber alle als auch auf aus bei beim bis da damit dann dass dem den denn des dessen deren dies diese "
+        "diesem diesen dieser dieses doch durch einem einen einer eines er es gegen hat haben hier ihr ihre im ins "
+        "jede jeder jedes kann kein keine können man mehr nach nicht noch nur ob oder sehr sein seine sich sie sowie "
+        "über um unter vom vor war waren wenn werden wir wird wurde wurden zu zum zur zwischen nutzt nutzen verwendet "
+        "verwenden genannt".split()
+    )
+)
+_DETERMINERS = frozenset("a an the der die das den dem des ein eine einen einem einer eines".split())
+_MIDDLE_OF_NAME = _DETERMINERS | {"from"}
+"""What cuts a name short rather than ends it: Danny the Dog."""
+_CLAUSE = re.compile(
+    r"[.!?](?=\s|$)|[,;:()（）。、，；|<>=]|\s[–—-]+\s|\n\s*\n|\n[ \t]*(?:[-+•#]|\d+\.)\s|^[ \t]*(?:[-+•#]+)\s"
+)
+_NOUN = re.compile(r"[^\W_][\w.+#/&'’-]*")
+_PARTICLE = re.compile(r".[은는을를의에와과]$|.(?:에서|에게|으로|까지|부터|이나|하는|있는|되는|라는|하여|하고)$")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+_JAPANESE_NAME = re.compile(r"[\u30a0-\u30ff\u4e00-\u9fff々]+$")
+_CHINESE_NAME = re.compile(r"[\u4e00-\u9fff]+$")
+_CHINESE_BINDING = re.compile(r".*(?:[的是了和与及在或]|使用|采用|通过|称为)")
+_QUOTE = re.compile("[\"'“”„‘’「」『』《》]")
+_QUOTED = re.compile(r"[「『《“\"]([^「『《“\"」』》”]{2,40})[」』》”\"]\s*$")
+
+
+def clause_before(text: str) -> str:
+    """What stands between the last punctuation and the end of the text."""
+    return _CLAUSE.split(text.rstrip(QUOTES))[-1].strip(QUOTES)
+
+
+def clause_after(text: str) -> str:
+    """What stands between the beginning of the text and the next punctuation."""
+    return _CLAUSE.split(text.lstrip(QUOTES), maxsplit=1)[0].strip(QUOTES)
+
+
+def noun_before(text: str) -> str:
+    """The name at the end of the text."""
+    words = clause_before(text).split()
+    run: list[str] = []
+    for index in range(len(words) - 1, -1, -1):
+        word = words[index]
+        if word.lower() == "of" and run and index and words[index - 1].lower() not in FUNCTION_WORDS:
+            before = words[index - 2].lower() if index > 1 else "the"
+            if before not in _DETERMINERS:
+                break
+        elif word.lower() in FUNCTION_WORDS or _NOUN.fullmatch(word.strip(QUOTES)) is None:
+            break
+        run.append(word)
+    return _name(run[::-1])
+
+
+def noun_after(text: str, *, whole: bool) -> str:
+    """The name at the beginning of the text; with `whole` the text has to be nothing else."""
+    words = clause_after(text).split()
+    if words and words[0].lower() in _DETERMINERS:
+        words = words[1:]
+    run: list[str] = []
+    for index, word in enumerate(words):
+        is_bound = word.lower() in FUNCTION_WORDS and not (word.lower() == "of" and 0 < index < len(words) - 1)
+        if is_bound or _NOUN.fullmatch(word.strip(QUOTES)) is None:
+            break
+        run.append(word)
+    if len(run) < len(words) and (whole or words[len(run)].lower() in _MIDDLE_OF_NAME):
+        return ""
+    return _name(run)
+
+
+def _name(run: list[str]) -> str:
+    name = " ".join(run).strip(QUOTES)
+    letters = sum(map(str.isalpha, name))
+    if len(run) > _MOST_WORDS or not letters or len(name) < 2 or '"' in name or name.lower().endswith((" of", "ly")):
+        return ""
+    return name if len(name) < 6 or letters > 0.6 * len(name) else ""
+
+
+def noun_unspaced(text: str) -> str:
+    """The name at the end of a text in Korean, Japanese or Chinese, or what stands there in quotes."""
+    if quoted := _QUOTED.search(text):
+        return quoted[1]
+    clause = _QUOTE.split(clause_before(text))[-1].strip()
+    if not clause:
+        return ""
+    if "\uac00" <= clause[-1] <= "\ud7af":
+        name = _korean_name(clause.split())
+    elif _KANA.search(text):
+        name = found.group() if (found := _JAPANESE_NAME.search(clause)) else ""
+    else:
+        name = _CHINESE_BINDING.sub("", found.group()) if (found := _CHINESE_NAME.search(clause)) else ""
+    return name if 2 <= len(name) <= _LONGEST_UNSPACED and not any(map(str.isdigit, name)) else ""
+
+
+def _korean_name(words: list[str]) -> str:
+    run: list[str] = []
+    for word in reversed(words):
+        if run and (_PARTICLE.search(word) or len(word) == 1):
+            break
+        run.append(word)
+        if len(run) > 3:
+            return ""
+    return " ".join(reversed(run))

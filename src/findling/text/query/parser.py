@@ -1,0 +1,398 @@
+"""What a person types, as a tree.
+
+    conj    := item+                      all of them; AND between them is noise
+    item    := ways ("OR" ways)*          any of them; OR binds tighter than standing side by side
+    ways    := unary ("|" unary)*         ways to say one thing
+    unary   := ("-" | "NOT")* primary     the dash right before what it excludes
+    primary := "(" conj ")" | field:value | "phrase"[* | ~5] | word[* | ~ | ~2] | word NEAR[/5] word
+
+Nothing a person types is an error: what cannot be meant is mended or read as words, and a note says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from findling.domain.queries import All, Any, Node, Not, Same
+from findling.text.analysis.analysis import row_terms
+from findling.text.query.fields import condition, nearest_field, possible_values
+from findling.text.query.intent import EXPRESSION, Intent, intent_of, without_signs
+from findling.text.query.leaves import (
+    UNCLOSED_QUOTE,
+    Remarks,
+    near_leaf,
+    phrase_leaf,
+    plain_word,
+    term_leaf,
+    too_long,
+    word_leaf,
+)
+from findling.text.query.lexer import (
+    KEYWORD_KINDS,
+    MOST_CHARACTERS,
+    MOST_LEAVES,
+    OPENING_QUOTES,
+    TEXT_FIELDS,
+    quoted,
+    shortened,
+    split_field,
+    tokens,
+    unescaped,
+    unquoted,
+    visible,
+)
+from findling.text.query.simplify import limited_to, negation, simplified, size
+
+__all__ = ["MOST_LEVELS", "MOST_PASTED", "Parsed", "parse"]
+
+MOST_LEVELS = 20
+"""What is nested deeper is read as plain words."""
+
+MOST_PASTED = 512
+"""Terms of a pasted text that are searched: 20,000 of them took a keyword leg 2.3 s."""
+
+
+class Parsed(NamedTuple):
+    """A query as it was understood.
+
+    `operators` are those in use: OR, AND, NOT, -, |, (), "", *, ~, NEAR, and names of fields such as `path:`.
+    `notes` say what was mended or read as plain words. `history` is whether `in:history` was asked for. `plain` are
+    the words to be found as they were typed, stop words included. `intent` is what operators and quotes are meant as.
+    """
+
+    node: Node
+    operators: frozenset[str]
+    notes: tuple[str, ...] = ()
+    history: bool = False
+    plain: str = ""
+    intent: Intent = EXPRESSION
+
+
+def parse(text: str, *, now: float | None = None, intent: Intent | None = None) -> Parsed:
+    """The tree of a query; a text without any term gives `Any(())`, which nothing matches, an empty one `All(())`.
+
+    `now` is what relative dates are reckoned from. Without an `intent` the text tells how it is meant.
+    """
+    is_pasted = "\n" in text.strip()
+    text = visible(text)
+    if not text or text.isspace():
+        return Parsed(All(()), frozenset())
+    if is_pasted:
+        return _pasted(text, "a text of several lines is read as plain words")
+    if text.lstrip().startswith("/") and (words := _words_of_regex(text.strip())):
+        note = (
+            f"regular expressions are not searched: {shortened(text.strip())} is read as the words {', '.join(words)}"
+        )
+        return _pasted(" ".join(words), note)
+    if '("' in text and _CALL.search(text):
+        return _pasted(text, "a piece of code is read as plain words")
+    if len(text) > MOST_CHARACTERS:
+        return _pasted(text, f"a query of more than {MOST_CHARACTERS:,} characters is read as plain words")
+    parser = _Parser(text, now, intent)
+    if parser.levels > 2 * MOST_LEVELS:
+        return _pasted(text, f"parentheses more than {MOST_LEVELS} deep are read as plain words")
+    parsed = parser.parsed()
+    leaves, levels = size(parsed.node)
+    if leaves > MOST_LEAVES:
+        return _pasted(text, f"a query of more than {MOST_LEAVES} words is read as plain words")
+    if levels > MOST_LEVELS:
+        return _pasted(text, f"parentheses more than {MOST_LEVELS} deep are read as plain words")
+    return parsed
+
+
+_CALL = re.compile(r'\w\("[^\s"]')
+"""`open("x")`: the quotes of a piece of code are no wish for a phrase."""
+
+_BEGINNINGS = frozenset({"minus", "open", "phrase", "field", "word", "NOT"})
+_ENDINGS = frozenset({"close", "phrase", "field", "word"})
+_JOINTS = frozenset({"AND", "OR", "pipe"})
+
+
+_MOST_REPEATS = 8
+"""A word of a pasted text is said so often at most: a page says some of its words a hundred times."""
+
+
+def _words_of_regex(text: str) -> list[str]:
+    """The words in `/pars.*header/`, each once; none in anything else, such as `/usr/lib/`."""
+    given = re.fullmatch(r"/(.+)/([gimsuxy]{0,4})", text)
+    if given is None or (("/" in given[1] or given[2]) and not re.search(r"[\\^$*+?()\[\]{}|]", given[1])):
+        return []
+    plain = re.sub(r"\\[a-zA-Z]|\[[^\]]*\]|\{[\d,]*\}", " ", given[1])
+    return list(dict.fromkeys(word for word in re.findall(r"\w+", plain) if row_terms(word)))
+
+
+def _pasted(text: str, note: str) -> Parsed:
+    from findling.text.query.patterns import PASTED_WORD
+
+    notes, nodes, room = [note], dict[Node, int](), MOST_PASTED
+    for word, times in Counter(PASTED_WORD.findall(text)).items():
+        # One word of a script without spaces may be a whole page.
+        leaf = term_leaf(word.lstrip("-")[:MOST_CHARACTERS])
+        if leaf is None:
+            notes += too_long(word) if len(notes) == 1 else []  # one such note will do
+        else:
+            if room <= 0 and leaf not in nodes:
+                notes.append(f"of a pasted text the first {MOST_PASTED} words are searched")
+                break
+            room -= 0 if leaf in nodes else len(row_terms(leaf.text))
+            nodes[leaf] = min(nodes.get(leaf, 0) + times, _MOST_REPEATS)
+    said = tuple(leaf for leaf, times in nodes.items() for _ in range(times))
+    node = simplified(All(said), []) if said else Any(())
+    return Parsed(node, frozenset(), tuple(notes), plain=text[:MOST_CHARACTERS])  # enough to tell a sentence
+
+
+class _Parser:
+    """One reading of the tokens of a query from left to right."""
+
+    def __init__(self, text: str, now: float | None, intent: Intent | None) -> None:
+        typed = tokens(text)
+        self._intent = intent or intent_of(typed)
+        self._remarks = Remarks(set(), [])
+        if not self._intent.keywords:
+            typed = self._as_words(typed)
+        self._tokens = [*typed, ("end", "")]
+        self._at = 0
+        self._now = now
+        self._fields: dict[str, None] = {}
+        self._history = False
+        self._plain: list[str] = []
+        self.levels = _levels(self._tokens) if "(" in text else 0
+
+    def parsed(self) -> Parsed:
+        notes = self._remarks.notes
+        node = self._conjunction(0)
+        if node is None:
+            node = self._without_leaves()
+        else:
+            node = simplified(node, notes)
+            if self._fields:
+                if "NEAR" in self._remarks.operators:
+                    notes.append("NEAR looks into bodies only, whatever in: says")
+                node = simplified(limited_to(node, tuple(self._fields)), notes)
+        operators = frozenset(self._remarks.operators)
+        plain = " ".join(self._plain)
+        return Parsed(node, operators, tuple(dict.fromkeys(notes)), self._history, plain, self._intent)
+
+    def _as_words(self, typed: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        keywords = dict.fromkeys(raw for kind, raw in typed if kind in KEYWORD_KINDS)
+        if keywords:
+            are = "is read as a word" if len(keywords) == 1 else "are read as words"
+            self._remarks.notes.append(f"{' and '.join(keywords)} {are}: {self._intent.because}")
+        kept = without_signs(typed) if self._intent.is_prose else typed
+        return [("word" if kind in KEYWORD_KINDS else kind, raw) for kind, raw in kept]
+
+    def _without_leaves(self) -> Node:
+        """A query of nothing but keywords is these words; of nothing but `in:` it is about everything."""
+        kinds = {kind for kind, _ in self._tokens}
+        if "field" in kinds:
+            return Any(()) if kinds & {"word", "phrase"} else All(())
+        words = [term_leaf(raw) for kind, raw in self._tokens if kind in KEYWORD_KINDS]
+        if words:
+            self._remarks.notes.clear()
+        return simplified(_joined(All, words) or Any(()), [])
+
+    def _conjunction(self, level: int) -> Node | None:
+        nodes: list[Node | None] = []
+        while (kind := self._kind()) != "end" and not (kind == "close" and level):
+            nodes.append(self._alternatives(level) if kind in _BEGINNINGS else self._word_between(kind))
+        return _joined(All, nodes)
+
+    def _word_between(self, kind: str) -> Node | None:
+        """What becomes of AND, NEAR, a joint or an end where nothing begins."""
+        raw = self._tokens[self._at][1]
+        before = self._tokens[self._at - 1][0] if self._at else "end"
+        self._at += 1
+        if kind == "AND" and before in (*_ENDINGS, "AND") and self._kind() in _BEGINNINGS:
+            self._remarks.operators.add("AND")
+            return None
+        if kind == "NEAR" and before in _ENDINGS and self._kind() in _BEGINNINGS:
+            self._remarks.notes.append(f"{raw} stands between two single words or else is read as a word")
+            return term_leaf(raw)
+        if kind == "close":
+            self._remarks.notes.append("a ) without its ( is left out")
+        else:
+            self._remarks.notes.append(f"{raw} joins nothing here and is left out")
+        return None
+
+    def _alternatives(self, level: int) -> Node | None:
+        return self._joint("OR", Any, self._ways, level)
+
+    def _ways(self, level: int) -> Node | None:
+        return self._joint("pipe", Same, self._unary, level)
+
+    def _joint(
+        self, joint: str, kind: type[Any | Same], operand: Callable[[int], Node | None], level: int
+    ) -> Node | None:
+        start = self._at
+        first = operand(level)
+        if self._kind() != joint:
+            return first
+        nodes = [first]
+        while self._kind() == joint and self._skip_to_operand():
+            nodes.append(operand(level))
+        if len(nodes) > 1:
+            self._remarks.operators.add("|" if joint == "pipe" else joint)
+            if any(token[0] == "open" for token in self._tokens[start : self._at]):
+                self._remarks.operators.add("()")
+            if any(isinstance(node, Not) for node in nodes) and None not in nodes:
+                self._remarks.notes.append("an exclusion as one of several alternatives finds nearly everything")
+        return _joined(kind, nodes)
+
+    def _skip_to_operand(self) -> bool:
+        """Go from a joint to what it joins, over joints that are there twice; stay when there is nothing to join."""
+        at = self._at + 1
+        while self._tokens[at][0] in _JOINTS:
+            at += 1
+        if self._tokens[at][0] not in _BEGINNINGS:
+            return False
+        for _, raw in self._tokens[self._at + 1 : at]:
+            self._remarks.notes.append(f"{raw} joins nothing here and is left out")
+        self._at = at
+        return True
+
+    def _unary(self, level: int) -> Node | None:
+        is_negative = False
+        used = set()
+        while (kind := self._kind()) in ("minus", "NOT"):
+            if kind == "NOT" and self._tokens[self._at + 1][0] not in _BEGINNINGS:
+                return self._word_between(kind)
+            used.add("-" if kind == "minus" else kind)
+            is_negative = not is_negative
+            self._at += 1
+        if kind == "open" and used:
+            used.add("()")
+        raw, said = self._tokens[self._at][1], len(self._plain)
+        node = self._primary(kind, level, is_negative)
+        if is_negative:
+            del self._plain[said:]
+        if node is None:
+            self._remarks.notes.extend(too_long(raw))
+            return None
+        if kind == "field":
+            used.discard("-")  # a condition: whether a query is a sentence is for its words to say
+        self._remarks.operators.update(used)
+        return negation(node) if is_negative else node
+
+    def _primary(self, kind: str, level: int, is_negative: bool) -> Node | None:
+        raw = self._tokens[self._at][1]
+        self._at += 1
+        if kind == "open":
+            return self._group(level)
+        if kind == "phrase":
+            if self._intent.quotes or is_negative:
+                return phrase_leaf(raw, "", self._remarks)
+            self._plain.append(unquoted(raw)[0])
+            # It only ranks, so it is no operator.
+            return phrase_leaf(raw, "", Remarks(set(), self._remarks.notes))
+        if kind == "field":
+            return self._field(raw, is_negative)
+        if self._kind() == "NEAR" and (node := self._near(raw)) is not None:
+            return node
+        if not is_negative:
+            self._plain.append(raw)
+        if ":" in raw:
+            self._remark_on_field(raw)
+        return word_leaf(raw, "", self._remarks)
+
+    def _group(self, level: int) -> Node | None:
+        node = self._conjunction(level + 1)
+        if self._kind() == "close":
+            self._at += 1
+        else:
+            self._remarks.notes.append("a ( without its ) lasts to the end")
+        return node
+
+    def _near(self, raw: str) -> Node | None:
+        words, distances = [plain_word(raw)], []
+        at = self._at
+        while self._tokens[at][0] == "NEAR" and self._tokens[at + 1][0] == "word":
+            word = plain_word(self._tokens[at + 1][1])
+            if not word or not words[0]:
+                break
+            words.append(word)
+            distances.append(self._tokens[at][1].partition("/")[2])
+            at += 2
+        if not distances:
+            return None
+        self._at = at
+        self._remarks.operators.add("NEAR")
+        return near_leaf(words, distances)
+
+    def _field(self, raw: str, is_negative: bool) -> Node | None:
+        name, values = split_field(raw)
+        text_field = name.removeprefix("in:") if name != "in" else ""
+        if text_field in TEXT_FIELDS and (name == "title" or name != text_field):
+            self._remarks.operators.add("title:" if text_field == "title" else "in:")
+            remarks = Remarks(set(), self._remarks.notes)
+            leaves = [(phrase_leaf if _is_quoted(value) else word_leaf)(value, text_field, remarks) for value in values]
+            return _joined(Any, leaves)
+        plain = [text for value in values if (text := self._value(value))]
+        if name == "in" and plain and {*TEXT_FIELDS, "history"}.issuperset(map(str.lower, plain)):
+            self._limit(plain, is_negative)
+            return None
+        node = condition(name, plain, self._now) if name != "in" else None
+        if node is not None:
+            self._remarks.operators.add(f"{name}:")
+            return node
+        self._remarks.notes.append(f"{shortened(raw)} is read as words: {name}: takes {possible_values(name)}")
+        if any(map(_is_quoted, values)):
+            return phrase_leaf(quoted(" ".join([name, *plain])), "", self._remarks)
+        return term_leaf(unescaped(raw))
+
+    def _value(self, raw: str) -> str:
+        if not _is_quoted(raw):
+            return unescaped(raw)
+        text, _, is_closed = unquoted(raw)
+        if not is_closed:
+            self._remarks.notes.append(UNCLOSED_QUOTE)
+        return text
+
+    def _limit(self, values: list[str], is_negative: bool) -> None:
+        self._remarks.operators.add("in:")
+        if is_negative:
+            self._remarks.notes.append("in: says where to look and cannot be excluded, so it is left out")
+            return
+        for value in map(str.lower, values):
+            if value == "history":
+                self._history = True
+            else:
+                self._fields[value] = None
+
+    def _remark_on_field(self, raw: str) -> None:
+        from findling.text.query.patterns import KNOWN_FIELD, UNKNOWN_FIELD
+
+        if known := KNOWN_FIELD.match(raw):
+            name = known.group(1).lower()
+            self._remarks.notes.append(f"{shortened(raw)} is read as a word: {name}: takes {possible_values(name)}")
+        elif (unknown := UNKNOWN_FIELD.match(raw)) and (near := nearest_field(unknown.group(1))):
+            self._remarks.notes.append(
+                f"{shortened(raw)} is read as words: there is no field {unknown.group(1)}:, but {near}:"
+            )
+
+    def _kind(self) -> str:
+        return self._tokens[self._at][0]
+
+
+def _joined(kind: type[All | Any | Same], nodes: Sequence[Node | None]) -> Node | None:
+    """The nodes that say something as one node, if there are any."""
+    known = [node for node in nodes if node is not None]
+    return None if not known else known[0] if len(known) == 1 else kind(tuple(known))
+
+
+def _levels(read: list[tuple[str, str]]) -> int:
+    """How deep the parentheses of the tokens are nested."""
+    level = deepest = 0
+    for kind, _ in read:
+        if kind == "open":
+            level += 1
+            deepest = max(deepest, level)
+        elif kind == "close":
+            level = max(0, level - 1)
+    return deepest
+
+
+def _is_quoted(raw: str) -> bool:
+    return raw[0] in OPENING_QUOTES

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import findling
 from findling.text.chunking import measures as tokens
 from findling.text.chunking.measures import MOST_TOKENS_OF_A_CHARACTER, count_tokens
 
@@ -50,7 +51,7 @@ def test_counts_are_those_of_the_reference(text: str, count: int) -> None:
 
 
 def test_the_vocabulary_is_the_published_one() -> None:
-    packed = (Path(tokens.__file__).parent / "data" / "bert-uncased-vocab.txt.gz").read_bytes()
+    packed = (Path(findling.__file__).parent / "text" / "analysis" / "data" / "bert-uncased-vocab.txt.gz").read_bytes()
     text = gzip.decompress(packed)
     assert text.count(b"\n") == 30_522
     assert hashlib.sha256(text).hexdigest() == "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"

@@ -1,0 +1,1 @@
+"""Conformance suites: subclass one in a test, and pytest collects it."""

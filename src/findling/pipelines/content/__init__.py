@@ -1,0 +1,1 @@
+"""Items, chats and memories as resources."""

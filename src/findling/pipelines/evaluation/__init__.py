@@ -1,0 +1,1 @@
+"""Measures on collections with judgements."""

@@ -1,0 +1,1 @@
+"""The glossary: expansion, mining, decisions."""

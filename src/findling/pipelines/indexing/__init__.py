@@ -1,0 +1,1 @@
+"""Index runs: survey, extract, chunk, embed, apply to every leg."""

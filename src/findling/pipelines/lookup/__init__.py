@@ -1,0 +1,1 @@
+"""Explain, similar, suggest, and search across workspaces."""

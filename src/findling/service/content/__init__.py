@@ -1,0 +1,1 @@
+"""Items, chats, memories and the glossary of one workspace."""

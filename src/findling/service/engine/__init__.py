@@ -1,0 +1,1 @@
+"""The engine: the one facade that faces call."""

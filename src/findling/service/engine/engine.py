@@ -24,7 +24,7 @@ from findling.pipelines.indexing.fanout import Legs
 from findling.service.engine.keeping import TendedEngine
 from findling.service.engine.parts import WorkspaceParts
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_choice import ModelTable
+from findling.service.index.model_table import ModelTable
 from findling.service.index.refresh import UNSURE, DiskIndex
 from findling.service.settings.options import scoring
 from findling.service.settings.profiles import plan_of

@@ -18,7 +18,7 @@ from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_choice import ModelTable
+from findling.service.index.model_table import ModelTable
 from findling.service.index.refresh import DiskIndex
 from findling.service.settings.profiles import plan_of
 from findling.service.settings.settings import Settings

@@ -1,0 +1,1 @@
+"""Bundles, browser pages, evaluation and federated search."""

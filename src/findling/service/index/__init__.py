@@ -1,0 +1,1 @@
+"""One open index: files, refresh, embeddings, views, recovery."""

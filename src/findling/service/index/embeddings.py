@@ -26,7 +26,7 @@ from findling.domain.results import Degradation
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_choice import ModelTable
+from findling.service.index.model_table import ModelTable
 from findling.service.index.privacy import may_send
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import STORE_FILE, home_folder

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakValueDictionary
 
 from findling.domain.errors import InvalidValueError, ModelNotFoundError
 from findling.domain.ports import Chat, Embedder, Reranker
@@ -17,42 +13,7 @@ from findling.models.remote.providers import is_remote_spec
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
 
-if TYPE_CHECKING:
-    from findling.domain.ports import Embedder, Reranker
-
-__all__ = ["ModelTable", "choose_chat", "choose_embedder", "choose_reranker", "find_model", "models_home"]
-
-
-_Model = TypeVar("_Model")
-
-
-class ModelTable:
-    """Holds no model itself: one is gone when the last workspace that uses it lets go. Threads may share a table."""
-
-    def __init__(self) -> None:
-        self._in_use: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
-        self._guard = threading.Lock()
-
-    def embedder(self, settings: Settings) -> Embedder | None:
-        """What `semantic.model` names. Raises as `choose_embedder` does."""
-
-        return self._chosen(choose_embedder, settings)
-
-    def reranker(self, settings: Settings) -> Reranker | None:
-        """What `rerank.model` names. Raises as `choose_reranker` does."""
-
-        return self._chosen(choose_reranker, settings)
-
-    def _chosen(self, choose: Callable[[Settings], _Model | None], settings: Settings) -> _Model | None:
-        key = (choose, *[settings[name] for name in settings if name.startswith(_OF_MODELS)])
-        with self._guard:
-            model: _Model | None = self._in_use.get(key)
-            if model is None and (model := choose(settings)) is not None:
-                self._in_use[key] = model
-            return model
-
-
-_OF_MODELS = ("semantic.", "rerank.", "remote.", "store.")
+__all__ = ["choose_chat", "choose_embedder", "choose_reranker", "find_model", "models_home"]
 
 
 def models_home(settings: Settings) -> Path:

@@ -1,0 +1,1 @@
+"""The engine pool of a daemon, its state, tokens and watchers."""

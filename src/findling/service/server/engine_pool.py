@@ -19,7 +19,7 @@ from findling.domain.reports import Progress
 from findling.domain.results import SearchAnswer
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.engine.viewer import Viewer
-from findling.service.index.model_choice import ModelTable
+from findling.service.index.model_table import ModelTable
 from findling.service.server.statistics import Statistics
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings

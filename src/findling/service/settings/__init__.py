@@ -1,0 +1,1 @@
+"""Settings: declared once, layered, with their provenance."""

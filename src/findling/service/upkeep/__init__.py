@@ -1,0 +1,1 @@
+"""Compaction, checks and snapshots."""

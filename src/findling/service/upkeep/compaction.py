@@ -24,7 +24,6 @@ from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fo
 
 if TYPE_CHECKING:
     from findling.pipelines.retrieve.vector_retrieval import Meaning
-    from findling.service.settings.settings import Settings
 
 __all__ = ["CompactReport", "compact", "compact_if_worthwhile", "free_share", "is_skewed", "is_worthwhile"]
 

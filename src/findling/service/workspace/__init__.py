@@ -1,0 +1,1 @@
+"""Workspaces: where they lie, what identifies them, quotas."""

@@ -1,0 +1,1 @@
+"""Files: discovery, ignore rules, types, text, watching."""

@@ -1,0 +1,1 @@
+"""Bundles: one workspace as plain files."""

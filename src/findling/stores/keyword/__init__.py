@@ -1,0 +1,1 @@
+"""The keyword leg: a tantivy index."""

@@ -1,0 +1,1 @@
+"""The truth store: one SQLite file."""

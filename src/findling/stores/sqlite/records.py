@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from findling.domain.errors import StoreDamagedError
 from findling.domain.permissions import RELATIONS, Relation
@@ -16,10 +15,6 @@ from findling.stores.sqlite.files import StoreErrors
 from findling.stores.sqlite.reads import batched, count_made, load_counts, placeholders
 from findling.stores.sqlite.schema import RELATIONS_FORMAT, RELATIONS_VERSION, SUMS_FORMAT, read_header
 from findling.stores.validation import check_accesses, check_glossary, check_relations
-
-if TYPE_CHECKING:
-    from findling.domain.permissions import Relation
-    from findling.domain.records import Access
 
 __all__ = ["SqliteRecords", "load_accesses", "load_relations", "store_accesses", "store_relations"]
 

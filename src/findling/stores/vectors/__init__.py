@@ -1,0 +1,1 @@
+"""The vector leg: memory-mapped matrices and an HNSW graph."""

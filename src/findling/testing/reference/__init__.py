@@ -1,0 +1,1 @@
+"""Reference stores in plain dictionaries: the definition that real stores are compared with."""

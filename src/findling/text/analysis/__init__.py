@@ -1,0 +1,1 @@
+"""Analysis: text into terms, stems, scripts, spellings."""

@@ -1,0 +1,1 @@
+"""Chunking: text into passages along its structure."""

@@ -1,0 +1,1 @@
+"""Mining: synonyms, acronyms and compounds that a text explains."""

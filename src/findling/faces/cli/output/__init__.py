@@ -1,0 +1,1 @@
+"""Output on the terminal: rendered answers, JSON, progress, colours."""

@@ -1,0 +1,1 @@
+"""From options and arguments to a search request."""

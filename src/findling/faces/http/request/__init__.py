@@ -1,0 +1,1 @@
+"""From an HTTP request to a search request: caller, body, fair queue."""

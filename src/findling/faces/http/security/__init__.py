@@ -1,0 +1,1 @@
+"""Guards: tokens, origins, limits, slow connections."""

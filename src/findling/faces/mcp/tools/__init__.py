@@ -1,0 +1,1 @@
+"""Tools, their arguments, schemas and results."""

@@ -1,0 +1,1 @@
+"""The server over stdio and HTTP, and the proxy to the daemon."""

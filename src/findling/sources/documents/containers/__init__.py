@@ -1,0 +1,1 @@
+"""Containers of document formats: ZIP packages, XML trees, OLE files."""

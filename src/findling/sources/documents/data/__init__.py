@@ -1,0 +1,1 @@
+"""Data files: JSON, CSV, SQLite, notebooks, subtitles, archives."""

@@ -1,0 +1,1 @@
+"""Word 97, PowerPoint 97 and RTF."""

@@ -1,0 +1,1 @@
+"""PDF, OOXML, OpenDocument and spreadsheets."""

@@ -1,0 +1,1 @@
+"""Commands for settings, permissions, servers, workspaces and bundles."""

@@ -1,0 +1,1 @@
+"""Commands for content that is no file: items, chats, memories, the glossary."""

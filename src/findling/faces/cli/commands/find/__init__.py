@@ -1,0 +1,1 @@
+"""Commands that find something: search, explain, fetch, similar, suggest, eval."""

@@ -1,0 +1,1 @@
+"""Commands for the index: build, embed, watch, check, compact, snapshots, models."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +25,7 @@ from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
 from findling.service.server.tokens import TokenBook
 from tests.faces.http_servers import ADDRESS, Client, guarded_app, in_process, make_host
-from tests.processes import PATIENCE_S
+from tests.processes import PATIENCE_S, run_process
 
 ANN, BOB = (Caller(name, (f"user:{name}",), frozenset({"read"})) for name in ("ann", "bob"))
 JSON = {"content-type": "application/json"}
@@ -322,3 +323,14 @@ def _scope(path: str, headers: dict[str, str]) -> dict[str, Any]:
         "client": ("127.0.0.1", 5000),
         "server": ("testserver", 8080),
     }
+
+
+def test_a_uvicorn_without_the_private_parts_is_refused_at_import() -> None:
+    code = (
+        "from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol\n"
+        "del HttpToolsProtocol._start_asgi_task\n"
+        "import findling.faces.http.security.protocol\n"
+    )
+    run = run_process([sys.executable, "-c", code])
+    assert run.returncode != 0
+    assert "this uvicorn has no _start_asgi_task; type: pip install 'findling[serve]'" in run.stderr

@@ -68,6 +68,7 @@ class ProviderServer(ThreadingHTTPServer):
         self.released = threading.Event()
         self.busy = 0
         self.most_busy = 0
+        self.connections = 0
         self.lock = threading.Lock()
 
     @property
@@ -178,6 +179,10 @@ def chat(body: dict[str, Any]) -> Reply:
 class _Handler(BaseHTTPRequestHandler):
     server: ProviderServer
     protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections += 1
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -272,3 +272,19 @@ def test_nothing_leaves_the_machine_for_a_local_server() -> None:
 def test_the_server_of_these_tests_writes_what_it_says(server: ProviderServer) -> None:
     reply = json.loads(server.embeddings({"model": "m", "input": ["a", "b"]}).body)
     assert [item["index"] for item in reply["data"]] == [1, 0]  # out of order, as a provider may
+
+
+def test_batches_share_a_connection(server: ProviderServer) -> None:
+    embedder = RemoteEmbedder(PROVIDERS["openai"], "m", base_url=server.url, api_key="k", max_concurrent=1)
+    for _ in range(3):
+        embedder.embed(["a"] * 250)
+    assert len(server.received) == 9
+    assert server.connections == 1
+
+
+def test_a_connection_that_the_server_closed_meanwhile_is_opened_again(server: ProviderServer) -> None:
+    server.then(200, {"data": [{"index": 0, "embedding": [1.0]}]}, Connection="close")
+    embedder = RemoteEmbedder(PROVIDERS["openai"], "m", base_url=server.url, api_key="k", dimensions=1)
+    embedder.embed(["a"])
+    embedder.embed(["a"])
+    assert server.connections == embedder.attempts == 2

@@ -320,7 +320,7 @@ def test_words_are_found_wherever_a_server_puts_them(server: ProviderServer) -> 
 
 def test_certificates_are_verified() -> None:
     client = HttpClient("openai", parse_address("https://api.openai.com/v1"))
-    context = client._connection(1.0)._context  # type: ignore[attr-defined]
+    context = client._pool.conn_kw["ssl_context"]
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname
 

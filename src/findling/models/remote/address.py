@@ -28,10 +28,9 @@ class Address(NamedTuple):
 
 
 class Proxy(NamedTuple):
-    """The proxy to go through, and what it wants to be told first."""
+    """The URL of a proxy without its password, and the headers that log in to it."""
 
-    host: str
-    port: int
+    url: str
     headers: dict[str, str]
 
 
@@ -72,14 +71,14 @@ def https_proxy(host: str) -> Proxy | None:
     url = getproxies().get("https", "")
     if not url or is_loopback(host) or proxy_bypass(host):
         return None
-    parts = urlsplit(url if "://" in url else f"//{url}")
+    parts = urlsplit(url if "://" in url else f"http://{url}")
     if not parts.hostname:
         return None
     headers = {}
     if parts.username is not None:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
         headers["Proxy-Authorization"] = f"Basic {base64.b64encode(secret).decode('ascii')}"
-    return Proxy(parts.hostname, parts.port or 80, headers)
+    return Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", headers)
 
 
 _HINT = "Write it like https://models.example.org/v1."

@@ -1,8 +1,7 @@
-"""A small HTTP client for JSON services: deadlines, retries, and a key that goes to one host only.
+"""HTTP client for JSON services on top of urllib3: one deadline per request, retries, one host for the key.
 
-Certificates are always verified. Redirects are never followed, so that neither the key nor a text can be led to
-another host. Nothing is read but the environment's `HTTPS_PROXY` and `NO_PROXY`, as `urllib` reads them, and those
-only for https addresses. A connection serves one request.
+The client verifies every certificate. It follows no redirect, so neither the key nor a text reaches another host.
+It reads `HTTPS_PROXY` and `NO_PROXY` as `urllib` does, for https addresses only. Connections stay open for reuse.
 """
 
 from __future__ import annotations
@@ -13,26 +12,29 @@ import socket
 import ssl
 import threading
 import time
-from email.message import Message
-from email.utils import parsedate_to_datetime
-from functools import cache
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
-from typing import Any, NamedTuple, NoReturn
+from functools import cached_property
+from http.client import IncompleteRead
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from findling.domain.errors import ProviderError
 from findling.models.remote.address import Address, https_proxy, is_loopback
 from findling.models.remote.dialects import is_oversize, is_spent, reason
 
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse, HTTPConnectionPool
+
 __all__ = ["HttpClient", "OversizeError", "wait_before_retry"]
 
-# TCP sends its first packet again after 1 s: a host that stays silent for 3 s is not there.
+# TCP repeats its first packet after 1 s: a host that stays silent for 3 s is absent.
 _CONNECT_S = 3.0
-# After a time-out the host is left alone for so long: a search must not wait for it again and again.
+# After a time-out the client spares the host for so long: no search waits for it again and again.
 _REST_S = 10.0
 _FIRST_WAIT_S = 0.25
 _LONGEST_WAIT_S = 60.0
 # 256 vectors of 4,096 numbers written out are 21 MB.
 _MOST_BYTES = 64_000_000
+# urllib3 logs a warning for each connection beyond this number.
+_MOST_IDLE = 100
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 
 
@@ -94,21 +96,16 @@ class HttpClient:
         return self.failure("did not answer in time", hint=_HINT_SLOW)
 
     def _attempt(self, path: str, payload: bytes, ends: float) -> Any:
+        from urllib3.exceptions import HTTPError
+
         if time.monotonic() < self._rests_until:
             raise self.failure("did not answer a moment ago and is left alone for some seconds", hint=_HINT_SLOW)
         with self._lock:
             self.attempts += 1
         try:
             reply = self._exchange(path, payload, ends)
-        except OSError as error:
-            self._unreachable(error)
-        except _EndlessError:
-            raise self.failure(f"sent more than {_MOST_BYTES:,} bytes", hint=_HINT_ADDRESS) from None
-        except IncompleteRead as error:
-            raise _PassingError(self._message("broke off in the middle of its answer"), hint=_HINT_DOWN) from error
-        except HTTPException as error:
-            what = f"does not speak HTTP at port {self.address.port} ({type(error).__name__})"
-            raise self.failure(what, hint=_HINT_ADDRESS) from error
+        except (OSError, HTTPError) as error:
+            self._unreachable(_cause(error))
         if not 200 <= reply.status < 300:
             self._refused(reply)
         try:
@@ -117,28 +114,48 @@ class HttpClient:
             raise self.failure("answered with something that is not JSON", hint=_HINT_ADDRESS) from error
 
     def _exchange(self, path: str, payload: bytes, ends: float) -> _Reply:
-        connection = self._connection(min(_CONNECT_S, _time_left(ends)))
-        try:
-            connection.connect()
-            sock = connection.sock
-            sock.settimeout(_time_left(ends))
-            connection.request("POST", self.address.path + path, payload, self._headers())
-            with connection.getresponse() as response:
-                return _Reply(response.status, response.headers, _read(response, sock, ends))
-        finally:
-            connection.close()
+        from urllib3 import Timeout
 
-    def _connection(self, timeout_s: float) -> HTTPConnection:
+        response = self._pool.urlopen(
+            "POST",
+            self.address.path + path,
+            payload,
+            self._headers(),
+            retries=False,
+            redirect=False,
+            timeout=Timeout(total=_time_left(ends), connect=_CONNECT_S),
+            preload_content=False,
+            decode_content=False,
+        )
+        with response:
+            return _Reply(response.status, _retry_after(response), self._read(response, ends))
+
+    @cached_property
+    def _pool(self) -> HTTPConnectionPool:
+        """Open connections to the one host, through the proxy of the environment if it names one."""
+        from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, ProxyManager
+
         host, port = self.address.host, self.address.port
         if self.address.scheme == "http":
-            return HTTPConnection(host, port, timeout=timeout_s)
-        context = _tls()
+            return HTTPConnectionPool(host, port, maxsize=_MOST_IDLE)
+        context = ssl.create_default_context()
         proxy = https_proxy(host)
         if proxy is None:
-            return HTTPSConnection(host, port, timeout=timeout_s, context=context)
-        connection = HTTPSConnection(proxy.host, proxy.port, timeout=timeout_s, context=context)
-        connection.set_tunnel(host, port, proxy.headers)
-        return connection
+            return HTTPSConnectionPool(host, port, maxsize=_MOST_IDLE, ssl_context=context)
+        manager = ProxyManager(proxy.url, proxy_headers=proxy.headers, maxsize=_MOST_IDLE, ssl_context=context)
+        return manager.connection_from_host(host, port, "https")
+
+    def _read(self, response: BaseHTTPResponse, ends: float) -> bytes:
+        """Read the whole body before `ends`; the socket's own time-out starts again with every byte."""
+        parts = []
+        size = 0
+        while part := response.read1(1 << 16):
+            parts.append(part)
+            size += len(part)
+            if size > _MOST_BYTES:
+                raise self.failure(f"sent more than {_MOST_BYTES:,} bytes", hint=_HINT_ADDRESS)
+            _time_left(ends)
+        return b"".join(parts)
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "findling"}
@@ -146,10 +163,12 @@ class HttpClient:
             headers["Authorization"] = f"Bearer {self._api_key}"
         return headers
 
-    def _unreachable(self, error: OSError) -> NoReturn:
-        """Raise what a failed connection means; only what may pass within a second is tried again."""
+    def _unreachable(self, error: Exception) -> NoReturn:
+        """Raise the error that a failed exchange means; a retry is for failures that may pass within a second."""
         if isinstance(error, TimeoutError):
             raise self.overdue() from error
+        if isinstance(error, IncompleteRead):
+            raise _PassingError(self._message("broke off in the middle of its answer"), hint=_HINT_DOWN) from error
         if isinstance(error, ConnectionRefusedError):
             local = is_loopback(self.address.host)
             where = f"refuses connections at port {self.address.port}"
@@ -167,7 +186,10 @@ class HttpClient:
         if isinstance(error, ssl.SSLError):
             what = f"cannot be spoken to in TLS ({error.reason})"
             raise self.failure(what, hint=_HINT_ADDRESS) from error
-        raise self.failure(f"cannot be reached ({error.strerror or error})", hint=_HINT_DOWN) from error
+        if isinstance(error, OSError):
+            raise self.failure(f"cannot be reached ({error.strerror or error})", hint=_HINT_DOWN) from error
+        what = f"does not speak HTTP at port {self.address.port} ({type(error).__name__})"
+        raise self.failure(what, hint=_HINT_ADDRESS) from error
 
     def _refused(self, reply: _Reply) -> NoReturn:
         """Raise what a status other than success means."""
@@ -188,7 +210,7 @@ class HttpClient:
             )
         if status in _TRANSIENT:
             hint = "Try again later, or ask for less at once." if status == 429 else _HINT_DOWN
-            raise _PassingError(self._message(what), hint=hint, retry_after_s=_retry_after(reply.headers))
+            raise _PassingError(self._message(what), hint=hint, retry_after_s=reply.retry_after_s)
         raise self.failure(what, hint=_HINT_MODEL if status == 404 else _HINT_REQUEST)
 
     def _message(self, what: str) -> str:
@@ -215,19 +237,10 @@ class _PassingError(ProviderError):
         self.retry_after_s = retry_after_s
 
 
-class _EndlessError(HTTPException):
-    """A reply longer than any that could be asked for."""
-
-
 class _Reply(NamedTuple):
     status: int
-    headers: Message
+    retry_after_s: float | None
     body: bytes
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    return ssl.create_default_context()  # reads 140 certificates
 
 
 _HINT_DOWN = "Check the network and the provider's status, then try again."
@@ -237,22 +250,6 @@ _HINT_MODEL = "Check the name of the model and base_url; a local server must hav
 _HINT_REQUEST = "Check the name of the model and remote.dimensions."
 
 
-def _read(response: HTTPResponse, sock: socket.socket, ends: float) -> bytes:
-    """The whole body, however slowly it drips: the socket's own time-out starts anew with every byte."""
-    expected = response.length
-    parts = []
-    size = 0
-    while (expected is None or size < expected) and (part := response.read1(1 << 16)):
-        parts.append(part)
-        size += len(part)
-        if size > _MOST_BYTES:
-            raise _EndlessError
-        sock.settimeout(_time_left(ends))
-    if expected is not None and size < expected:
-        raise IncompleteRead(b"", expected - size)
-    return b"".join(parts)
-
-
 def _time_left(ends: float) -> float:
     left = ends - time.monotonic()
     if left <= 0:
@@ -260,14 +257,23 @@ def _time_left(ends: float) -> float:
     return left
 
 
-def _retry_after(headers: Message) -> float | None:
+def _retry_after(response: BaseHTTPResponse) -> float | None:
     """Seconds of a `Retry-After` header, which names seconds or a date."""
-    value = headers.get("Retry-After", "")
+    from urllib3 import Retry
+    from urllib3.exceptions import InvalidHeader
+
     try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
+        return Retry().get_retry_after(response)
+    except InvalidHeader:
         return None
+
+
+def _cause(error: Exception) -> Exception:
+    """Unwrap the error of a socket, of TLS or of HTTP from urllib3's errors, which hide it among their arguments."""
+    from urllib3.exceptions import HTTPError
+    from urllib3.exceptions import TimeoutError as LateError
+
+    inner = next((item for item in (*error.args, error.__cause__) if isinstance(item, Exception)), None)
+    if isinstance(error, HTTPError) and inner is not None:
+        return _cause(inner)
+    return TimeoutError() if isinstance(error, LateError) else error

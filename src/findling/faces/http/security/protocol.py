@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ConnectionLimits", "GuardedProtocol", "guarded_protocol"]
 
+# Private parts of uvicorn that GuardedProtocol overrides or calls. Without one of them its limits would not hold.
+_PRIVATE_PARTS = (
+    "_should_upgrade_to_ws",
+    "_start_asgi_task",
+    "_unset_keepalive_if_required",
+    "_unsupported_upgrade_warning",
+    "timeout_keep_alive_handler",
+)
+if _missing := [name for name in _PRIVATE_PARTS if not hasattr(HttpToolsProtocol, name)]:
+    raise ImportError(f"this uvicorn has no {', '.join(_missing)}; type: pip install 'findling[serve]'")
+
 _LAST_WORDS = {
     400: Problem(400, "the request is no HTTP/1.1", headers={"connection": "close"}),
     408: Problem(408, "the request did not come in time", headers={"connection": "close"}),

@@ -14,8 +14,8 @@ from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.models.remote.provider_models import RemoteEmbedder, RemoteReranker
 from findling.models.remote.providers import PROVIDERS
-from findling.pipelines.answer.hits import Ranked
 from findling.pipelines.answer.post_ranking import reorder
+from findling.pipelines.answer.types import Ranked
 from findling.pipelines.indexing.embedding_run import refine
 from findling.pipelines.retrieve.candidates import Candidate
 from findling.pipelines.retrieve.query_planner import understand

@@ -11,8 +11,9 @@ from findling.domain.plans import Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
 from findling.pipelines.answer.facets import FACETS, MOST_VALUES, check_facets, count_facets
-from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
@@ -37,19 +38,19 @@ ITEMS = [
 
 
 @pytest.fixture
-def legs() -> Legs:
+def legs() -> Retrievers:
     store, leg = MemoryStore(), MemoryLeg()
     for batch in text_documents(ITEMS, ChunkPlan(size=20)):
         leg.apply(store.write(batch))
     leg.commit(store.seq())
-    return Legs(store, leg)
+    return Retrievers(store, leg)
 
 
 def asked(query: str, *facets: str, **given: object) -> SearchRequest:
     return replace(SearchRequest(query=query, facets=facets, limit=1, plan=Plan(mode="keyword")), **given)  # type: ignore[arg-type]
 
 
-def test_every_property_is_counted_once_a_resource(legs: Legs) -> None:
+def test_every_property_is_counted_once_a_resource(legs: Retrievers) -> None:
     answer = search(legs, asked("falcon", *FACETS))
     assert answer.total == 5 and len(answer.hits) == 1
     assert answer.facets == {
@@ -65,30 +66,30 @@ def test_every_property_is_counted_once_a_resource(legs: Legs) -> None:
     assert list(answer.facets["type"]) == ["file", "decision"]
 
 
-def test_filters_limit_what_is_counted(legs: Legs) -> None:
+def test_filters_limit_what_is_counted(legs: Retrievers) -> None:
     answer = search(legs, asked("falcon", "type", filters=Filters(author=("ann",))))
     assert answer.facets == {"type": {"decision": 1, "file": 1}}
     assert search(legs, asked("type:memory", "tag", "type")).facets == {"tag": {"birds": 1}, "type": {"memory": 1}}
     assert search(legs, asked("ostrich", "type")).facets == {"type": {}}
 
 
-def test_folders_are_those_of_the_part_that_is_asked(legs: Legs) -> None:
+def test_folders_are_those_of_the_part_that_is_asked(legs: Retrievers) -> None:
     answer = search(legs, asked("falcon", "path", within="docs", filters=Filters(path=("docs",))))
     assert answer.facets == {"path": {"sub": 1}}
 
 
-def test_without_being_asked_nothing_is_counted(legs: Legs) -> None:
+def test_without_being_asked_nothing_is_counted(legs: Retrievers) -> None:
     assert search(legs, asked("falcon")).facets == {}
 
 
-def test_an_unknown_facet_is_refused_with_the_list(legs: Legs) -> None:
+def test_an_unknown_facet_is_refused_with_the_list(legs: Retrievers) -> None:
     with pytest.raises(InvalidValueError, match="no facet 'colour'") as refused:
         search(legs, asked("falcon", "type", "colour"))
     assert refused.value.hint == "one of type, ext, lang, author, tag, system, path, year"
     check_facets(FACETS)
 
 
-def test_a_count_of_some_matches_says_so(legs: Legs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_of_some_matches_says_so(legs: Retrievers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("findling.pipelines.answer.facets.MOST_MATCHES", 2)
     answer = search(legs, asked("falcon", "type"))
     assert sum(answer.facets["type"].values()) == 2

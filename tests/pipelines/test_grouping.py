@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from findling.domain.resources import Chunk, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Receipt
 from findling.pipelines.answer.grouping import MOST_PASSAGES, group_of, grouped, reach, runs, with_passages
-from findling.pipelines.answer.hits import Asked, Ranked
+from findling.pipelines.answer.types import HighlightSpec, Ranked
 from findling.pipelines.retrieve.candidates import Candidate
 
-ASKED = Asked(("word",), {"word": "word"}, {})
+ASKED = HighlightSpec(("word",), {"word": "word"}, {})
 
 
 def ranked(*names: str, type_: str = "file", thread: str = "") -> list[Ranked]:

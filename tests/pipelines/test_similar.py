@@ -7,9 +7,9 @@ import pytest
 from findling.domain.budgets import WorkBudget, spending
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.resources import Resource
-from findling.pipelines.answer.search import Legs
 from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.lookup.similar import similar, telling_words
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
@@ -33,15 +33,15 @@ ITEMS = [
 
 
 @pytest.fixture
-def legs() -> Legs:
+def legs() -> Retrievers:
     store, leg = MemoryStore(), MemoryLeg()
     for batch in text_documents(ITEMS, ChunkPlan()):
         leg.apply(store.write(batch))
     leg.commit(store.seq())
-    return Legs(store, leg)
+    return Retrievers(store, leg)
 
 
-def test_what_shares_the_telling_words_is_most_like_it(legs: Legs) -> None:
+def test_what_shares_the_telling_words_is_most_like_it(legs: Retrievers) -> None:
     answer = similar(legs, "falcon.md")
     assert {hit.rid for hit in answer.hits[:2]} == {"file:eagle.md", "chat:slack/birds/1"}
     assert "file:bread.md" not in {hit.rid for hit in answer}
@@ -54,7 +54,7 @@ def test_what_shares_the_telling_words_is_most_like_it(legs: Legs) -> None:
     assert eagle.lines and {match.term for match in eagle.receipt.matches} >= {"raptor", "talons"}
 
 
-def test_a_long_document_is_read_as_far_as_the_budget_goes(legs: Legs) -> None:
+def test_a_long_document_is_read_as_far_as_the_budget_goes(legs: Retrievers) -> None:
     document = legs.store.document("file:falcon.md")
     assert document is not None
     with spending(WorkBudget(read=0)) as budget:
@@ -65,26 +65,26 @@ def test_a_long_document_is_read_as_far_as_the_budget_goes(legs: Legs) -> None:
         assert (budget.left["read"], budget.refused) == (0, [])
 
 
-def test_a_thread_is_one_hit_and_never_like_itself(legs: Legs) -> None:
+def test_a_thread_is_one_hit_and_never_like_itself(legs: Retrievers) -> None:
     chats = [hit for hit in similar(legs, "falcon.md") if hit.type == "chat"]
     assert len(chats) == 1 and [one.rid for one in chats[0].passages] == ["chat:slack/birds/0"]
     assert {hit.type for hit in similar(legs, "chat:slack/birds/0")} == {"file"}
 
 
-def test_a_limit_is_kept(legs: Legs) -> None:
+def test_a_limit_is_kept(legs: Retrievers) -> None:
     assert len(similar(legs, "falcon.md", 1).hits) == 1
     assert similar(legs, "falcon.md", 0).hits == ()
     with pytest.raises(InvalidValueError, match="limit -1"):
         similar(legs, "falcon.md", -1)
 
 
-def test_what_has_no_telling_word_is_like_nothing(legs: Legs) -> None:
+def test_what_has_no_telling_word_is_like_nothing(legs: Retrievers) -> None:
     for name in ("note:empty", "bread.md"):
         answer = similar(legs, name)
         assert (answer.hits, answer.notes) == ((), ("it has no telling word",))
 
 
-def test_words_that_only_the_document_has_tell_nothing(legs: Legs) -> None:
+def test_words_that_only_the_document_has_tell_nothing(legs: Retrievers) -> None:
     document = legs.store.document("file:falcon.md")
     assert document is not None
     words = telling_words(legs.keyword, document, document.chunks)
@@ -92,7 +92,7 @@ def test_words_that_only_the_document_has_tell_nothing(legs: Legs) -> None:
     assert set(words) == {"raptor", "talons"}
 
 
-def test_what_is_not_there_is_told(legs: Legs) -> None:
+def test_what_is_not_there_is_told(legs: Retrievers) -> None:
     with pytest.raises(NotFoundError, match=r"there is no nothing\.md in the index"):
         similar(legs, "nothing.md")
 
@@ -111,7 +111,7 @@ def test_what_was_superseded_says_so_and_stands_below() -> None:
     for batch in text_documents(items, ChunkPlan()):
         leg.apply(store.write(batch))
     leg.commit(store.seq())
-    answer = similar(Legs(store, leg), "note:asked")
+    answer = similar(Retrievers(store, leg), "note:asked")
     assert [hit.rid for hit in answer] == ["note:new", "note:old"]
     assert answer.hits[1].receipt.superseded_by == ("note:new",)
-    assert [hit.rid for hit in similar(Legs(store, leg), "note:asked", 1)] == ["note:new"]
+    assert [hit.rid for hit in similar(Retrievers(store, leg), "note:asked", 1)] == ["note:new"]

@@ -6,9 +6,9 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Resource
-from findling.pipelines.answer.search import Legs
 from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.lookup.suggest import Completion, suggest
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
@@ -22,20 +22,20 @@ ITEMS = [
 
 
 @pytest.fixture
-def legs() -> Legs:
+def legs() -> Retrievers:
     store, leg = MemoryStore(), MemoryLeg()
     items = [(Resource(rid=rid, type="note", title=title), text) for rid, title, text in ITEMS]
     for batch in text_documents(items, ChunkPlan()):
         leg.apply(store.write(batch))
     leg.commit(store.seq())
-    return Legs(store, leg)
+    return Retrievers(store, leg)
 
 
-def texts(legs: Legs, typed: str, kind: str, limit: int = 10) -> list[str]:
+def texts(legs: Retrievers, typed: str, kind: str, limit: int = 10) -> list[str]:
     return [one.text for one in suggest(legs, typed, limit) if one.kind == kind]
 
 
-def test_the_last_word_is_completed_by_frequency(legs: Legs) -> None:
+def test_the_last_word_is_completed_by_frequency(legs: Retrievers) -> None:
     assert suggest(legs, "a lost conn", 10)[:3] == (
         Completion(text="a lost connection", kind="word", count=3),
         Completion(text="a lost connector", kind="word", count=1),
@@ -44,12 +44,12 @@ def test_the_last_word_is_completed_by_frequency(legs: Legs) -> None:
     assert texts(legs, "Conn", "word")[0] == "connection"
 
 
-def test_a_word_that_is_complete_is_no_completion_of_itself(legs: Legs) -> None:
+def test_a_word_that_is_complete_is_no_completion_of_itself(legs: Retrievers) -> None:
     assert texts(legs, "connection", "word") == []
     assert texts(legs, "pool", "word") == ["pools"]
 
 
-def test_titles_with_all_the_words_follow(legs: Legs) -> None:
+def test_titles_with_all_the_words_follow(legs: Retrievers) -> None:
     assert [one for one in suggest(legs, "connection po") if one.kind == "title"] == [
         Completion(text="Connection pools", kind="title", rid="n:1")
     ]
@@ -58,14 +58,14 @@ def test_titles_with_all_the_words_follow(legs: Legs) -> None:
     assert texts(legs, "connection cafe", "title") == []
 
 
-def test_accents_and_other_scripts_are_no_obstacle(legs: Legs) -> None:
+def test_accents_and_other_scripts_are_no_obstacle(legs: Retrievers) -> None:
     assert texts(legs, "caf", "word") == ["cafe", "cafeteria"]
     assert texts(legs, "the café", "title") == []
     assert texts(legs, "café", "title") == ["Café life"]
     assert texts(legs, "cafe\u0301", "word") == ["cafeteria"]
 
 
-def test_what_nobody_wrote_is_put_right(legs: Legs) -> None:
+def test_what_nobody_wrote_is_put_right(legs: Retrievers) -> None:
     assert texts(legs, "conection po", "spelling") == ["connection po"]
     assert texts(legs, "conection po", "word") == ["connection pool", "connection pools"]
     assert texts(legs, "conection po", "title") == ["Connection pools"]
@@ -74,14 +74,14 @@ def test_what_nobody_wrote_is_put_right(legs: Legs) -> None:
     assert suggest(legs, "zzzzqqq") == ()
 
 
-def test_a_few_are_shared_between_words_and_titles(legs: Legs) -> None:
+def test_a_few_are_shared_between_words_and_titles(legs: Retrievers) -> None:
     assert [one.kind for one in suggest(legs, "conn", 4)] == ["word", "word", "title", "title"]
     assert [one.kind for one in suggest(legs, "conn", 1)] == ["word"]
     assert suggest(legs, "conn", 0) == ()
 
 
 @pytest.mark.parametrize("typed", ["", "  ", "-", '"'])
-def test_without_a_word_there_is_nothing_to_complete(legs: Legs, typed: str) -> None:
+def test_without_a_word_there_is_nothing_to_complete(legs: Retrievers, typed: str) -> None:
     with pytest.raises(InvalidValueError, match="no word"):
         suggest(legs, typed)
     with pytest.raises(InvalidValueError, match="limit -1"):
@@ -89,5 +89,5 @@ def test_without_a_word_there_is_nothing_to_complete(legs: Legs, typed: str) -> 
 
 
 @pytest.mark.parametrize("typed", ["getUserN", "parse_u", "C+", "数", '"lost conn', "title:conn", "a AND (b", "x~"])
-def test_whatever_is_typed_is_answered(legs: Legs, typed: str) -> None:
+def test_whatever_is_typed_is_answered(legs: Retrievers, typed: str) -> None:
     assert all(one.text for one in suggest(legs, typed))

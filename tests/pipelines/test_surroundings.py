@@ -12,9 +12,10 @@ from findling.domain.records import Message
 from findling.domain.resources import Document, Place, Resource
 from findling.domain.results import Hit
 from findling.pipelines.answer.chat_context import messages_of
-from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.answer.search import search
 from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry
 from findling.pipelines.indexing.document_build import make_document
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.sources.documents.extracted import Extracted
 from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
@@ -47,14 +48,14 @@ def part(number: int, said: list[tuple[str, str]], *, recorded: bool = True, siz
     return make_document(resource, Extracted(text=text, places=tuple(places)), plan=ChunkPlan(size=size))
 
 
-def legs_of(*documents: Document) -> Legs:
+def legs_of(*documents: Document) -> Retrievers:
     store, leg = MemoryStore(), MemoryLeg()
     leg.apply(store.write(documents))
     leg.commit(store.seq())
-    return Legs(store, leg)
+    return Retrievers(store, leg)
 
 
-def found(legs: Legs, query: str, around: int = 1, **knobs: str) -> list[Hit]:
+def found(legs: Retrievers, query: str, around: int = 1, **knobs: str) -> list[Hit]:
     plan = Plan(mode="keyword", around=around, **knobs)  # type: ignore[arg-type]
     return list(search(legs, SearchRequest(query=query, plan=plan)).hits)
 

@@ -13,8 +13,9 @@ from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.strangers import read_json
 from findling.faces.cli.main import run
-from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.engine.engine import Engine
 from findling.service.index.documents import fetch
 from findling.service.settings.settings import Settings
@@ -80,6 +81,6 @@ def test_fields_that_a_bundle_brought(text: str) -> None:
     for batch in text_documents([(chat, "The boiler is in the cellar.")], ChunkPlan()):
         leg.apply(store.write(batch))
     leg.commit(store.seq())
-    legs = Legs(store, leg)
+    legs = Retrievers(store, leg)
     assert fetch(legs, "chat:x/y").links == ()
     assert [hit.rid for hit in search(legs, SearchRequest(query="boiler"))] == ["chat:x/y"]

@@ -15,8 +15,9 @@ from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import Hit, SearchAnswer
-from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 from findling.testing.reference.memory_leg import MemoryLeg
@@ -165,14 +166,14 @@ WORDS = ("falcon", "owl", "town", "hill", "lake")
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join)
 
 
-def indexed(documents: dict[str, str]) -> Legs:
+def indexed(documents: dict[str, str]) -> Retrievers:
     store, leg = MemoryStore(), MemoryLeg()
     for batch in text_documents(
         [(Resource(rid=rid, type="note"), text) for rid, text in documents.items()], ChunkPlan()
     ):
         leg.apply(store.write(batch))
     leg.commit(store.seq())
-    return Legs(store, leg)
+    return Retrievers(store, leg)
 
 
 def asked(query: str, limit: int, group: str, cursor: str = "") -> SearchRequest:

@@ -11,8 +11,8 @@ from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Chunk, Place, Resource, ResourceType, StoredChunk
 from findling.domain.results import Degradation
-from findling.pipelines.answer.hits import Ranked
 from findling.pipelines.answer.post_ranking import reorder
+from findling.pipelines.answer.types import Ranked
 from findling.pipelines.content.resource_types import register
 from findling.pipelines.retrieve.candidates import Candidate
 from findling.pipelines.retrieve.query_planner import understand

@@ -31,8 +31,9 @@ from findling.domain.queries import Filters, SearchRequest
 from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.strangers import TRUSTS
-from findling.pipelines.answer.search import Legs, search
+from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.fanout import catch_up
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.engine.engine import open_engine
 from findling.service.export.bundles import IMPORTING, export_bundle, import_bundle
 from findling.stores.bundle.bundle import FILES, Bundle
@@ -261,10 +262,10 @@ def test_a_bundle_answers_where_it_lies(original: findling.Engine, bundle: Path,
         for query in QUERIES:
             request = SearchRequest(query=query, limit=20, plan=findling.Plan(mode="keyword"))
             expected = original.search(request, refresh=False)
-            answer = search(Legs(plain, tantivy), request)
+            answer = search(Retrievers(plain, tantivy), request)
             assert [asdict(hit) for hit in answer] == [asdict(hit) for hit in expected]
-            by_memory = search(Legs(plain, mine), request)
-            assert told(by_memory) == told(search(Legs(truth, theirs), request))
+            by_memory = search(Retrievers(plain, mine), request)
+            assert told(by_memory) == told(search(Retrievers(truth, theirs), request))
             found += len(expected.hits)
         assert found > 100
         tantivy.close()

@@ -10,9 +10,9 @@ import pytest
 
 from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
 from findling.domain.resources import Resource
-from findling.pipelines.answer.search import Legs
 from findling.pipelines.lookup.similar import similar
 from findling.pipelines.lookup.suggest import suggest
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.index.documents import FetchedDocument, LinkedResource, fetch
 from findling.service.settings.settings import Settings
@@ -71,7 +71,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield opened
 
 
-def legs_of(engine: Engine, principals: tuple[str, ...] | None = None) -> Legs:
+def legs_of(engine: Engine, principals: tuple[str, ...] | None = None) -> Retrievers:
     engine._ready(False, None)  # legs absorb what was written when they are next asked
     return engine._ask(principals, [], lambda legs: legs)
 

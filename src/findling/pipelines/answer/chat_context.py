@@ -11,7 +11,7 @@ from findling.domain.ports import ReadStore
 from findling.domain.resources import Document, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Line
 from findling.domain.strangers import read_json
-from findling.pipelines.answer.hits import Asked
+from findling.pipelines.answer.types import HighlightSpec
 from findling.pipelines.content.chat_authors import speaker_of, split_authors
 from findling.text.snippets import snippet
 
@@ -26,7 +26,7 @@ class Said(NamedTuple):
     text: str
 
 
-def in_conversation(hit: Hit, stored: StoredChunk, offset: int, asked: Asked, store: ReadStore) -> Hit:
+def in_conversation(hit: Hit, stored: StoredChunk, offset: int, asked: HighlightSpec, store: ReadStore) -> Hit:
     """The hit with the author and time of the message at an offset of the chat's text, and the messages around it.
 
     A line of `around` is numbered by how far its message is from the one that was found: -1 is the one before it.
@@ -48,7 +48,7 @@ def messages_of(document: Document) -> list[Said]:
     return messages
 
 
-def _around(resource: Resource, offset: int, asked: Asked, store: ReadStore) -> tuple[Line, ...]:
+def _around(resource: Resource, offset: int, asked: HighlightSpec, store: ReadStore) -> tuple[Line, ...]:
     document = store.document(resource.rid)
     if document is None:  # deleted since it was found
         return ()

@@ -15,7 +15,7 @@ from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Hit
 from findling.pipelines.answer.grouping import group_of
-from findling.pipelines.answer.hits import Ranked
+from findling.pipelines.answer.types import Ranked
 
 __all__ = ["Cursor", "Pages", "behind", "cursor_after", "next_cursor", "read_cursor"]
 

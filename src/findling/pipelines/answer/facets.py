@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Resource
+from findling.pipelines.answer.types import Ranking
 from findling.pipelines.content.chat_authors import split_authors
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.pipelines.retrieve.query_planner import loose_words
 from findling.ranking.evidence import words_evidence
-
-if TYPE_CHECKING:
-    from findling.pipelines.answer.search import Legs, Ranking
 
 __all__ = ["FACETS", "MOST_MATCHES", "MOST_VALUES", "Facets", "check_facets", "count_facets", "facets_of"]
 
@@ -42,7 +41,7 @@ def check_facets(names: Iterable[str]) -> None:
             raise InvalidValueError(f"there is no facet {name!r}", hint=f"one of {', '.join(FACETS)}")
 
 
-def facets_of(legs: Legs, ranking: Ranking) -> Facets:
+def facets_of(legs: Retrievers, ranking: Ranking) -> Facets:
     """Count what a ranking was made from: what the words match, and what is near in meaning as far as it ranks.
 
     Weaker matches do not count.

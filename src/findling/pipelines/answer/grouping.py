@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from findling.domain.resources import Chunk, Resource
 from findling.domain.results import Hit, Passage
-from findling.pipelines.answer.hits import Asked, Ranked, line_span, show
+from findling.pipelines.answer.lines import line_span, show
+from findling.pipelines.answer.types import HighlightSpec, Ranked
 
 __all__ = ["MOST_PASSAGES", "Run", "group_of", "grouped", "reach", "runs", "with_passages"]
 
@@ -73,7 +74,7 @@ def runs(entries: Sequence[Ranked]) -> list[Run]:
     return sorted(joined, key=lambda run: place_of[run.best.stored.chunk.cid])
 
 
-def with_passages(hit: Hit, ranked: Ranked, asked: Asked) -> Hit:
+def with_passages(hit: Hit, ranked: Ranked, asked: HighlightSpec) -> Hit:
     """The hit of a group with its other passages; those that lie beside its own widen its lines instead."""
     own, *others = runs((ranked, *ranked.others))
     first, last = _lines_of(own)
@@ -81,7 +82,7 @@ def with_passages(hit: Hit, ranked: Ranked, asked: Asked) -> Hit:
     return replace(hit, line_start=first, line_end=last, passages=passages)
 
 
-def _passage(run: Run, asked: Asked) -> Passage:
+def _passage(run: Run, asked: HighlightSpec) -> Passage:
     shown = show(run.best.stored, asked)
     first, last = _lines_of(run)
     return Passage(

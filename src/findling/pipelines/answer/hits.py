@@ -2,75 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import log
-from typing import NamedTuple
 
 from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Any, Node, Same
-from findling.domain.resources import Chunk, StoredChunk
-from findling.domain.results import AliasMatch, Hit, Line, Receipt, ScorePart, Step, TermMatch
+from findling.domain.resources import StoredChunk
+from findling.domain.results import AliasMatch, Hit, Receipt, ScorePart, TermMatch
+from findling.pipelines.answer.lines import line_span, show
+from findling.pipelines.answer.types import HighlightSpec, Ranked
 from findling.pipelines.retrieve.candidates import Candidate
-from findling.pipelines.retrieve.query_planner import SPELLING, Question
-from findling.text.analysis.analysis import WordSpan, index_form, matching_spans, terms
-from findling.text.analysis.lines import LineIndex
+from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
+from findling.text.analysis.analysis import WordSpan, index_form, terms
 from findling.text.analysis.sentences import SENTENCE_WORDS
 from findling.text.query.tree import canonical, identifier_parts, positive_terms, positive_texts
-from findling.text.snippets import Match, Telling, plain_line, show_lines
 
-__all__ = ["Asked", "Ranked", "Shown", "asked_for", "line_span", "make_hit", "show", "term_weights"]
+__all__ = ["asked_for", "make_hit", "term_weights"]
 
 _SMALL_WORD = 0.01
 """How much a small word tells where a word that every passage has tells 1."""
 
 
-class Ranked(NamedTuple):
-    """A candidate that stands up to the truth: its chunk, its score so far, and what has moved it.
-
-    `others` are the entries that it stands for in an answer that is grouped, best first.
-    """
-
-    stored: StoredChunk
-    candidate: Candidate
-    score: float
-    steps: tuple[Step, ...] = ()
-    others: tuple[Ranked, ...] = ()
-
-
-class Shown(NamedTuple):
-    """What is shown of a chunk: some of its lines, the best of them, and where that ends in the chunk's text.
-
-    `words` are all words of the text that were asked for.
-    """
-
-    lines: tuple[Line, ...]
-    best: Line
-    offset: int
-    words: list[WordSpan]
-
-
-class Asked(NamedTuple):
-    """What is looked for in every hit: the terms of the query, the forms they have, identifiers and their parts.
-
-    `same` are groups of terms of which one will do, each a list of alternatives. `around` is how many messages are
-    shown on either side of one that was found. `weights` says how much each term tells, and `nearness` how near in
-    meaning texts are to the query: both choose the lines that are shown.
-    """
-
-    terms: Sequence[str]
-    forms: Mapping[str, str]
-    identifiers: Mapping[str, set[str]]
-    same: Sequence[Same] = ()
-    snippet_lines: int = 3
-    context: int = 0
-    around: int = 0
-    weights: Mapping[str, float] = {}
-    nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
-
-
-def asked_for(question: Question, forms: Mapping[str, Sequence[str]], snippet_lines: int) -> Asked:
+def asked_for(question: AnalyzedQuery, forms: Mapping[str, Sequence[str]], snippet_lines: int) -> HighlightSpec:
     """What to look for in the hits of a question; `forms` are those of each term that the index holds."""
     term_of: dict[str, str] = {}
     for term in question.asked:
@@ -78,7 +33,7 @@ def asked_for(question: Question, forms: Mapping[str, Sequence[str]], snippet_li
             # What was typed itself comes before what is only a form of something else.
             if form == term or form not in term_of:
                 term_of[form] = term
-    return Asked(
+    return HighlightSpec(
         question.asked,
         term_of,
         identifier_parts(question.node),
@@ -110,7 +65,7 @@ def _alternatives(node: Node) -> Iterator[Same]:
             yield from _alternatives(part)
 
 
-def make_hit(ranked: Ranked, asked: Asked, store: ReadStore) -> Hit:
+def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
     """The hit that people and programs see."""
     chunk, resource, _ = ranked.stored
     shown = show(ranked.stored, asked)
@@ -143,41 +98,7 @@ def make_hit(ranked: Ranked, asked: Asked, store: ReadStore) -> Hit:
     return hit
 
 
-def show(stored: StoredChunk, asked: Asked) -> Shown:
-    """The lines of a chunk that say best why it was found."""
-    chunk, _, text = stored
-    words = matching_spans(text, asked.forms)
-    forms = asked.forms
-    spans = _shown_spans(
-        [(start, end, tuple([forms[term] for term in found])) for start, end, found in words], asked.identifiers
-    )
-    telling = Telling(asked.weights, _said(stored), asked.nearness)
-    lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, telling)
-    best = Line(number=number, text="")
-    offset = 0
-    if chunk.places:
-        from findling.text.snippets import placed_lines
-
-        offset = LineIndex(text).line_span(best.number - chunk.line_start + 1)[1]
-        placed = placed_lines([*lines, best], chunk, text)
-        lines, best = placed[:-1], placed[-1]
-    return Shown(lines, best, offset, words)
-
-
-def _said(stored: StoredChunk) -> set[str]:
-    """The lines that stand above a hit wherever it is shown."""
-    return {plain_line(text) for text in (stored.resource.title, *stored.chunk.heading)} - {""}
-
-
-def line_span(chunk: Chunk) -> tuple[int, int]:
-    """The first and the last line of a chunk in its file; 0 in files that have no lines."""
-    if not chunk.places:
-        return chunk.line_start, chunk.line_end
-    numbers = [place.line for place in chunk.places if place.line]
-    return (numbers[0], max(numbers)) if numbers else (0, 0)
-
-
-def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: Asked, store: ReadStore) -> Receipt:
+def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: HighlightSpec, store: ReadStore) -> Receipt:
     candidate, near = ranked.candidate, ranked.candidate.vector
     counts: dict[str, int] = {}
     for match in matches:
@@ -246,7 +167,7 @@ def _has_row(stored: StoredChunk, row: Sequence[str]) -> bool:
     return any(wanted in f" {index_form(text)} " for text in texts)
 
 
-def _missing(asked: Asked, counts: Mapping[str, int]) -> list[str]:
+def _missing(asked: HighlightSpec, counts: Mapping[str, int]) -> list[str]:
     """The terms that the hit lacks; of several ways to say something one is enough."""
     if not asked.same:
         return [term for term in asked.terms if term not in counts]
@@ -256,15 +177,6 @@ def _missing(asked: Asked, counts: Mapping[str, int]) -> list[str]:
         said = [way for way in ways if all(term in counts for term in way)]
         spared.update(term for way in (ways if said else ways[1:]) for term in way)
     return [term for term in asked.terms if term not in counts and term not in spared]
-
-
-def _shown_spans(spans: list[Match], identifiers: Mapping[str, set[str]]) -> list[Match]:
-    """The spans to show: where an identifier stands as a whole, its parts elsewhere in the chunk are noise."""
-    if not identifiers:
-        return spans
-    present = {term for _, _, terms in spans for term in terms}
-    noise = set().union(*(parts for whole, parts in identifiers.items() if whole in present))
-    return [span for span in spans if not noise.issuperset(span[2])] if noise else spans
 
 
 def _matches(stored: StoredChunk, spans: Sequence[WordSpan], forms: Mapping[str, str]) -> tuple[TermMatch, ...]:

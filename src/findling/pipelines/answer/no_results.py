@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
 from findling.domain.queries import All, Any, Filters, Node, Not
 from findling.domain.results import Degradation, Hit, Suggestion
-from findling.pipelines.answer.hits import Asked, Ranked, make_hit
-from findling.pipelines.retrieve.candidates import Candidate, Found, allowed_resources
-from findling.pipelines.retrieve.query_planner import Question, corrected, respelled
+from findling.pipelines.answer.hits import make_hit
+from findling.pipelines.answer.types import HighlightSpec, Ranked, Ranking
+from findling.pipelines.retrieve.candidates import Candidate, Found, Retrievers
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled
+from findling.pipelines.retrieve.retrieval import allowed_resources
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, find_by_meaning
 from findling.text.query.leaves import TOO_LONG
 from findling.text.query.tree import canonical
-
-if TYPE_CHECKING:
-    from findling.pipelines.answer.search import Legs, Ranking
 
 __all__ = ["idle_exclusions", "neighbours", "suggestions", "why_nothing"]
 
@@ -26,7 +24,7 @@ _DEEPER = 10
 """Times as many neighbours as are shown are looked at: some are excluded by what the query forbids."""
 
 
-def suggestions(keyword: KeywordLeg, question: Question, unknown: Sequence[str]) -> list[Suggestion]:
+def suggestions(keyword: KeywordLeg, question: AnalyzedQuery, unknown: Sequence[str]) -> list[Suggestion]:
     """For each word that nobody wrote, the one of the index that was probably meant; identifiers as a whole."""
     from findling.pipelines.retrieve.misspelling import meant_by
 
@@ -38,7 +36,7 @@ def suggestions(keyword: KeywordLeg, question: Question, unknown: Sequence[str])
     ]
 
 
-def why_nothing(keyword: KeywordLeg, question: Question, found: Found) -> tuple[str, ...]:
+def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> tuple[str, ...]:
     """What keeps a query from matching anything: its filters, its exclusions, or words that do not stand together."""
     if question.node == Any(()):
         is_told = any(note.endswith(TOO_LONG) for note in question.notes)
@@ -60,7 +58,7 @@ def why_nothing(keyword: KeywordLeg, question: Question, found: Found) -> tuple[
     return ()
 
 
-def idle_exclusions(keyword: KeywordLeg, question: Question) -> tuple[str, ...]:
+def idle_exclusions(keyword: KeywordLeg, question: AnalyzedQuery) -> tuple[str, ...]:
     """A note for each exclusion that excludes nothing, since nothing says so; often it is misspelled."""
     return tuple(
         f"{canonical(part)} excludes nothing: nothing says so"
@@ -70,7 +68,7 @@ def idle_exclusions(keyword: KeywordLeg, question: Question) -> tuple[str, ...]:
 
 
 def neighbours(
-    legs: Legs, ranking: Ranking, wanted: Asked, exclude: re.Pattern[str] | None
+    legs: Retrievers, ranking: Ranking, wanted: HighlightSpec, exclude: re.Pattern[str] | None
 ) -> tuple[tuple[Hit, ...], Meaning]:
     """The passages that come near to the query by meaning, when nothing matches it, and what of meaning was asked.
 
@@ -114,16 +112,16 @@ def _counted(passages: int) -> str:
     return "1 passage matches" if passages == 1 else f"{passages:,} passages match"
 
 
-def _can_respell(question: Question, correction: Mapping[str, str]) -> bool:
+def _can_respell(question: AnalyzedQuery, correction: Mapping[str, str]) -> bool:
     """Whether a word stands where another spelling of it may stand beside it; in quotes it does not."""
     return corrected(question, correction).node != question.node
 
 
-def _parts(question: Question) -> tuple[Node, ...]:
+def _parts(question: AnalyzedQuery) -> tuple[Node, ...]:
     return question.node.nodes if isinstance(question.node, All) else (question.node,)
 
 
-def _line_finder(at_hand: Meaning, question: Question, wanted: Asked) -> Asked:
+def _line_finder(at_hand: Meaning, question: AnalyzedQuery, wanted: HighlightSpec) -> HighlightSpec:
     if at_hand.instant is None:
         return wanted
     from findling.pipelines.retrieve.vector_retrieval import nearness_to

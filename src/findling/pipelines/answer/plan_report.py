@@ -8,10 +8,10 @@ from typing import Any
 from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, Node
 from findling.domain.results import Degradation, Hit
-from findling.pipelines.answer.hits import Ranked
+from findling.pipelines.answer.types import Ranked
 from findling.pipelines.retrieve.candidates import Found
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document
-from findling.pipelines.retrieve.query_planner import WORDS, Question
+from findling.pipelines.retrieve.query_planner import WORDS, AnalyzedQuery
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.text.analysis.analysis import is_unspaced, word_terms
 from findling.text.analysis.sentences import SENTENCE_WORDS
@@ -20,7 +20,7 @@ from findling.text.query.tree import typed_terms
 __all__ = ["plan_account", "quality_of", "unknown_terms", "vector_account"]
 
 
-def plan_account(question: Question, found: Found, unit: str) -> dict[str, Any]:
+def plan_account(question: AnalyzedQuery, found: Found, unit: str) -> dict[str, Any]:
     """Everything that was planned, in a form from which the search can be carried out again."""
     request, shape, keyword = question.request, question.route, found.keyword
     planned: dict[str, Any] = {
@@ -81,7 +81,7 @@ def quality_of(found: Found, hits: Sequence[Hit], meaning: Meaning, degraded: Se
     return "excellent" if found.strategy == "hybrid" and meaning.coverage >= 1 else "good"
 
 
-def unknown_terms(question: Question, found: Found) -> list[str]:
+def unknown_terms(question: AnalyzedQuery, found: Found) -> list[str]:
     """The words as they were typed, not those that a glossary adds, which the index does not hold in any form.
 
     Not those that are asked of one field, none that only hold a sentence together, and no pairs of characters that
@@ -100,7 +100,7 @@ def _asked_of_a_field(node: Node) -> set[str]:
     return set(typed_terms(node)) if getattr(node, "field", "") else set()
 
 
-def _legs_of(question: Question, found: Found) -> list[str]:
+def _legs_of(question: AnalyzedQuery, found: Found) -> list[str]:
     if found.strategy == "semantic" and (question.reading == "boolean" or not question.plan.meaning_finds):
         return ["keyword", "semantic"]  # words say what is found, meaning in which order
     return {"hybrid": ["keyword", "semantic"], "browse": []}.get(found.strategy, [found.strategy])

@@ -12,9 +12,9 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import ModelError
 from findling.domain.plans import Plan
 from findling.domain.results import Degradation, Step
-from findling.pipelines.answer.hits import Ranked
+from findling.pipelines.answer.types import Ranked
 from findling.pipelines.content.resource_types import half_life_of
-from findling.pipelines.retrieve.query_planner import Question
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.ranking.boosts import (
     MOST,
@@ -43,7 +43,7 @@ _FEWEST = 3
 
 def reorder(
     ranked: Sequence[Ranked],
-    question: Question,
+    question: AnalyzedQuery,
     meaning: Meaning,
     notes: list[Degradation],
     *,

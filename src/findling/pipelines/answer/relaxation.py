@@ -1,36 +1,29 @@
-"""Relaxing: the answer goes on without a demand that nothing fulfils, in a part of its own that says so."""
+"""Relaxation: a query that nothing fulfils is asked again without its demands, and the answer says so."""
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from findling.domain.queries import All
-from findling.pipelines.retrieve.query_planner import Question
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.text.query.query_mode import demands, relaxed
 from findling.text.query.tree import canonical, positive_terms
-
-if TYPE_CHECKING:
-    from findling.pipelines.answer.search import Legs, Ranking
 
 __all__ = ["Relaxed", "relax"]
 
 
 class Relaxed(NamedTuple):
-    """What a question finds without its demands, and a sentence that says what was dropped."""
+    """A query without its demands, and a sentence that says what was dropped."""
 
-    ranking: Ranking
+    query: AnalyzedQuery
     note: str
 
 
-def relax(legs: Legs, question: Question, exclude: re.Pattern[str] | None) -> Relaxed | None:
-    """The ranking of a question that nothing answers, without what it demands of the text.
+def relax(question: AnalyzedQuery) -> Relaxed | None:
+    """The query without what it demands of the text; exclusions, conditions and filters hold.
 
-    Exclusions, conditions and filters hold. `None` when nothing was demanded, when the plan keeps to what is demanded,
-    and when nothing is found even so.
+    `None` when nothing was demanded, and when the plan keeps to what is demanded.
     """
-    from findling.pipelines.answer.search import rank
-
     node = relaxed(question.node)
     if node is None or not question.plan.relax or question.plan.words == "all":
         return None
@@ -42,7 +35,4 @@ def relax(legs: Legs, question: Question, exclude: re.Pattern[str] | None) -> Re
         reading="ranked",
         because=f"nothing has {dropped}, so its words rank",
     )
-    ranking = rank(legs, looser, exclude)
-    if not ranking.page:
-        return None
-    return Relaxed(ranking, f"nothing has {dropped}; what is relaxed below does without that demand")
+    return Relaxed(looser, f"nothing has {dropped}; what is relaxed below does without that demand")

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from findling.domain.budgets import StageClock, current_budget, spending
 from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
-from findling.domain.ports import KeywordLeg, ReadStore
+from findling.domain.ports import ReadStore
 from findling.domain.queries import All, Not, SearchRequest, Word
 from findling.domain.queries import Any as AnyOf
 from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
 from findling.pipelines.answer.cursors import Pages, next_cursor, read_cursor
 from findling.pipelines.answer.grouping import grouped, reach
-from findling.pipelines.answer.hits import Asked, Ranked, asked_for, make_hit, term_weights
+from findling.pipelines.answer.hits import asked_for, make_hit, term_weights
 from findling.pipelines.answer.plan_report import plan_account, quality_of, unknown_terms, vector_account
-from findling.pipelines.retrieve.candidates import Candidate, Found, find_candidates
-from findling.pipelines.retrieve.query_planner import Question, corrected, understand
+from findling.pipelines.answer.types import HighlightSpec, Ranked, Ranking
+from findling.pipelines.retrieve.candidates import Candidate, Found, Retrievers
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, understand
 from findling.pipelines.retrieve.request_checks import check_request
+from findling.pipelines.retrieve.retrieval import find_candidates
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, nearness_to
 from findling.text.query.tree import typed_terms
 
-__all__ = ["Legs", "Ranking", "misspelled", "rank", "search"]
+__all__ = ["misspelled", "rank", "search"]
 
 _LEAST_WINDOW = 100
 """Candidates that are looked at once some of the first ones have to make room."""
@@ -38,37 +40,9 @@ _LOOK = 256
 """Candidates that are looked up between two looks at the budget."""
 
 
-class Legs(NamedTuple):
-    """What a search goes by: the truth, the words, and, asked only where a plan needs it, the meaning.
-
-    For a caller with limited rights all three are limited to the caller's sight (`service/index/views.py`): no pipeline
-    can come upon anything else, so none has to check.
-    """
-
-    store: ReadStore
-    keyword: KeywordLeg
-    meaning: Callable[[], Meaning] | None = None
-
-
-class Ranking(NamedTuple):
-    """What the legs have made of a question: the hits that stand up to the truth, and what happened on the way.
-
-    `page` are those of them that are shown, `next_cursor` asks for what is behind them.
-    """
-
-    question: Question
-    ranked: list[Ranked]
-    found: Found
-    meaning: Meaning
-    degraded: list[Degradation]
-    page: Sequence[Ranked]
-    next_cursor: str = ""
-    suggestions: tuple[Suggestion, ...] = ()
-
-
 @spending()
 def search(
-    legs: Legs, request: SearchRequest, *, snippet_lines: int = 3, degraded: Sequence[Degradation] = ()
+    legs: Retrievers, request: SearchRequest, *, snippet_lines: int = 3, degraded: Sequence[Degradation] = ()
 ) -> SearchAnswer:
     """Answer the request from what the legs and the store hold now.
 
@@ -144,15 +118,15 @@ def search(
 
 
 def _relaxed(
-    legs: Legs, ranking: Ranking, exclude: re.Pattern[str] | None, snippet_lines: int
+    legs: Retrievers, ranking: Ranking, exclude: re.Pattern[str] | None, snippet_lines: int
 ) -> tuple[tuple[Hit, ...], str, dict[str, Any], Meaning] | None:
     """What a question that finds nothing finds without its demands: hits, a sentence on it, its plan, its vectors."""
     from findling.pipelines.answer.relaxation import relax
 
-    given = relax(legs, ranking.question, exclude)
-    if given is None:
+    given = relax(ranking.question)
+    looser = rank(legs, given.query, exclude) if given is not None else None
+    if given is None or looser is None or not looser.page:
         return None
-    looser = given.ranking
     wanted = _wanted(legs, looser, snippet_lines)
     account = plan_account(looser.question, looser.found, legs.keyword.unit)
     told = {name: account[name] for name in ("reading", "because", "weighing", "ceiling", "forms") if name in account}
@@ -160,7 +134,9 @@ def _relaxed(
     return hits, given.note, {"relaxed": {"understood_as": looser.question.understood_as, **told}}, looser.meaning
 
 
-def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: StageClock | None = None) -> Ranking:
+def rank(
+    legs: Retrievers, question: AnalyzedQuery, exclude: re.Pattern[str] | None, clock: StageClock | None = None
+) -> Ranking:
     """Have the legs find and the plan order what answers the question; misspelled words are put right on the way."""
     clock = clock or StageClock()
     meant = misspelled(legs, question)
@@ -174,7 +150,7 @@ def rank(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock:
     return ranking._replace(suggestions=tuple(meant))
 
 
-def _in_time(legs: Legs, question: Question, exclude: re.Pattern[str] | None, clock: StageClock) -> Ranking:
+def _in_time(legs: Retrievers, question: AnalyzedQuery, exclude: re.Pattern[str] | None, clock: StageClock) -> Ranking:
     """What the legs make of a question; words alone when meaning takes longer than there is time for."""
 
     def ask() -> Ranking:
@@ -194,7 +170,7 @@ def _in_time(legs: Legs, question: Question, exclude: re.Pattern[str] | None, cl
         return _ranked(legs, Meaning(), question, exclude)
 
 
-def _assembled(ranking: Ranking, wanted: Asked, store: ReadStore) -> tuple[tuple[Hit, ...], str]:
+def _assembled(ranking: Ranking, wanted: HighlightSpec, store: ReadStore) -> tuple[tuple[Hit, ...], str]:
     """The hits of a page, as many as there is time for, and what asks for those behind them."""
     request, budget = ranking.question.request, current_budget()
     hits: list[Hit] = []
@@ -205,7 +181,7 @@ def _assembled(ranking: Ranking, wanted: Asked, store: ReadStore) -> tuple[tuple
     return tuple(hits), ranking.next_cursor
 
 
-def misspelled(legs: Legs, question: Question) -> list[Suggestion]:
+def misspelled(legs: Retrievers, question: AnalyzedQuery) -> list[Suggestion]:
     """Words that nobody wrote, with what was probably meant."""
     if question.plan.typos == "ignore" or current_budget().is_over():
         return []
@@ -224,7 +200,7 @@ def misspelled(legs: Legs, question: Question) -> list[Suggestion]:
     return suggestions(legs.keyword, question, unknown)
 
 
-def _at_hand(legs: Legs, question: Question) -> Meaning:
+def _at_hand(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     """What of meaning can serve this query."""
     plan = question.plan
     if legs.meaning is None or plan.mode == "keyword" or not question.asked:
@@ -244,7 +220,7 @@ def _at_hand(legs: Legs, question: Question) -> Meaning:
     return at_hand._replace(spaces=able, degraded=notes)
 
 
-def _ranked(legs: Legs, at_hand: Meaning, question: Question, exclude: re.Pattern[str] | None) -> Ranking:
+def _ranked(legs: Retrievers, at_hand: Meaning, question: AnalyzedQuery, exclude: re.Pattern[str] | None) -> Ranking:
     notes = list(at_hand.degraded)
     while True:
         try:
@@ -263,7 +239,7 @@ def _without_models(meaning: Meaning, error: FindlingError, notes: list[Degradat
     return meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
 
 
-def _standing(legs: Legs, meaning: Meaning, asked: Question, exclude: re.Pattern[str] | None) -> Ranking:
+def _standing(legs: Retrievers, meaning: Meaning, asked: AnalyzedQuery, exclude: re.Pattern[str] | None) -> Ranking:
     """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
     request, plan, question = asked.request, asked.plan, asked
     pages, budget = Pages.of(request), current_budget()
@@ -317,7 +293,7 @@ def _is_spent(looked_at: int) -> bool:
 
 
 def _without_the_old_on_top(
-    legs: Legs, question: Question, ranked: list[Ranked], candidates: Sequence[Candidate], wanted: int
+    legs: Retrievers, question: AnalyzedQuery, ranked: list[Ranked], candidates: Sequence[Candidate], wanted: int
 ) -> tuple[list[Ranked], bool]:
     """The ranking with what was superseded below its successors, and whether more candidates could change its top."""
     from findling.pipelines.answer.versions import demote, replaced_by
@@ -334,13 +310,17 @@ def _without_the_old_on_top(
     return moved, not is_cut and not any(_matches(legs, question, rid) for rid in away)
 
 
-def _matches(legs: Legs, question: Question, rid: str) -> bool:
+def _matches(legs: Retrievers, question: AnalyzedQuery, rid: str) -> bool:
     document = legs.store.document(rid)
     return document is not None and bool(legs.keyword.scores(question.node, [chunk.cid for chunk in document.chunks]))
 
 
 def _true(
-    legs: Legs, candidates: Sequence[Candidate], question: Question, found: Found, exclude: re.Pattern[str] | None
+    legs: Retrievers,
+    candidates: Sequence[Candidate],
+    question: AnalyzedQuery,
+    found: Found,
+    exclude: re.Pattern[str] | None,
 ) -> list[Ranked]:
     """The candidates that the store still holds, for the caller's eyes, and that no pattern excludes."""
     stored = legs.store.chunks([candidate.cid for candidate in candidates])
@@ -381,7 +361,7 @@ def _shuffles(plan: Plan) -> bool:
     return plan.boosts or plan.collapse or plan.adaptive_k or plan.diversity < 1 or max(factors) > 1
 
 
-def _wanted(legs: Legs, ranking: Ranking, snippet_lines: int) -> Asked:
+def _wanted(legs: Retrievers, ranking: Ranking, snippet_lines: int) -> HighlightSpec:
     question, found = ranking.question, ranking.found
     wanted = asked_for(question, found.keyword.forms, snippet_lines)
     wanted = wanted._replace(weights=term_weights(legs.keyword, wanted.forms))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.sources.documents.table import versions
 from findling.sources.files.rule_patterns import Rules
 from findling.sources.files.stamps import changed_ns, changed_ns_at, inode_of
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
-
-if TYPE_CHECKING:
-    from findling.pipelines.indexing.survey import Survey
 
 __all__ = ["NEVER", "UNSURE_NS", "IndexOptions", "is_fresh", "remember"]
 
@@ -88,11 +86,11 @@ def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
     return True
 
 
-def remember(store: TruthStore, found: Survey, skipped: list[SkippedPath], options: IndexOptions) -> None:
+def remember(store: TruthStore, folders: Mapping[str, int], skipped: list[SkippedPath], options: IndexOptions) -> None:
     """Keep what `is_fresh` compares with, and the list of what was left out."""
     # A right that is given changes no time of change: what could not be read is tried again.
     refused = {entry.path: NEVER if entry.reason == "unreadable" else entry.changed_ns for entry in skipped}
     store.set_skipped(skipped)
-    store.set_folders({**found.folders, **{path: changed for path, changed in refused.items() if changed}})
+    store.set_folders({**folders, **{path: changed for path, changed in refused.items() if changed}})
     for key, value in options.circumstances.items():
         store.set_meta(key, value)

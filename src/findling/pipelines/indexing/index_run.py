@@ -201,7 +201,7 @@ class _Update:
             self._store.touch(self._same)
         # The legs first: a workspace that says it is indexed can be searched.
         self._legs.commit()
-        remember(self._store, self._found, self._skipped, self._options)
+        remember(self._store, self._found.folders, self._skipped, self._options)
         self._store.set_meta("indexed_at", repr(time.time()))
 
     def _tell(self, stage: str, path: str) -> None:

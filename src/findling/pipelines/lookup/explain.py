@@ -12,12 +12,14 @@ from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
 from findling.domain.resources import Document
 from findling.domain.results import Degradation, Explanation, LegVerdict
-from findling.pipelines.answer.hits import Ranked, asked_for, make_hit
-from findling.pipelines.answer.search import Legs, Ranking, rank
+from findling.pipelines.answer.hits import asked_for, make_hit
+from findling.pipelines.answer.search import rank
+from findling.pipelines.answer.types import Ranked, Ranking
 from findling.pipelines.lookup.document_names import find_document
-from findling.pipelines.retrieve.candidates import allowed_resources
-from findling.pipelines.retrieve.query_planner import Question, loose_words, understand
+from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words, understand
 from findling.pipelines.retrieve.request_checks import check_request
+from findling.pipelines.retrieve.retrieval import allowed_resources
 from findling.pipelines.retrieve.vector_retrieval import find_by_meaning
 from findling.stores.filtering import passes
 from findling.text.query.tree import canonical
@@ -36,14 +38,14 @@ _DEEPEST = 100_000
 class _Case(NamedTuple):
     """What a search made of a document: the answer's ranking, and the chunks of the document that are meant."""
 
-    legs: Legs
+    legs: Retrievers
     ranking: Ranking
     exclude: re.Pattern[str] | None
     document: Document
     cids: set[int]
 
     @property
-    def question(self) -> Question:
+    def question(self) -> AnalyzedQuery:
         return self.ranking.question
 
     @property
@@ -55,7 +57,7 @@ class _Case(NamedTuple):
 
 @spending()
 def explain(
-    legs: Legs, request: SearchRequest, name: str, below: str = "", *, degraded: Sequence[Degradation] = ()
+    legs: Retrievers, request: SearchRequest, name: str, below: str = "", *, degraded: Sequence[Degradation] = ()
 ) -> Explanation:
     """Why the document that a name stands for is among the hits of a request, or what keeps it out.
 
@@ -100,7 +102,7 @@ def explain(
     )
 
 
-def _deeper(question: Question) -> Question:
+def _deeper(question: AnalyzedQuery) -> AnalyzedQuery:
     """The question without what ends an answer: everything that matches, as far down as ranks are counted."""
     request = replace(question.request, limit=_DEEPEST, offset=0, min_score=0.0)
     return question._replace(request=request, plan=replace(question.plan, min_score=0.0, weak=True, adaptive_k=False))

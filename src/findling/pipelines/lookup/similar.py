@@ -14,8 +14,9 @@ from findling.domain.queries import Any, Field, Filters, Not, Word
 from findling.domain.resources import Chunk, Document
 from findling.domain.results import Degradation, Hit, SearchAnswer
 from findling.pipelines.answer.grouping import group_of, grouped
-from findling.pipelines.answer.hits import Asked, Ranked, make_hit
+from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.plan_report import vector_account
+from findling.pipelines.answer.types import HighlightSpec, Ranked
 from findling.pipelines.answer.versions import demote, replaced_by
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.candidates import Candidate
@@ -26,7 +27,7 @@ from findling.text.chunking.embedding_text import passage
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
-    from findling.pipelines.answer.search import Legs
+    from findling.pipelines.retrieve.candidates import Retrievers
 
 __all__ = ["similar", "telling_words"]
 
@@ -41,7 +42,7 @@ _DEEPER = 10
 
 
 @spending()
-def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3) -> SearchAnswer:
+def similar(legs: Retrievers, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3) -> SearchAnswer:
     """The resources most like the one, or the passage, that a name stands for; never that one or its own thread.
 
     A hit's score is the evidence of its meaning, or of its words; what was superseded has half of it. Raises as
@@ -59,7 +60,7 @@ def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_
         ranked = _by_words(legs, document, words, limit)
         notes = (f"compared by its most telling words: {', '.join(words)}",) if words else ("it has no telling word",)
     page = ranked[:limit]
-    asked = Asked(words, {word: word for word in words}, {}, snippet_lines=snippet_lines)
+    asked = HighlightSpec(words, {word: word for word in words}, {}, snippet_lines=snippet_lines)
     return SearchAnswer(
         query=name,
         understood_as=f"like {document.resource.path or document.resource.rid}",
@@ -73,7 +74,7 @@ def similar(legs: Legs, name: str, limit: int = 10, *, below: str = "", snippet_
     )
 
 
-def _hits(page: Sequence[Ranked], asked: Asked, store: ReadStore) -> Iterator[Hit]:
+def _hits(page: Sequence[Ranked], asked: HighlightSpec, store: ReadStore) -> Iterator[Hit]:
     for place, entry in enumerate(page):
         if place and current_budget().is_over("fewer are shown than were asked for"):
             return
@@ -97,7 +98,9 @@ def telling_words(keyword: KeywordLeg, document: Document, chunks: Sequence[Chun
     return sorted(values, key=lambda word: (-values[word], word))[:_WORDS]
 
 
-def _by_meaning(legs: Legs, document: Document, chunks: Sequence[Chunk], limit: int) -> tuple[Meaning, list[Ranked]]:
+def _by_meaning(
+    legs: Retrievers, document: Document, chunks: Sequence[Chunk], limit: int
+) -> tuple[Meaning, list[Ranked]]:
     """What is near, and what of meaning told so: one space, or none when there is none to compare in."""
     if legs.meaning is None or legs.keyword.unit == "page" or not chunks:
         return Meaning(), []
@@ -125,7 +128,7 @@ def _vector(space: Space, document: Document, chunks: Sequence[Chunk]) -> Vector
     return middle / length if length > 0 else None
 
 
-def _near(legs: Legs, space: Space, vector: Vectors, document: Document, limit: int) -> list[Ranked]:
+def _near(legs: Retrievers, space: Space, vector: Vectors, document: Document, limit: int) -> list[Ranked]:
     # A document is nearest to itself. Its own passages are not looked up: 13,000 of them take a second.
     own = {chunk.cid for chunk in document.chunks}
     depth = len(own) + max(limit, 1) * _DEEPER
@@ -148,7 +151,7 @@ def _near(legs: Legs, space: Space, vector: Vectors, document: Document, limit: 
         depth *= 4
 
 
-def _by_words(legs: Legs, document: Document, words: Sequence[str], limit: int) -> list[Ranked]:
+def _by_words(legs: Retrievers, document: Document, words: Sequence[str], limit: int) -> list[Ranked]:
     node = Any(tuple(Word(word) for word in words))
     filters = Filters(where=Not(Field("rid", (document.resource.rid,))))
     depth = max(limit, 1) * _DEEPER
@@ -172,7 +175,7 @@ def _is_deep(depth: int) -> bool:
     return depth >= budget.candidates or budget.is_over("less was compared than is there")
 
 
-def _others(legs: Legs, document: Document, candidates: Sequence[Candidate]) -> tuple[list[Ranked], int]:
+def _others(legs: Retrievers, document: Document, candidates: Sequence[Candidate]) -> tuple[list[Ranked], int]:
     """The candidates by resource and thread, without the document's own, and how many of them still hold.
 
     Only these have the place that their score gave them: what was superseded has sunk below what is not here yet.
@@ -188,7 +191,7 @@ def _others(legs: Legs, document: Document, candidates: Sequence[Candidate]) -> 
     return demote(others, replaced) if replaced else others, holding
 
 
-def _stored(legs: Legs, candidates: Sequence[Candidate]) -> Iterator[Ranked]:
+def _stored(legs: Retrievers, candidates: Sequence[Candidate]) -> Iterator[Ranked]:
     stored = legs.store.chunks([candidate.cid for candidate in candidates])
     for candidate in candidates:
         if candidate.cid in stored:

@@ -9,7 +9,8 @@ from findling.domain.budgets import spending
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Filters, Prefix, SearchRequest, Term
-from findling.pipelines.answer.search import Legs, misspelled
+from findling.pipelines.answer.search import misspelled
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.pipelines.retrieve.query_planner import understand
 from findling.text.analysis.analysis import phrase_terms, prefix_terms
 
@@ -40,7 +41,7 @@ class Completion:
 
 
 @spending()
-def suggest(legs: Legs, text: str, limit: int = 10) -> tuple[Completion, ...]:
+def suggest(legs: Retrievers, text: str, limit: int = 10) -> tuple[Completion, ...]:
     """What a text that is being typed may become: put right, then completed, then titles that go on so.
 
     Raises InvalidValueError for a text without a word, and for a limit below 0.
@@ -70,7 +71,7 @@ def _split(text: str) -> tuple[str, str]:
     return text[:size], text[size:]
 
 
-def _completions(legs: Legs, head: str, last: str, limit: int) -> list[Completion]:
+def _completions(legs: Retrievers, head: str, last: str, limit: int) -> list[Completion]:
     """The text with its last word completed, by how many passages have the longer word."""
     begun = prefix_terms(last)
     if len(begun) != 1:  # none, or an identifier that is no longer a beginning
@@ -80,7 +81,7 @@ def _completions(legs: Legs, head: str, last: str, limit: int) -> list[Completio
     return [Completion(text=head + word, kind="word", count=count) for word, count in longer[:limit]]
 
 
-def _titles(legs: Legs, head: str, last: str, limit: int) -> list[Completion]:
+def _titles(legs: Retrievers, head: str, last: str, limit: int) -> list[Completion]:
     """The titles that have all the words, the last one perhaps longer, each once."""
     words: list[Term | Prefix] = [Term(word, "title") for word in phrase_terms(head)]
     if len(last) >= _SHORTEST_BEGINNING:
@@ -94,7 +95,7 @@ def _titles(legs: Legs, head: str, last: str, limit: int) -> list[Completion]:
     return [Completion(text=title, kind="title", rid=rid) for title, rid in titles.items() if title][:limit]
 
 
-def _put_right(legs: Legs, text: str) -> str:
+def _put_right(legs: Retrievers, text: str) -> str:
     """The text with every word put right that nobody wrote."""
     question = understand(SearchRequest(query=text), Plan(), legs.store)
     meant = misspelled(legs, question) if question.asked else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.queries import Any, Word
-from findling.pipelines.retrieve.query_planner import Question, loose_words
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
 from findling.ranking.feedback import drift, expansion
 from findling.text.analysis.analysis import STOP_WORDS, terms
 from findling.text.query.tree import typed_terms
@@ -15,7 +15,7 @@ _READ = 10
 
 
 def with_feedback(
-    store: ReadStore, leg: KeywordLeg, question: Question, found: KeywordHits, limit: int
+    store: ReadStore, leg: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, limit: int
 ) -> tuple[KeywordHits, str]:
     """The hits with those of the added words counted in, and what was added or why nothing was.
 

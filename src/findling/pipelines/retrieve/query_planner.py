@@ -24,7 +24,7 @@ __all__ = [
     "LONGEST_QUERY",
     "SPELLING",
     "WORDS",
-    "Question",
+    "AnalyzedQuery",
     "corrected",
     "loose_words",
     "respelled",
@@ -46,7 +46,7 @@ _CODE = re.compile(r"[_.:#(/\\\[]|\b[a-z]+[A-Z]|(?:[0-9][^\s0-9]*){3}")
 a meaning. Three digits are a code, to whose pieces a model finds any table of numbers near."""
 
 
-class Question(NamedTuple):
+class AnalyzedQuery(NamedTuple):
     """A request that has been understood.
 
     `tree` is the whole query as it was read, `node` what of it the legs are asked and `filters` what they are limited
@@ -72,7 +72,7 @@ class Question(NamedTuple):
         return canonical(self.tree)
 
 
-def understand(request: SearchRequest, plan: Plan, store: ReadStore) -> Question:
+def understand(request: SearchRequest, plan: Plan, store: ReadStore) -> AnalyzedQuery:
     """What a request asks for. Never raises for what a person types."""
     query = _beginning(request.query)
     parsed = parse(query)
@@ -93,7 +93,7 @@ def understand(request: SearchRequest, plan: Plan, store: ReadStore) -> Question
     if plan.types and not filters.type:
         filters = replace(filters, type=plan.types)
     plan, decisions = _routed(plan, shape, text, reading.kind)
-    return Question(
+    return AnalyzedQuery(
         request,
         plan,
         tree,
@@ -117,7 +117,7 @@ def _beginning(query: str) -> str:
     return query[:LONGEST_QUERY]
 
 
-def corrected(question: Question, corrections: Mapping[str, str]) -> Question:
+def corrected(question: AnalyzedQuery, corrections: Mapping[str, str]) -> AnalyzedQuery:
     """The question with other spellings of some words beside what was typed; what stands in quotes stays as it is."""
     keys = {_key(typed): other for typed, other in corrections.items()}
     node = _respelled(question.node, keys)
@@ -144,7 +144,7 @@ def typed_words(text: str) -> dict[str, str]:
     return {row[0]: word for word, row in rows.items() if len(row) == 1}
 
 
-def loose_words(question: Question) -> tuple[Node | None, Node | None]:
+def loose_words(question: AnalyzedQuery) -> tuple[Node | None, Node | None]:
     """The words of a ranked query, `None` in any other reading, and what else must hold, `None` when nothing must."""
     if question.reading != "ranked":
         return None, question.node

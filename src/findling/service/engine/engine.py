@@ -18,9 +18,9 @@ from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Explanation, SearchAnswer
-from findling.pipelines.answer.search import Legs as SearchedLegs
 from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.fanout import Legs
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.engine.keeping import TendedEngine
 from findling.service.engine.parts import WorkspaceParts
 from findling.service.index.index_files import OpenedWorkspace
@@ -237,7 +237,7 @@ class Engine(TendedEngine, WorkspaceParts):
         notes = self._ready(refresh, on_progress, asked.principals)
         above = self._asked_above(replace(asked, cursor=""))
 
-        def ask(legs: SearchedLegs) -> Explanation:
+        def ask(legs: Retrievers) -> Explanation:
             return explain(legs, asked, name, self.scope, degraded=notes)
 
         if not above:
@@ -359,7 +359,7 @@ class Engine(TendedEngine, WorkspaceParts):
         return [*self.notices(), *notes, *([behind] if behind is not None else [])]
 
     def _ask(
-        self, principals: tuple[str, ...] | None, notes: list[Degradation], ask: Callable[[SearchedLegs], _Answer]
+        self, principals: tuple[str, ...] | None, notes: list[Degradation], ask: Callable[[Retrievers], _Answer]
     ) -> _Answer:
         """What is answered from what a caller searches: everything, or legs that hold what anybody else may see.
 
@@ -373,11 +373,11 @@ class Engine(TendedEngine, WorkspaceParts):
             return self._ask_once(principals, notes, ask)
 
     def _ask_once(
-        self, principals: tuple[str, ...] | None, notes: list[Degradation], ask: Callable[[SearchedLegs], _Answer]
+        self, principals: tuple[str, ...] | None, notes: list[Degradation], ask: Callable[[Retrievers], _Answer]
     ) -> _Answer:
         if principals is not None:
             return self._sights.ask(principals, ask)
-        legs = partial(SearchedLegs, meaning=lambda: self._vectors.meaning())
+        legs = partial(Retrievers, meaning=lambda: self._vectors.meaning())
         try:
             return ask(legs(self._files.store, self._files.leg))
         except StoreDamagedError:

@@ -11,10 +11,10 @@ from findling.domain.ports import ReadStore
 from findling.domain.resources import Chunk, Document, Resource
 from findling.domain.results import SCHEMA_VERSION
 from findling.domain.strangers import read_json
-from findling.pipelines.answer.hits import line_span
-from findling.pipelines.answer.search import Legs
+from findling.pipelines.answer.lines import line_span
 from findling.pipelines.answer.versions import predecessors, replaced_by, successors
 from findling.pipelines.lookup.document_names import find_document
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.text.analysis.lines import LineIndex
 
 __all__ = ["FetchedDocument", "LinkedResource", "fetch", "passages"]
@@ -68,7 +68,7 @@ class FetchedDocument:
         return {"schema": SCHEMA_VERSION, **asdict(self)}
 
 
-def fetch(legs: Legs, name: str, *, context: int = 0, below: str = "") -> FetchedDocument:
+def fetch(legs: Retrievers, name: str, *, context: int = 0, below: str = "") -> FetchedDocument:
     """What a resource says, or a passage of it with `context` lines before and after.
 
     `name` is the id of a hit or a resource, or a path, also with a line as in `notes.md:12`; a path may be given from
@@ -105,7 +105,7 @@ def fetch(legs: Legs, name: str, *, context: int = 0, below: str = "") -> Fetche
     )
 
 
-def passages(legs: Legs, ids: Sequence[str]) -> dict[str, str]:
+def passages(legs: Retrievers, ids: Sequence[str]) -> dict[str, str]:
     """The texts of chunks by the ids of their hits; unlike `fetch`, it reads nothing else of their documents."""
     stored = legs.store.chunks([int(one, 16) for one in ids])
     return {f"{cid:016x}": one.text for cid, one in stored.items()}

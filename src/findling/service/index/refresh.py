@@ -326,7 +326,7 @@ class DiskIndex:
     def _remember(self, found: Survey) -> None:
         """Make the next look quick; whoever cannot write now looks closely again next time."""
         with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
-            remember(self._files.store, found, found.skipped, self._options)
+            remember(self._files.store, found.folders, found.skipped, self._options)
 
 
 def with_part(parts: Sequence[str], part: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from findling.domain.errors import CorruptError, LockedError, PathNotFoundError, ReadOnlyError
 from findling.domain.ports import Change, TruthStore, VectorHits, VectorSearch
 from findling.domain.sight import Rights, Sight
-from findling.pipelines.answer.search import Legs
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space
 from findling.service.index.embeddings import READ_UP_TO
 from findling.service.index.index_files import LOCK_PATIENCE_S, OpenedWorkspace
@@ -84,7 +84,7 @@ class WorkspaceSights:
         self._seen: OrderedDict[frozenset[str], _Seen] = OrderedDict()
         self._guard = threading.RLock()
 
-    def ask(self, principals: Iterable[str], ask: Callable[[Legs], _Answer]) -> _Answer:
+    def ask(self, principals: Iterable[str], ask: Callable[[Retrievers], _Answer]) -> _Answer:
         """What is answered from the legs of these principals; asked again when something was written meanwhile.
 
         Raises InvalidValueError for what is no principal, CorruptError when the truth is damaged.
@@ -154,9 +154,9 @@ class WorkspaceSights:
         is_public = self._settings["permissions.unset"] == "public"
         return Rights(principals, self._files.store.relations(), unset_is_public=is_public)
 
-    def _limited(self, seen: _Seen) -> Legs:
+    def _limited(self, seen: _Seen) -> Retrievers:
         store = VisibleStore(self._files.store, seen.sight)
-        return Legs(store, seen.leg, lambda: self._limited_meaning(seen))
+        return Retrievers(store, seen.leg, lambda: self._limited_meaning(seen))
 
     def _limited_meaning(self, seen: _Seen) -> Meaning:
         """Vectors that all of what may be seen has: how far a model has come elsewhere must not show."""

@@ -14,7 +14,7 @@ from findling.domain.errors import CorruptError, FormatError, ManifestError
 from findling.domain.ports import SkippedPath
 from findling.domain.reports import Status
 from findling.domain.resources import Resource
-from findling.pipelines.answer.search import Legs
+from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.atomic_files import file_size
@@ -53,7 +53,7 @@ def workspace_status(files: OpenedWorkspace, vectors: WorkspaceVectors, root: Pa
     )
 
 
-def visible_counts(legs: Legs) -> dict[str, Any]:
+def visible_counts(legs: Retrievers) -> dict[str, Any]:
     """How much there is for the eyes of whoever the legs are for."""
     return {"resources": sum(1 for _ in legs.store.resources()), "chunks": legs.keyword.size()}
 

@@ -17,13 +17,12 @@ from findling.stores.sqlite.rows import (
     CHUNK_WIDTH,
     RESOURCE_COLUMNS,
     Row,
-    decode_fields,
     to_chunk,
     to_resource,
     to_skipped,
 )
 from findling.stores.sqlite.schema import SUMS_FORMAT, read_header
-from findling.stores.validation import CID_LIMIT, predecessor
+from findling.stores.validation import CID_LIMIT
 
 __all__ = [
     "LoadedDocument",
@@ -36,7 +35,6 @@ __all__ = [
     "load_resources",
     "load_skipped",
     "placeholders",
-    "scan_predecessors",
 ]
 
 T = TypeVar("T")
@@ -143,18 +141,6 @@ def load_changes(connection: sqlite3.Connection, since: int, position: int, limi
 def load_skipped(connection: sqlite3.Connection) -> list[SkippedPath]:
     """The paths that were left out, ordered by path."""
     return [to_skipped(row) for row in connection.execute("SELECT * FROM skipped ORDER BY path")]
-
-
-def scan_predecessors(connection: sqlite3.Connection) -> Iterator[tuple[int, str, str]]:
-    """Number and id of each resource that supersedes another one, and the id of that one, oldest change first."""
-    # Only columns that every format has: a migration relies on it.
-    rows = connection.execute(
-        "SELECT id, rid, fields FROM resources WHERE fields LIKE '%\"supersedes\"%' ORDER BY seq"
-    ).fetchall()
-    for id_, rid, fields in rows:
-        replaced = predecessor(Resource(rid=rid, fields=decode_fields(fields)))
-        if replaced is not None:
-            yield id_, rid, replaced
 
 
 def placeholders(values: Sequence[Any]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Chunk, Fingerprint, Place, Resource
-from findling.stores.validation import HEADING_SEPARATOR
+from findling.stores.validation import HEADING_SEPARATOR, predecessor
 
 __all__ = [
     "CHUNK_COLUMNS",
@@ -20,6 +21,7 @@ __all__ = [
     "decode_words",
     "fingerprint_row",
     "resource_row",
+    "scan_predecessors",
     "skipped_row",
     "to_chunk",
     "to_resource",
@@ -156,3 +158,15 @@ def _decode(text: str) -> Any:
     import json
 
     return json.loads(text)
+
+
+def scan_predecessors(connection: sqlite3.Connection) -> Iterator[tuple[int, str, str]]:
+    """Number and id of each resource that supersedes another one, and the id of that one, oldest change first."""
+    # Only columns that every format has: a migration relies on it.
+    rows = connection.execute(
+        "SELECT id, rid, fields FROM resources WHERE fields LIKE '%\"supersedes\"%' ORDER BY seq"
+    ).fetchall()
+    for id_, rid, fields in rows:
+        replaced = predecessor(Resource(rid=rid, fields=decode_fields(fields)))
+        if replaced is not None:
+            yield id_, rid, replaced

@@ -231,7 +231,7 @@ _FORMAT_3 = (
 
 
 def _add_glossary(connection: sqlite3.Connection) -> None:
-    from findling.stores.sqlite.reads import scan_predecessors
+    from findling.stores.sqlite.rows import scan_predecessors
 
     for statement in _FORMAT_4:
         connection.execute(statement)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from findling.domain.queries import Any, Field, Node
 from findling.text.analysis.analysis import terms
-from findling.text.query.lexer import FIELD_NAMES, TEXT_FIELDS
+from findling.text.query.symbols import FIELD_NAMES, TEXT_FIELDS
 
 __all__ = ["CODE_LANGUAGES", "SINGLE_VALUED", "condition", "nearest_field", "possible_values"]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 
+from findling.text.query.symbols import QUOTES
+
 __all__ = [
-    "FIELD_NAMES",
     "KEYWORD",
     "KEYWORD_KINDS",
     "MOST_CHARACTERS",
     "MOST_LEAVES",
-    "OPENING_QUOTES",
-    "QUOTES",
-    "TEXT_FIELDS",
     "field_prefix",
     "is_plain",
     "quoted",
@@ -26,22 +24,12 @@ __all__ = [
     "visible",
 ]
 
-FIELD_NAMES = (
-    *("path", "ext", "lang", "type", "tag", "author", "title", "system"),
-    *("before", "after", "date", "is", "in"),
-)
-TEXT_FIELDS = ("title", "heading", "body", "path", "tags", "name", "description")
-"""What `in:` limits words to; `in:heading:word` does so for one word."""
-
 MOST_CHARACTERS = 1_000
 MOST_LEAVES = 64
 """A text beyond these was pasted: it is read as plain words."""
 
 KEYWORD = re.compile(r"AND|OR|NOT|NEAR(?:/[0-9]+)?")
 KEYWORD_KINDS = frozenset({"AND", "OR", "NOT", "NEAR"})
-
-OPENING_QUOTES = '"“„«‹「『'
-QUOTES = '"“”„«»‹›「」『』'
 
 _MEANINGFUL = frozenset(f"{QUOTES}()|*~:,-\\")
 _LONGEST_QUOTE = 40

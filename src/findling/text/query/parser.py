@@ -34,8 +34,6 @@ from findling.text.query.lexer import (
     KEYWORD_KINDS,
     MOST_CHARACTERS,
     MOST_LEAVES,
-    OPENING_QUOTES,
-    TEXT_FIELDS,
     quoted,
     shortened,
     split_field,
@@ -45,6 +43,7 @@ from findling.text.query.lexer import (
     visible,
 )
 from findling.text.query.simplify import limited_to, negation, simplified, size
+from findling.text.query.symbols import OPENING_QUOTES, TEXT_FIELDS
 
 __all__ = ["MOST_LEVELS", "MOST_PASTED", "Parsed", "parse"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from findling.text.query.lexer import FIELD_NAMES, QUOTES, TEXT_FIELDS
+from findling.text.query.symbols import FIELD_NAMES, QUOTES, TEXT_FIELDS
 
 __all__ = [
     "BARE_VALUE",

@@ -24,7 +24,8 @@ from findling.domain.queries import (
 )
 from findling.text.analysis.analysis import phrase_terms, prefix_terms, row_terms, terms, word_terms
 from findling.text.query.fields import CODE_LANGUAGES
-from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES, QUOTES, field_prefix, quoted, spelled
+from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES, field_prefix, quoted, spelled
+from findling.text.query.symbols import QUOTES
 
 __all__ = [
     "asks_for_text",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import configparser
 import json
 import os
@@ -24,7 +23,6 @@ from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
 from findling.faces.daemon import cli_routes as local
 from findling.faces.daemon.background_tasks import Keeper
-from findling.faces.daemon.write_turns import Turns
 from findling.service.engine.background import _started, reap
 from findling.service.server.daemon_client import DaemonAnswers, call_daemon, request_document, search_in_daemon
 from findling.service.server.daemon_state import daemon_folder, make_folder, read_state, running
@@ -223,7 +221,7 @@ def test_what_was_dropped_while_a_search_had_to_wait_does_not_come_back(
     prepared = local._prepare(host, json.dumps(asked).encode())
     assert findling("workspaces", "drop", str(project), "--yes")[0] == 0
     with pytest.raises(NotIndexedError):
-        local._search(host, prepared, lambda: None)
+        local._refresh(host, prepared)
     assert not folder.exists()
 
 
@@ -312,7 +310,7 @@ def test_a_workspace_without_files_is_served(project: Path, place: Path, tmp_pat
     assert findling("add", str(tmp_path / "fact.json"), "--workspace", "facts")[0] == 0
     settings = load_settings(project).override({"workspace.name": "facts"}, "flag --workspace")
     host = Host(settings)
-    keeper = Keeper(host, Turns(), None, watches=True)
+    keeper = Keeper(host, None, watches=True)
     keeper.start()
     try:
         assert eventually(lambda: host.is_ready)
@@ -337,7 +335,7 @@ def test_folders_on_the_list_are_followed_as_well(host: Host, project: Path, hom
     other.mkdir()
     (other / "a.txt").write_text("a walrus\n")
     assert findling("watch", "add", str(other))[0] == 0
-    keeper = Keeper(host, Turns(), project, watches=True)
+    keeper = Keeper(host, project, watches=True)
     keeper.start()
     try:
         assert eventually(lambda: findling("search", "--no-index", "walrus", str(other))[0] == 0)
@@ -345,35 +343,6 @@ def test_folders_on_the_list_are_followed_as_well(host: Host, project: Path, hom
         assert eventually(lambda: findling("search", "--no-index", "seal")[0] == 0)
     finally:
         keeper.stop(PATIENCE_S)
-
-
-def test_those_who_bring_an_index_up_to_date_take_turns(tmp_path: Path) -> None:
-    turns, seen = Turns(), []
-    begun, may_end = threading.Event(), threading.Event()
-
-    def take_in() -> None:
-        with turns.turn(tmp_path):
-            begun.set()
-            may_end.wait(PATIENCE_S)
-            seen.append("taken in")
-
-    async def search() -> None:
-        end_elsewhere = await turns.await_turn(tmp_path / "other")
-        seen.append("searched elsewhere")
-        asyncio.get_running_loop().call_later(0.05, may_end.set)
-        end_turn = await turns.await_turn(tmp_path)
-        seen.append("searched")
-        for end in (end_elsewhere, end_turn, end_turn):
-            end()
-
-    thread = threading.Thread(target=take_in)
-    thread.start()
-    assert begun.wait(PATIENCE_S)
-    asyncio.run(search())
-    with turns.turn(tmp_path):
-        seen.append("taken in again")
-    thread.join()
-    assert seen == ["searched elsewhere", "taken in", "searched", "taken in again"]
 
 
 def test_processes_that_have_ended_are_no_longer_kept() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,63 +14,56 @@ from mcp import Client
 
 import findling
 from findling.domain.permissions import OWNER
-from findling.faces.mcp.tool_context import Turn, local_desk
+from findling.faces.mcp.tool_context import local_desk
 from findling.faces.mcp.transport.server import make_server
 from findling.service.engine.executor import WorkLine
 from findling.service.settings.settings import Settings
+from findling.service.workspace.writer_queue import WriterQueue
 from tests.faces.mcp_desks import make_project
 from tests.processes import PATIENCE_S
 
 
 @contextmanager
-def _served(root: Path, line: WorkLine, turn: Turn) -> Iterator[Any]:
+def _served(root: Path, line: WorkLine) -> Iterator[tuple[Any, WriterQueue]]:
     own = {"store.home": str(root.parent / "indexes"), "search.mode": "keyword", "semantic.refine": "never"}
     settings = Settings().override({**own, "mcp.write": True}, "test")
     with findling.open(root, settings=settings) as engine:
         engine.index()
-        desk = local_desk(lambda: nullcontext(engine), OWNER, settings, turn=turn)
-        yield make_server(lambda: desk, line.run)
+        desk = local_desk(lambda: nullcontext(engine), OWNER, settings)
+        yield make_server(lambda: desk, line.run), engine.queue
     line.close()
 
 
 def test_searches_that_wait_for_their_turn_hold_up_no_other_request(tmp_path: Path) -> None:
-    may_go, waits = threading.Event(), threading.Event()
+    async def ask(server: Any, queue: WriterQueue) -> list[Any]:
+        with ThreadPoolExecutor(1) as writer:
+            has_begun, may_end = threading.Event(), threading.Event()
 
-    @contextmanager
-    def turn(root: Path) -> Iterator[None]:
-        waits.set()
-        assert may_go.wait(PATIENCE_S)
-        yield
+            def write() -> None:
+                with queue.locked(PATIENCE_S):
+                    has_begun.set()
+                    assert may_end.wait(PATIENCE_S)
 
-    async def ask(server: Any) -> list[Any]:
-        async with Client(server) as client:
-            searches = [asyncio.create_task(client.call_tool("search", {"query": "login"})) for _ in range(4)]
-            while not waits.is_set():
-                await asyncio.sleep(0.01)
-            # There is one thread in the line, and it is free.
-            status = await client.call_tool("status", {})
-            assert not any(search.done() for search in searches)
-            may_go.set()
-            return [status, *await asyncio.gather(*searches)]
+            writer.submit(write)
+            assert has_begun.wait(PATIENCE_S)
+            async with Client(server) as client:
+                searches = [asyncio.create_task(client.call_tool("search", {"query": "login"})) for _ in range(4)]
+                while len(queue._line) < 5:
+                    await asyncio.sleep(0.01)
+                # There is one thread in the line, and it is free.
+                status = await client.call_tool("status", {})
+                assert not any(search.done() for search in searches)
+                may_end.set()
+                return [status, *await asyncio.gather(*searches)]
 
-    with _served(make_project(tmp_path / "project"), WorkLine(1), turn) as server:
-        status, *found = asyncio.run(ask(server))
+    with _served(make_project(tmp_path / "project"), WorkLine(1)) as (server, queue):
+        status, *found = asyncio.run(ask(server, queue))
     assert status.structured_content["resources"] == 4
     assert [one.structured_content["total"] for one in found] == [2] * 4
 
 
 def test_index_and_remember_and_search_take_turns(tmp_path: Path) -> None:
-    at_work: list[Path] = []
-    most, turns = 0, 0
     root = make_project(tmp_path / "project")
-
-    @contextmanager
-    def turn(place: Path) -> Iterator[None]:
-        nonlocal most, turns
-        at_work.append(place)
-        most, turns = max(most, len(at_work)), turns + 1
-        yield
-        at_work.remove(place)
 
     async def ask(server: Any) -> list[Any]:
         async with Client(server) as client:
@@ -84,12 +78,12 @@ def test_index_and_remember_and_search_take_turns(tmp_path: Path) -> None:
             ]
             return await asyncio.gather(*[client.call_tool(name, arguments) for name, arguments in calls])
 
-    with _served(root, WorkLine(4), turn) as server:
+    with _served(root, WorkLine(4)) as (server, queue):
         results = asyncio.run(ask(server))
     assert not any(result.is_error for result in results)
     assert [results[at].structured_content["total"] for at in (1, 3)] == [42, 42]
     assert [results[at].structured_content["degraded"] for at in (1, 3)] == [[], []]
-    assert (most, turns) == (1, 5)
+    assert not queue.is_busy
 
 
 def test_what_stood_in_the_way_of_the_latest_state_is_told(tmp_path: Path) -> None:
@@ -99,7 +93,7 @@ def test_what_stood_in_the_way_of_the_latest_state_is_told(tmp_path: Path) -> No
         async with Client(server) as client:
             return await client.call_tool("search", {"query": "login"})
 
-    with _served(root, WorkLine(1), lambda _: nullcontext()) as server:
+    with _served(root, WorkLine(1)) as (server, _):
         root.rename(tmp_path / "elsewhere")
         found = asyncio.run(ask(server)).structured_content
     assert (found["total"], found["quality"]) == (2, "reduced")

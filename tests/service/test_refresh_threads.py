@@ -119,7 +119,7 @@ def test_who_does_not_refresh_never_waits_for_who_does(root: Path) -> None:
 
 
 def test_who_has_waited_long_enough_answers_from_what_is_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk, "_TURN_S", 0.05)
+    monkeypatch.setattr(disk, "REFRESH_PATIENCE_S", 0.05)
     paused = _Paused()
     with findling.open(root) as engine, ThreadPoolExecutor(1) as pool:
         engine.index()

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from findling.domain.errors import FindlingError
 from findling.domain.reports import told_changes
-from findling.faces.daemon.write_turns import Turns
 from findling.service.engine.background import give_space_back, read_on, reap
 from findling.service.engine.engine import Engine
 from findling.service.server.engine_pool import Host
@@ -31,8 +30,8 @@ _LEAST_WAIT_S = 0.1
 class Keeper:
     """The threads of a daemon that answer nothing. `root` is what is served, `None` when that is no files."""
 
-    def __init__(self, host: Host, turns: Turns, root: Path | None, *, watches: bool) -> None:
-        self._host, self._turns, self._root = host, turns, root
+    def __init__(self, host: Host, root: Path | None, *, watches: bool) -> None:
+        self._host, self._root = host, root
         self._list = WatchList(host.home)
         self._stopped = threading.Event()
         self._awaits_index = watches and root is not None
@@ -95,9 +94,7 @@ class Keeper:
             _log.error("files are not followed: %s; try: %s", error.message, error.hint)
 
     def _take_in(self, root: Path) -> None:
-        folder = root if root.is_dir() else root.parent
-        with self._turns.turn(folder):
-            report = take_in(root, self._host.settings, should_stop=self._stopped, afterwards=self._finish)
+        report = take_in(root, self._host.settings, should_stop=self._stopped, afterwards=self._finish)
         if report.changed:
             told = told_changes(report.added, report.updated, report.removed)
             _log.info("%s: %s in %.1f s", root, told, report.seconds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -18,8 +18,7 @@ from starlette.routing import Route
 from findling.domain.errors import FindlingError, InvalidValueError, NotIndexedError
 from findling.domain.permissions import Caller
 from findling.domain.queries import SearchRequest
-from findling.domain.results import SCHEMA_VERSION
-from findling.faces.daemon.write_turns import Turns
+from findling.domain.results import SCHEMA_VERSION, Degradation
 from findling.faces.http.base.problems import problem_response
 from findling.faces.http.security.guards import is_local
 from findling.service.engine.background import tend
@@ -30,12 +29,13 @@ from findling.service.server.engine_pool import Host
 from findling.service.settings.portable_settings import read_settings
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import folder_of, indexed_root
+from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S, WriterQueue
 
 __all__ = ["local_routes"]
 
 
 def local_routes(
-    host: Host, line: WorkLine, turns: Turns, *, stop: Callable[[], None], about: Callable[[], dict[str, Any]]
+    host: Host, line: WorkLine, *, stop: Callable[[], None], about: Callable[[], dict[str, Any]]
 ) -> list[Route]:
     """The routes below `/local`. `stop` ends the daemon, `about` says what is known of it."""
 
@@ -45,12 +45,12 @@ def local_routes(
         body = await request.body()
         try:
             asked = await line.run(partial(_prepare, host, body))
+            if not asked.refresh:
+                return _json_response(await line.run(partial(_search, host, asked)))
             # Not in one of the threads, of which there are few: others want to be answered meanwhile.
-            end_turn = await turns.await_turn(asked.root) if asked.refresh else _no_turn
-            try:
-                return _json_response(await line.run(partial(_search, host, asked, end_turn)))
-            finally:
-                end_turn()
+            async with WriterQueue.of(asked.folder).awaited(REFRESH_PATIENCE_S) as run:
+                refreshed = await line.run(partial(run, partial(_refresh, host, asked)))
+            return _json_response(await line.run(partial(_search, host, asked, refreshed)))
         except FindlingError as error:
             return problem_response(error)
 
@@ -82,7 +82,7 @@ class _Asked(NamedTuple):
     """What the command line wants to know, and where."""
 
     path: Path
-    root: Path
+    folder: Path
     settings: Settings
     requests: list[SearchRequest]
     refresh: bool
@@ -98,22 +98,37 @@ def _prepare(host: Host, body: bytes) -> _Asked:
     with host.opened_local(path, settings) as engine:
         if refresh:
             _require_index(engine)
-        return _Asked(path, engine.root, settings, requests, refresh)
+        return _Asked(path, engine.home, settings, requests, refresh)
 
 
-def _search(host: Host, asked: _Asked, end_turn: Callable[[], None]) -> bytes:
-    """Answer as `findling search` would, and have done what it would have done next."""
-    refresh, answers, reading = asked.refresh, [], None
+class _Refreshed(NamedTuple):
+    """What stood in the way of a refresh, and how long it took."""
+
+    notes: Sequence[Degradation] = ()
+    seconds: float = 0.0
+
+
+def _refresh(host: Host, asked: _Asked) -> _Refreshed:
+    started = time.perf_counter()
     with host.opened_local(asked.path, asked.settings) as engine:
-        if refresh:
-            _require_index(engine)  # again: it may have been dropped while others had their turn
+        _require_index(engine)  # again: it may have been dropped while others had their turn
+        notes = engine.refresh()
+    return _Refreshed(notes, time.perf_counter() - started)
+
+
+def _search(host: Host, asked: _Asked, refreshed: _Refreshed = _Refreshed()) -> bytes:  # noqa: B008 - a constant
+    """Answer as `findling search` would, and have done what it would have done next."""
+    answers, reading = [], None
+    with host.opened_local(asked.path, asked.settings) as engine:
         for request in asked.requests:
             started = time.perf_counter()
-            answer = engine.search(request, refresh=refresh)
-            host.count(answer, time.perf_counter() - started)
-            answers.append(replace(answer, served_by=host.served_by))
-            refresh = False
-            end_turn()
+            answer = engine.search(request, refresh=False, notes=refreshed.notes)
+            seconds = time.perf_counter() - started + refreshed.seconds
+            host.count(answer, seconds)
+            refresh_ms = answer.timings_ms["refresh"] + refreshed.seconds * 1000
+            timings = {**answer.timings_ms, "refresh": round(refresh_ms, 3)}
+            answers.append(replace(answer, served_by=host.served_by, timings_ms=timings))
+            refreshed = _Refreshed()
         if answers:
             reading = tend(engine, asked.settings, answers[-1])
         return _encode(
@@ -130,10 +145,6 @@ def _require_index(engine: Engine) -> None:
     """Raises NotIndexedError for what has to be indexed first, which the command line asks its user about."""
     if not engine.is_indexed():
         raise NotIndexedError(f"{engine.root} is not indexed", hint=f"findling index {engine.root}")
-
-
-def _no_turn() -> None:
-    """End a turn that was not needed."""
 
 
 def _settings(host: Host, asked: Mapping[str, Any]) -> Settings:

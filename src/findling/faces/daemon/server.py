@@ -23,7 +23,6 @@ from findling.domain.errors import DaemonError
 from findling.domain.permissions import Caller
 from findling.faces.daemon.background_tasks import Keeper
 from findling.faces.daemon.cli_routes import local_routes
-from findling.faces.daemon.write_turns import Turns
 from findling.faces.http.app import create_app
 from findling.faces.http.request.fair_queue import Shares
 from findling.faces.http.security import guards
@@ -53,7 +52,6 @@ __all__ = ["RequestLog", "assemble", "bind_tcp", "bind_unix", "is_loopback", "re
 def assemble(
     host: Host,
     line: WorkLine,
-    turns: Turns,
     *,
     tokens: TokenBook,
     needs_tokens: bool,
@@ -62,8 +60,8 @@ def assemble(
 ) -> ASGIApp:
     """The HTTP interface, the web page, MCP, and what only the command line asks; `local_routes` says what for."""
     shares = Shares(line)
-    mcp = mcp_app(host, shares.run, turn=turns.turn)
-    local = local_routes(host, line, turns, stop=stop, about=about)
+    mcp = mcp_app(host, shares.run)
+    local = local_routes(host, line, stop=stop, about=about)
     app = create_app(
         host,
         line,
@@ -213,8 +211,7 @@ def run_daemon(
         stack.callback(host.close)
         line = WorkLine(settings["serve.threads"], settings["serve.waiting"])
         stack.callback(line.close)
-        turns = Turns()
-        keeper = Keeper(host, turns, root, watches=watches)
+        keeper = Keeper(host, root, watches=watches)
 
         def begin() -> None:
             write_state(home, state)
@@ -224,7 +221,6 @@ def run_daemon(
         app = assemble(
             host,
             line,
-            turns,
             tokens=tokens,
             needs_tokens=needs_tokens,
             stop=lambda: server.stop(),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from findling.domain.errors import DeniedError
 from findling.domain.permissions import Caller
-from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
 from findling.domain.results import Degradation, SearchAnswer
@@ -22,14 +21,7 @@ from findling.service.server.engine_pool import Host
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import is_vast
 
-__all__ = ["Desk", "Searching", "Turn", "hosted_desk", "local_desk"]
-
-Turn = Callable[[Path], AbstractContextManager[None]]
-"""Waits until nobody else in this process writes the index of a root."""
-
-
-def _no_turn(root: Path) -> AbstractContextManager[None]:
-    return nullcontext()
+__all__ = ["Desk", "Searching", "hosted_desk", "local_desk"]
 
 
 class Searching(Protocol):
@@ -48,24 +40,15 @@ class Desk(NamedTuple):
     settings: Settings
     opened: Callable[[], AbstractContextManager[Engine]]
     search: Searching
-    turn: Turn = _no_turn
     looks_first: bool = False
 
-    @contextmanager
-    def writing(self) -> Iterator[Engine]:
-        """The opened workspace, once it is one's turn to write there."""
-        with self.opened() as engine, self.turn(engine.root):
-            yield engine
-
-    def take_in(self, on_progress: Progress | None = None) -> tuple[Degradation, ...]:
-        """Bring the index up to the state of the disk; what stood in the way. Raises as `Engine.search` does."""
-        # A question that asks for nothing: all it does is to look at the files.
-        nothing = SearchRequest(query="", limit=0, plan=_WORDS, principals=self.caller.principals)
-        with self.writing() as engine:
+    def refresh(self, on_progress: Progress | None = None) -> Sequence[Degradation]:
+        """Bring the index up to the state of the disk; what stood in the way. Raises as `Engine.refresh` does."""
+        with self.opened() as engine:
             # A home folder or a whole disk is not indexed because somebody's program asks something.
             if is_vast(engine.subject) and not engine.is_indexed():
                 return ()
-            return engine.search(nothing, on_progress=self.told(on_progress)).degraded
+            return engine.refresh(on_progress=self.told(on_progress), principals=self.caller.principals)
 
     def told(self, on_progress: Progress | None) -> Progress | None:
         """What is told how far an indexing run is: only the owner may know what lies there, and how much."""
@@ -104,7 +87,6 @@ def local_desk(
     settings: Settings,
     *,
     timeout_s: float = 0.0,
-    turn: Turn = _no_turn,
     count: Callable[[SearchAnswer, float], None] = lambda answer, seconds: None,
 ) -> Desk:
     """A desk for whoever could open the workspace by themselves: it answers as the command line does.
@@ -116,24 +98,18 @@ def local_desk(
         started = time.perf_counter()
         asked = replace(request, principals=caller.principals, timeout_s=timeout_s)
         with opened() as engine:
-            answer = engine.search(asked, refresh=False)
-            if notes:
-                degraded = tuple(dict.fromkeys((*notes, *answer.degraded)))
-                answer = replace(answer, degraded=degraded, quality="reduced")
+            answer = engine.search(asked, refresh=False, notes=notes)
             tend(engine, settings, answer)
         count(answer, time.perf_counter() - started)
         return answer
 
-    return Desk(caller, settings, opened, search, turn, looks_first=settings["search.refresh"] == "auto")
+    return Desk(caller, settings, opened, search, looks_first=settings["search.refresh"] == "auto")
 
 
-def hosted_desk(host: Host, caller: Caller, workspace: str = "", *, turn: Turn = _no_turn) -> Desk:
+def hosted_desk(host: Host, caller: Caller, workspace: str = "") -> Desk:
     """A desk for a caller of a server, which keeps its indexes up to date by itself."""
 
     def search(request: SearchRequest, notes: Sequence[Degradation] = ()) -> SearchAnswer:
         return host.search(caller, request, workspace)
 
-    return Desk(caller, host.settings, lambda: host.opened(caller, workspace), search, turn)
-
-
-_WORDS = Plan(mode="keyword", typos="ignore", relax=False, related=0)
+    return Desk(caller, host.settings, lambda: host.opened(caller, workspace), search)

@@ -43,7 +43,7 @@ def give_space_back(engine: Engine, settings: Settings) -> None:
 
     It costs a search that has written nothing 0.1 ms. The settings may say no.
     """
-    if not settings["compact.auto"] or not _has_written(engine):
+    if not settings["compact.auto"] or not engine.has_written():
         return
     from findling.service.upkeep.compaction import is_worthwhile
 
@@ -71,12 +71,6 @@ def reap() -> None:
             ended = pid
         if ended:
             _started.remove(pid)
-
-
-def _has_written(engine: Engine) -> bool:
-    from findling.stores.lock import WriteLock
-
-    return WriteLock(engine.home / "write.lock").holder() == os.getpid()
 
 
 def _start(arguments: list[str], engine: Engine, settings: Settings) -> bool:

@@ -181,19 +181,34 @@ class Engine(TendedEngine, WorkspaceParts):
 
     # Searching
 
+    def refresh(
+        self, *, on_progress: Progress | None = None, principals: tuple[str, ...] | None = None
+    ) -> list[Degradation]:
+        """Index what has changed on disk, all of it the first time; returns what stands in the way of a full answer.
+
+        A caller with limited rights is told nothing. Raises NotIndexedError when there is nothing to search.
+        """
+        return self._notes(self._disk.refresh(on_progress), principals)
+
     def search(
-        self, request: SearchRequest | str, *, refresh: bool = True, on_progress: Progress | None = None, **options: Any
+        self,
+        request: SearchRequest | str,
+        *,
+        refresh: bool = True,
+        on_progress: Progress | None = None,
+        notes: Sequence[Degradation] = (),
+        **options: Any,
     ) -> SearchAnswer:
         """Answer a question; options are the fields of SearchRequest.
 
-        With `refresh`, a first search indexes and every later one first takes in what has changed on disk. The owner
-        finds the items of the folders above, too, unless the request has a cursor. Raises NotIndexedError when there is
-        nothing to search and `refresh` is off.
+        With `refresh`, a first search indexes and every later one first takes in what has changed on disk. `notes` are
+        those of an earlier `refresh`. The owner finds the items of the folders above, too, unless the request has a
+        cursor. Raises NotIndexedError when there is nothing to search and `refresh` is off.
         """
         scoped = prepared(request, options, self._settings, self.scope, self._plan_of)
         asked = scoped.request
         started = time.perf_counter()
-        notes = self._ready(refresh, on_progress, asked.principals)
+        notes = [*notes, *self._ready(refresh, on_progress, asked.principals)]
         refreshed_ms = round((time.perf_counter() - started) * 1000, 3)
         above = self._asked_above(asked)
         if above:
@@ -344,11 +359,16 @@ class Engine(TendedEngine, WorkspaceParts):
     def _ready(
         self, refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None = None
     ) -> list[Degradation]:
-        """Bring the index up to date as far as that is wanted and possible; what stands in the way of a full answer.
+        """Bring the index up to date as far as that is wanted and possible; what stands in the way of a full answer."""
+        if refresh and self._settings["search.refresh"] == "auto":
+            return self.refresh(on_progress=on_progress, principals=principals)
+        return self._notes("", principals)
+
+    def _notes(self, missing: str, principals: tuple[str, ...] | None) -> list[Degradation]:
+        """What stands in the way of a full answer, besides what a refresh reports as `missing`.
 
         Somebody with limited rights is not told: it may be about what they must not know of.
         """
-        missing = self._disk.refresh(on_progress) if refresh and self._settings["search.refresh"] == "auto" else ""
         self._must_be_indexed()
         behind = self._files.level_leg()
         if not self.is_indexed() and self._disk.is_begun() and not missing and behind is None:

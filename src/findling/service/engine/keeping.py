@@ -24,6 +24,7 @@ from findling.service.settings.profiles import plan_of
 from findling.service.settings.settings import Settings
 from findling.service.workspace.scope import prepared
 from findling.service.workspace.workspace import STORE_FILE, Workspace, has_items, home_folder, workspaces_above
+from findling.service.workspace.writer_queue import WriterQueue
 
 if TYPE_CHECKING:
     from findling.domain.reports import Check, IndexReport
@@ -154,6 +155,15 @@ class KeptEngine(ABC):
     def is_gone(self) -> bool:
         """Whether what is opened was deleted, or made anew, by another process."""
         return self._files.is_replaced()
+
+    def has_written(self) -> bool:
+        """Whether this process was the last one to write the index."""
+        return self._files.queue.was_last()
+
+    @property
+    def queue(self) -> WriterQueue:
+        """The writers of this index in this process."""
+        return self._files.queue
 
     def loaded(self) -> dict[str, bool]:
         """What is in memory: the keyword leg, vectors, a model."""

@@ -7,15 +7,12 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from findling.domain.errors import (
     CorruptError,
     DiskFullError,
     LockedError,
-    NotFoundError,
     NotIndexedError,
-    PathNotFoundError,
     ReadOnlyError,
     StoreDamagedError,
 )
@@ -31,18 +28,13 @@ from findling.service.workspace.identity import (
     store_bytes,
 )
 from findling.service.workspace.workspace import STORE_FILE, keyword_folder
+from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 from findling.stores.keyword.leg import TantivyLeg, discard_leg
 from findling.stores.keyword.query_builder import Scoring
 from findling.stores.keyword.segment_files import note_parts, sampled_damage
 from findling.stores.sqlite.store import SqliteStore
 
-if TYPE_CHECKING:
-    from findling.stores.lock import WriteLock
-
-__all__ = ["LAZY", "LOCK_PATIENCE_S", "OpenedWorkspace"]
-
-LOCK_PATIENCE_S = 600.0
-"""How long a command that must write waits for another writer; a first index of a large tree takes minutes."""
+__all__ = ["LAZY", "OpenedWorkspace"]
 
 LAZY = 200
 """Changes that whoever writes leaves to the next search, which absorbs so many in about 50 ms."""
@@ -84,12 +76,9 @@ class OpenedWorkspace:
         self._store_file: tuple[int, int] | None = None
         self._leg: TantivyLeg | None = None
         self._mended = ""
-        self._accepts_older = False
+        self._accepts_older = self._is_writing = False
         self._no_room: DiskFullError | None = None
-        # One thread writes, or has the leg catch up, at a time; others search on meanwhile.
-        self._guard = threading.RLock()
-        # One thread takes in what has changed on disk at a time. Whoever holds it has little patience with the guard.
-        self.refreshing = threading.Lock()
+        self.queue = WriterQueue.of(folder)
         # Two threads that open a file at once would leave one of the two open, and written behind the other's back.
         self._opening = threading.RLock()
 
@@ -178,11 +167,14 @@ class OpenedWorkspace:
         the workspace was moved or dropped since it was opened.
         """
         with self._locked(patience_s):
+            if self._is_writing:
+                yield
+                return
             # Another process may have written since the leg was opened: applying changes to what it was would
             # add chunks that are there already.
             self._release_leg()
             self.let_go_if_replaced()
-            self._accepts_older = accepts_older
+            self._accepts_older, self._is_writing = accepts_older, True
             if self._no_room is not None:
                 self.close()  # there may be some by now
             try:
@@ -193,7 +185,7 @@ class OpenedWorkspace:
                 self.note_subject()
                 self._save(note_identity(self.folder, self.store))
             finally:
-                self._accepts_older = False
+                self._accepts_older = self._is_writing = False
                 # It stays open for reading: outside the lock another process may be making it anew.
                 if self._leg is not None:
                     self._leg.close()
@@ -221,13 +213,11 @@ class OpenedWorkspace:
 
         Raises CorruptError when a damaged leg cannot be mended now.
         """
-        if not self._guard.acquire(blocking=False):
-            late = "files are being taken in; the latest changes are not searchable yet"
-            return None if self._is_level() else Degradation(what=late, fix="ask again")
-        try:
-            return self._level()
-        finally:
-            self._guard.release()
+        with self.queue.turn(0.0) as is_ours:
+            if is_ours:
+                return self._level()
+        late = "files are being taken in; the latest changes are not searchable yet"
+        return None if self._is_level() else Degradation(what=late, fix="ask again")
 
     def _level(self) -> Degradation | None:
         try:
@@ -241,17 +231,12 @@ class OpenedWorkspace:
                 with self.writing(patience_s):
                     self.sound_leg()
             except LockedError:
-                who = "another process is writing" if self._is_written_elsewhere() else "files are being taken in"
+                who = "files are being taken in" if self.queue.was_last() else "another process is writing"
                 return Degradation(what=f"{who}; {behind:,} changes are not searchable yet", fix="ask again")
             except (DiskFullError, ReadOnlyError) as error:
                 return Degradation(what=f"the keyword leg is {behind} changes behind: {error.message}", fix=error.hint)
         mended, self._mended = self._mended, ""
         return Degradation(what=mended) if mended else None
-
-    def _is_written_elsewhere(self) -> bool:
-        from findling.stores.lock import WriteLock
-
-        return WriteLock(self.folder / "write.lock").holder() != os.getpid()
 
     def mend_leg(self, damage: CorruptError) -> str:
         """Make a damaged leg anew; returns what the caller should be told. Raises the damage if that cannot be done."""
@@ -291,43 +276,11 @@ class OpenedWorkspace:
 
     @contextlib.contextmanager
     def _locked(self, patience_s: float) -> Iterator[None]:
-        from findling.stores.lock import WriteLock
-
-        busy = LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
-        # A thread that has no patience must not wait for another one, either: it may hold what that one waits for.
-        if not self._guard.acquire(timeout=patience_s):
-            raise busy
-        try:
-            lock = WriteLock(self.folder / "write.lock")
-            if not self._acquire(lock, patience_s):
-                raise busy
-            try:
-                yield
-            finally:
-                lock.release()
-        finally:
-            self._guard.release()
-
-    def _acquire(self, lock: WriteLock, patience_s: float) -> bool:
-        from findling.stores.filesystem import make_private
-
-        while True:
-            # What is written under the old name would be lost to whoever goes by the new one. A search that finds its
-            # index deleted makes another one.
-            if self._was_there and patience_s >= LOCK_PATIENCE_S and not self.folder.exists():
-                raise NotFoundError(f"{self.folder} was moved or dropped meanwhile", hint="findling workspaces list")
-            try:
-                make_private(self.folder)
-                is_held = lock.acquire(patience_s)
-            except PathNotFoundError:
-                continue  # another process has just deleted the folder
-            except PermissionError as error:
-                raise ReadOnlyError(
-                    f"{self.folder} cannot be written: {error.strerror}",
-                    hint="check its permissions, or choose another place with FINDLING_HOME",
-                ) from error
+        # A search that finds its index deleted makes another one.
+        must_exist = self._was_there and patience_s >= LOCK_PATIENCE_S
+        with self.queue.locked(patience_s, must_exist=must_exist):
             self._was_there = True
-            return is_held
+            yield
 
     def _behind(self) -> int:
         """How many changes the leg lacks, also when it has seen what other processes have committed."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from findling.domain.errors import (
     FormatError,
     LockedError,
     ManifestError,
-    PathNotFoundError,
     ReadOnlyError,
     UsageError,
     WorkerError,
@@ -25,11 +23,12 @@ from findling.domain.ports import SkippedPath
 from findling.domain.reports import IndexProgress, Progress
 from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.indexing.freshness import IndexOptions, is_fresh, remember
-from findling.service.index.index_files import LOCK_PATIENCE_S, OpenedWorkspace
+from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.options import index_options
 from findling.service.settings.settings import Settings
 from findling.service.workspace.scope import is_below
 from findling.service.workspace.workspace import Workspace
+from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, REFRESH_PATIENCE_S
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
@@ -49,9 +48,6 @@ _GLANCE_S = 0.2
 
 _BRIEF_S = 0.02
 """How long a search waits for another process: about as long as another search takes in one file."""
-
-_TURN_S = 10.0
-"""How long a search waits for another thread that takes in the same changes, or that only looks at the index."""
 
 
 def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOptions:
@@ -144,9 +140,10 @@ class DiskIndex:
             return ""
         seems_fresh = self._is_fresh()
         # A file counts as known before it can be found: what another thread has not finished yet is waited for.
-        if seems_fresh and not self._files.refreshing.locked():
+        has_waited = self._files.queue.is_busy
+        if seems_fresh and not has_waited:
             return ""
-        with self._turn() as has_waited:
+        with self._files.queue.turn(REFRESH_PATIENCE_S):
             if (seems_fresh or has_waited) and self._is_fresh():
                 return ""
             if self._files.exists and not self._root.exists():
@@ -171,18 +168,6 @@ class DiskIndex:
         except CorruptError:  # whoever writes next says so, and may rebuild it
             above = None
         return self._root / (self._part if above is None else above)
-
-    @contextlib.contextmanager
-    def _turn(self) -> Iterator[bool]:
-        """Let another thread of this process finish, within reason; tells whether there was one."""
-        refreshing = self._files.refreshing
-        has_waited = not refreshing.acquire(blocking=False)
-        is_held = not has_waited or refreshing.acquire(timeout=_TURN_S)
-        try:
-            yield has_waited
-        finally:
-            if is_held:
-                refreshing.release()
 
     def _begin(self, on_progress: Progress | None) -> str:
         """Carry out the first run; returns what stood in the way."""
@@ -213,30 +198,14 @@ class DiskIndex:
 
     def _update_unless_written(self, reason: str, on_progress: Progress | None) -> str:
         """Bring the index up to the state of the disk; returns who is writing it instead, if somebody is."""
-        deadline = time.monotonic() + _TURN_S
         while True:
             try:
                 with self._files.writing(_BRIEF_S if self._files.exists else _GLANCE_S):
                     self._update(reason, on_progress)
                 return ""
             except LockedError:
-                # Threads that only look whether the leg is level hold the guard, too, and one after another.
-                if (writer := self._writer()) or time.monotonic() > deadline:
-                    return writer or "the index is in use"
-
-    def _writer(self) -> str:
-        """Who is writing the index; nothing when nobody is."""
-        from findling.stores.lock import WriteLock
-
-        lock = WriteLock(self._files.folder / "write.lock")
-        try:
-            is_free = lock.acquire(0.0)
-        except PathNotFoundError:  # deleted meanwhile
-            return ""
-        if is_free:
-            lock.release()
-            return ""
-        return "another thread is indexing" if lock.holder() == os.getpid() else "another process is indexing"
+                if writer := self._files.queue.writer():
+                    return f"{writer} is indexing"
 
     def _is_fresh(self) -> bool:
         return self.is_complete() and self._root.exists() and is_fresh(self._files.store, self._root, self._options)

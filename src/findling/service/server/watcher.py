@@ -18,8 +18,8 @@ from findling.service.server.watch_list import note_problem, note_taken_in
 from findling.service.server.watch_listening import Listener, settings_for, workspaces_of
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
+from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S
 from findling.sources.files.watching import need_watchfiles
-from findling.stores.lock import WriteLock
 
 __all__ = ["take_in", "watch_roots"]
 
@@ -76,9 +76,11 @@ def take_in(
     for name, workspace in workspaces_of(root, settings):
         own = settings.override({"workspace.name": name, "context.workspace": ""}, "flag --workspace")
         with Engine(workspace, own) as engine:
-            _must_be_free(engine)
             try:
-                reports.append(engine.index(on_progress=_stopping(should_stop), reason="it is watched"))
+                # A search that indexes the same changes finishes first.
+                with engine.queue.turn(REFRESH_PATIENCE_S):
+                    _must_be_free(engine)
+                    reports.append(engine.index(on_progress=_stopping(should_stop), reason="it is watched"))
             except _StoppedError:
                 break
             if afterwards is not None:
@@ -184,13 +186,8 @@ def _stopping(should_stop: threading.Event | None) -> Callable[[IndexProgress], 
 
 def _must_be_free(engine: Engine) -> None:
     """Raises LockedError when another process is writing: whoever watches has others to attend to than to wait."""
-    file = engine.home / "write.lock"
-    if not file.exists():
-        return
-    lock = WriteLock(file)
-    if not lock.acquire(0.0):
-        raise LockedError(f"another process is writing {engine.home}", hint="try again when it has finished")
-    lock.release()
+    if writer := engine.queue.writer():
+        raise LockedError(f"{writer} is writing {engine.home}", hint="try again when it has finished")
 
 
 def _together(reports: list[IndexReport]) -> IndexReport:

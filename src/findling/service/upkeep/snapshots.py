@@ -17,7 +17,7 @@ from findling.domain.errors import (
     NotFoundError,
     NotIndexedError,
 )
-from findling.service.index.index_files import LOCK_PATIENCE_S, OpenedWorkspace
+from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.options import scoring
 from findling.service.settings.settings import Settings
 from findling.service.workspace.auto_snapshots import is_automatic
@@ -40,6 +40,7 @@ from findling.service.workspace.snapshot_files import (
     write_snapshot,
 )
 from findling.service.workspace.workspace import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
+from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.filesystem import make_private, sync_folder
 from findling.stores.keyword.merge import adopt_index
 from findling.stores.lock import WriteLock
@@ -76,7 +77,7 @@ def restore_file(
     """
     require_room(folder, _COPIES * snapshot.stat().st_size, f"what is made of {snapshot.name}", files.folder)
     # Not `files.writing`, which needs a store that can be opened.
-    with WriteLock(files.folder / "write.lock", timeout_s=LOCK_PATIENCE_S):
+    with files.queue.locked(LOCK_PATIENCE_S):
         present, meta = _present_state(files), _meta_of_place(files)
         safety = None
         if present is not None and save_present is not None:

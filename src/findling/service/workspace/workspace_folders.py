@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from findling.domain.errors import InvalidValueError, LockedError
+from findling.domain.errors import InvalidValueError
 from findling.service.workspace.workspace import STORE_FILE, is_formerly_named, pointer_of, refuse_link
 from findling.stores.filesystem import sync_folder
 from findling.stores.lock import WriteLock
@@ -50,13 +50,10 @@ def changing(home: Path) -> Iterator[None]:
 @contextmanager
 def holding(folder: Path) -> Iterator[WriteLock]:
     """Let nobody write a workspace meanwhile. Raises LockedError when another process is at it."""
-    lock = WriteLock(folder / "write.lock")
-    if not lock.acquire(_PATIENCE_S):
-        raise LockedError(f"another process is writing {folder}", hint="try again when it has finished")
-    try:
+    from findling.service.workspace.writer_queue import WriterQueue
+
+    with WriterQueue.of(folder).locked(_PATIENCE_S) as lock:
         yield lock
-    finally:
-        lock.release()
 
 
 def let_go_on_windows(lock: WriteLock) -> None:

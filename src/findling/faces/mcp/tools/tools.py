@@ -118,7 +118,7 @@ def _remember(desk: Desk, asked: given.RememberArguments, on_progress: Progress 
     principals = desk.caller.principals
     # Somebody with limited rights shares what they remember with nobody else: they are not told who there is.
     own = None if principals is None else [one for one in principals if one.startswith("user:")] or principals
-    with desk.writing() as engine:
+    with desk.opened() as engine:
         memory = engine.memories.remember(
             asked.text, importance=asked.importance, tags=asked.tags, author=desk.caller.name, visibility=own
         )
@@ -127,7 +127,7 @@ def _remember(desk: Desk, asked: given.RememberArguments, on_progress: Progress 
 
 def _index(desk: Desk, asked: given.NoArguments, on_progress: Progress | None) -> dict[str, Any]:
     desk.check("write")
-    with desk.writing() as engine:
+    with desk.opened() as engine:
         report = engine.index(on_progress=desk.told(on_progress))
     kept = {name: getattr(report, name) for name in ("added", "updated", "removed", "unchanged", "failed")}
     return {**kept, "skipped": dict(report.skipped), "seconds": round(report.seconds, 3)}

@@ -7,7 +7,7 @@ headers say which folder is meant and under which settings, so that it is as if 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeVar
@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from findling.domain.permissions import Caller
-from findling.faces.mcp.tool_context import Desk, Turn, hosted_desk, local_desk
+from findling.faces.mcp.tool_context import Desk, hosted_desk, local_desk
 from findling.faces.mcp.transport.server import Runner, make_server
 from findling.service.server.engine_pool import Host
 from findling.service.settings.settings import Settings, load_settings
@@ -55,21 +55,13 @@ class _Asked(NamedTuple):
 _asked: ContextVar[_Asked] = ContextVar("_asked")
 
 
-def mcp_app(
-    host: Host,
-    run: CallersRunner | None = None,
-    *,
-    path: str = "/mcp",
-    turn: Turn = lambda root: nullcontext(),
-) -> McpApp:
-    """The MCP server of a host; `run` does the work of a caller, if it is given.
-
-    Whatever writes the index of some root waits for its `turn` there, and neither waits nor writes there.
+def mcp_app(host: Host, run: CallersRunner | None = None, *, path: str = "/mcp") -> McpApp:
+    """The MCP server of a host; `run` does the work of a caller, if it is given. Writers have threads of their own.
 
     Whatever is in front of it has checked the request, above all its Host and Origin, and has put the caller into
     `scope["state"]["caller"]`. A request without one is a fault, and fails.
     """
-    server = make_server(lambda: _desk(host, _asked.get(), turn), _runner(run))
+    server = make_server(lambda: _desk(host, _asked.get()), _runner(run))
     # Clients get one JSON document, or a stream of events when there is progress to tell.
     manager = StreamableHTTPSessionManager(
         app=server, stateless=True, max_request_body_size=host.settings["serve.max_body"]
@@ -108,11 +100,11 @@ def _read(scope: Scope) -> _Asked:
     )
 
 
-def _desk(host: Host, asked: _Asked, turn: Turn) -> Desk:
+def _desk(host: Host, asked: _Asked) -> Desk:
     """What a request works with. Raises FindlingError for settings that cannot be."""
     where = asked.path
     if where is None:
-        return hosted_desk(host, asked.caller, asked.workspace, turn=turn)
+        return hosted_desk(host, asked.caller, asked.workspace)
     settings = _sent_settings(asked.settings) if asked.settings else load_settings(where)
     # So that the same workspaces are found as those that the daemon has opened.
     settings = settings.override({"store.home": host.settings["store.home"]}, host.settings.origin("store.home"))
@@ -121,7 +113,6 @@ def _desk(host: Host, asked: _Asked, turn: Turn) -> Desk:
         asked.caller,
         settings,
         timeout_s=host.settings["serve.timeout_s"],
-        turn=turn,
         count=host.count,
     )
 

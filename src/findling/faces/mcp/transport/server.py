@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import mcp_types as types
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from mcp.server import Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
@@ -32,7 +33,7 @@ from findling.faces.mcp.tools.instructions import make_instructions
 from findling.faces.mcp.tools.resources import STATUS, TEMPLATE, read_resource
 from findling.faces.mcp.tools.schemas import input_schema, output_schema
 from findling.faces.mcp.tools.tools import Tool, offered_tools
-from findling.faces.mcp.turns import SEARCH_PATIENCE_S, in_turn
+from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S, WriterQueue
 
 __all__ = ["Runner", "make_server"]
 
@@ -40,6 +41,10 @@ _Result = TypeVar("_Result")
 _log = logging.getLogger("findling.mcp")
 
 _PROGRESS_EVERY_S = 0.2
+
+_WRITERS = CapacityLimiter(8)
+"""Threads that write: an index run takes as long as it takes, and must not have a thread that answers questions."""
+
 _FAULT = "this is a fault in findling; its log says more"
 
 
@@ -112,9 +117,9 @@ class _Handlers:
         """What a tool answers. What writes the index waits, and works, where it holds up no question."""
         desk, tool, arguments, home = call
         if tool.writes and home is not None:
-            return await in_turn(home, lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
+            return await _in_turn(home, lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
         if home is not None:
-            notes = await in_turn(home, lambda: _at(desk, lambda: desk.take_in(on_progress)), SEARCH_PATIENCE_S)
+            notes = await _in_turn(home, lambda: _at(desk, lambda: desk.refresh(on_progress)), REFRESH_PATIENCE_S)
             desk = desk._replace(search=partial(desk.search, notes=notes))
         return await self._run(lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
 
@@ -133,6 +138,12 @@ class _Handlers:
         except Exception as error:  # as above
             _log.exception("a request failed")
             raise MCPError(code=types.INTERNAL_ERROR, message=_FAULT) from error
+
+
+async def _in_turn(home: Path, work: Callable[[], _Result], patience_s: float | None = None) -> _Result:
+    """What some work returns, done once nobody else here writes the index in a folder, or patience is at an end."""
+    async with WriterQueue.of(home).awaited(patience_s) as run:
+        return await run_sync(partial(run, work), limiter=_WRITERS)
 
 
 class _Call(NamedTuple):

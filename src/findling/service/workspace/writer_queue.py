@@ -1,0 +1,222 @@
+"""The writers of one workspace: one at a time, in the order in which they came.
+
+Threads of this process stand in a queue. The first of them takes the file `write.lock`, which excludes processes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakValueDictionary
+
+from findling.domain.errors import LockedError, NotFoundError, PathNotFoundError, ReadOnlyError
+
+if TYPE_CHECKING:
+    from findling.stores.lock import WriteLock
+
+__all__ = ["LOCK_PATIENCE_S", "REFRESH_PATIENCE_S", "WriterQueue"]
+
+LOCK_PATIENCE_S = 600.0
+"""How long a command that must write waits for another writer; a first index of a large tree takes minutes."""
+
+REFRESH_PATIENCE_S = 10.0
+"""How long a search waits for another thread that indexes; afterwards it answers from the index as it is."""
+
+_LOCK_FILE = "write.lock"
+
+_Result = TypeVar("_Result")
+
+
+class _Ticket:
+    """A place in the queue. `wake` is called when its turn comes; `thread` does the work."""
+
+    def __init__(self, wake: Callable[[], object], thread: int | None = None) -> None:
+        self.wake, self.thread = wake, thread
+        self.is_left = False
+
+
+class WriterQueue:
+    """The queue of one folder; a process has one of them for each folder, see `of`.
+
+    A thread that has its turn may take it again: what it does inside belongs to the same turn and the same lock.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._guard = threading.Lock()
+        self._line: deque[_Ticket] = deque()
+        self._lock: WriteLock | None = None
+
+    @classmethod
+    def of(cls, folder: Path) -> WriterQueue:
+        """The queue of a folder, the same one for all who ask in this process."""
+        with _opening:
+            queue = _queues.get(folder)
+            if queue is None:
+                queue = _queues[folder] = cls(folder)
+            return queue
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether another thread has its turn."""
+        with self._guard:
+            return bool(self._line) and self._line[0].thread != threading.get_ident()
+
+    def writer(self) -> str:
+        """Name who writes now, a thread or a process; empty when nobody does."""
+        if self.is_busy:
+            return "another thread"
+        lock = self._file_lock()
+        try:
+            is_free = lock.acquire(0.0)
+        except PathNotFoundError:  # deleted meanwhile
+            return ""
+        if is_free:
+            lock.release()
+            return ""
+        return "another thread" if self.was_last() else "another process"
+
+    def was_last(self) -> bool:
+        """Whether this process was the last one to take the lock."""
+        return self._file_lock().holder() == os.getpid()
+
+    @contextmanager
+    def turn(self, patience_s: float) -> Iterator[bool]:
+        """Stand in the queue and wait; yields whether the turn came in time. Takes no lock."""
+        if self._is_ours():
+            yield True
+            return
+        event = threading.Event()
+        ticket = _Ticket(event.set, threading.get_ident())
+        if not self._enter(ticket):
+            event.wait(patience_s)
+        try:
+            yield self._has_turn(ticket)
+        finally:
+            self._leave(ticket)
+
+    @asynccontextmanager
+    async def awaited(
+        self, patience_s: float | None = None
+    ) -> AsyncIterator[Callable[[Callable[[], _Result]], _Result]]:
+        """Wait for a turn in an event loop, which goes on meanwhile; yields what runs a job in any thread as that turn.
+
+        When patience ends first, the job runs without a turn.
+        """
+        import asyncio
+
+        loop, event = asyncio.get_running_loop(), asyncio.Event()
+        ticket = _Ticket(lambda: loop.call_soon_threadsafe(event.set))
+
+        def run(job: Callable[[], _Result]) -> _Result:
+            with self._guard:
+                ticket.thread = threading.get_ident()
+            try:
+                return job()
+            finally:
+                with self._guard:
+                    ticket.thread = None
+                if ticket.is_left:  # nobody waits for the job any more
+                    self._leave(ticket)
+
+        try:
+            if not self._enter(ticket):
+                try:
+                    await asyncio.wait_for(event.wait(), patience_s)
+                except TimeoutError:
+                    if not self._has_turn(ticket):
+                        self._leave(ticket)
+            yield run
+        finally:
+            with self._guard:
+                ticket.is_left = True
+                is_running = ticket.thread is not None
+            if not is_running:
+                self._leave(ticket)
+
+    @contextmanager
+    def locked(self, patience_s: float, *, must_exist: bool = False) -> Iterator[WriteLock]:
+        """Hold the write lock of the folder, which is made if need be.
+
+        Raises LockedError when another writer keeps it, ReadOnlyError when nothing can be written here, and with
+        `must_exist` NotFoundError when the folder is gone.
+        """
+        with self.turn(patience_s) as is_ours:
+            if is_ours and self._lock is not None:
+                yield self._lock
+                return
+            lock = self._file_lock()
+            if not is_ours or not self._acquire(lock, patience_s, must_exist=must_exist):
+                raise LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
+            self._lock = lock
+            try:
+                yield lock
+            finally:
+                self._lock = None
+                lock.release()
+
+    def _acquire(self, lock: WriteLock, patience_s: float, *, must_exist: bool) -> bool:
+        from findling.stores.filesystem import make_private
+
+        while True:
+            # Anything written under the old name would be lost to all who go by the new one.
+            if must_exist and not self.folder.exists():
+                raise NotFoundError(f"{self.folder} was moved or dropped meanwhile", hint="findling workspaces list")
+            try:
+                make_private(self.folder)
+                return lock.acquire(patience_s)
+            except PathNotFoundError:
+                continue  # another process has just deleted the folder
+            except PermissionError as error:
+                raise ReadOnlyError(
+                    f"{self.folder} cannot be written: {error.strerror}",
+                    hint="check its permissions, or choose another place with FINDLING_HOME",
+                ) from error
+
+    def _file_lock(self) -> WriteLock:
+        from findling.stores.lock import WriteLock  # a search that writes nothing has no use for it
+
+        return WriteLock(self.folder / _LOCK_FILE)
+
+    def _is_ours(self) -> bool:
+        with self._guard:
+            return bool(self._line) and self._line[0].thread == threading.get_ident()
+
+    def _enter(self, ticket: _Ticket) -> bool:
+        with self._guard:
+            self._line.append(ticket)
+            return self._line[0] is ticket
+
+    def _has_turn(self, ticket: _Ticket) -> bool:
+        with self._guard:
+            return bool(self._line) and self._line[0] is ticket
+
+    def _leave(self, ticket: _Ticket) -> None:
+        with self._guard:
+            if ticket not in self._line:
+                return
+            had_turn = self._line[0] is ticket
+            self._line.remove(ticket)
+            if had_turn and self._line:
+                self._line[0].wake()
+
+
+_opening = threading.Lock()
+_queues: WeakValueDictionary[Path, WriterQueue] = WeakValueDictionary()
+
+
+def _start_anew() -> None:
+    # The threads that stood in line live in the parent alone, and so does the lock.
+    global _opening
+    _opening = threading.Lock()
+    for queue in list(_queues.values()):
+        queue.__init__(queue.folder)  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

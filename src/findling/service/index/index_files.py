@@ -166,10 +166,10 @@ class OpenedWorkspace:
         LockedError when another process keeps it, ReadOnlyError when nothing can be written here, NotFoundError when
         the workspace was moved or dropped since it was opened.
         """
+        if self._is_writing and not self.queue.is_busy:
+            yield  # inside another block of the same thread
+            return
         with self._locked(patience_s):
-            if self._is_writing:
-                yield
-                return
             # Another process may have written since the leg was opened: applying changes to what it was would
             # add chunks that are there already.
             self._release_leg()

@@ -43,14 +43,14 @@ class _Ticket:
 class WriterQueue:
     """The queue of one folder; a process has one of them for each folder, see `of`.
 
-    A thread that has its turn may take it again: what it does inside belongs to the same turn and the same lock.
+    A thread that has its turn may take it again: what it does inside belongs to the same turn.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._guard = threading.Lock()
         self._line: deque[_Ticket] = deque()
-        self._lock: WriteLock | None = None
+        self._is_locked = False
 
     @classmethod
     def of(cls, folder: Path) -> WriterQueue:
@@ -147,17 +147,15 @@ class WriterQueue:
         `must_exist` NotFoundError when the folder is gone.
         """
         with self.turn(patience_s) as is_ours:
-            if is_ours and self._lock is not None:
-                yield self._lock
-                return
             lock = self._file_lock()
-            if not is_ours or not self._acquire(lock, patience_s, must_exist=must_exist):
+            # Nobody waits for a lock that the own thread holds already.
+            if not is_ours or self._is_locked or not self._acquire(lock, patience_s, must_exist=must_exist):
                 raise LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
-            self._lock = lock
+            self._is_locked = True
             try:
                 yield lock
             finally:
-                self._lock = None
+                self._is_locked = False
                 lock.release()
 
     def _acquire(self, lock: WriteLock, patience_s: float, *, must_exist: bool) -> bool:

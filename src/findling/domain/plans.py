@@ -1,73 +1,300 @@
-"""How a search is carried out, as data."""
+"""The plan of a search: one table of knobs, from which settings, profiles, flags, HTTP bodies and MCP tools follow."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
-__all__ = ["FIELDS", "FUSIONS", "GROUPINGS", "MODES", "TYPOS", "WORDS", "Plan"]
+from findling.domain.values import FIELDS
+
+__all__ = ["FIELDS", "FUSIONS", "GROUPINGS", "KNOBS", "MODES", "TYPOS", "WORDS", "Knob", "Plan", "knob", "knobs_of"]
 
 MODES = ("hybrid", "keyword", "semantic")
 FUSIONS = ("weighted", "rrf", "rrf_weighted", "recency")
 WORDS = ("auto", "any", "all")
 TYPOS = ("correct", "suggest", "ignore")
 GROUPINGS = ("none", "resource", "thread")
-FIELDS = ("body", "title", "heading", "path", "tags", "name", "description")
-"""The text fields of a chunk that words are looked for in."""
+
+
+class Knob(NamedTuple):
+    """One field of a plan, and every place where it shows.
+
+    `kind` is one of `domain.values`. `setting` names its row in settings files, the environment and `--set`; without
+    one only profiles carry it. A `flag` of a switch `sets` one value. `project` says what a stranger's project file may
+    do: nothing, `any` value, or only `lower` it. `served` is the upper bound for callers of a server. `http` puts it
+    beside the query of a request. `mcp` is its description there, and shows it in the tool.
+    """
+
+    kind: str
+    default: Any
+    help: str
+    name: str = ""
+    choices: tuple[str, ...] = ()
+    minimum: float = 0
+    maximum: float = float("inf")
+    setting: str = ""
+    profile: bool = True
+    flag: str = ""
+    metavar: str | None = None
+    sets: bool | None = None
+    flag_help: str = ""
+    project: str = ""
+    served: float = float("inf")
+    http: bool = False
+    mcp: str = ""
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be None, which leaves the decision to each query."""
+        return self.default is None
+
+    @property
+    def row(self) -> str:
+        """Its name in settings files and profiles."""
+        return self.setting or f"search.{self.name}"
+
+
+def knob(default: Any, help: str, /, kind: str = "", **more: Any) -> Any:
+    """A field of a plan with everything that there is to say about it; the kind follows from the default."""
+    kinds = {bool: "switch", int: "count", float: "number", str: "text", tuple: "texts"}
+    declared = Knob(kind or kinds[type(default)], default, help, **more)
+    if isinstance(default, Mapping):
+        return field(default_factory=dict, metadata={"knob": declared})
+    return field(default=default, metadata={"knob": declared})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Which legs are asked and what is done with what they find; the defaults are what measured best.
+    """Which legs are asked and what is done with what they find; the defaults are what measured best."""
 
-    `words` says which of the words of a query a hit must have: `any` of them, `all`, or what the query looks like.
-    `typos` is what becomes of words that nobody wrote. Without `meaning_finds`, meaning reorders what words have found
-    and adds nothing. With `relax`, a query whose demands nothing fulfils is answered without them, in a part of its
-    own; where `words` is `all`, it is not. `related` is how many neighbours by meaning are named apart when nothing
-    matches. `route` lets the shape of the query change the plan. `types` limits the answer to these types; `heads`
-    leaves out what something else supersedes. `weights` are those of text fields that differ from the settings of the
-    keyword leg.
+    profile: str = knob("auto", "The name that the answer shows for this plan.", profile=False)
+    mode: str = knob(
+        "hybrid",
+        "What a search goes by: words and meaning, words alone, or meaning alone.",
+        choices=MODES,
+        setting="search.mode",
+        flag="--mode",
+        project="any",
+        http=True,
+        mcp="keyword: exact names and codes; semantic: other words, same meaning",
+    )
+    words: str = knob(
+        "auto",
+        "Which words of a query a hit must have: any of them, all of them, or (auto) what the query looks like.",
+        choices=WORDS,
+        setting="search.words",
+        flag="--words",
+        project="any",
+        http=True,
+    )
+    glossary: bool = knob(
+        True, "Also find what the glossary calls by another name.", setting="search.glossary", project="any"
+    )
+    typos: str = knob(
+        "correct",
+        "A word that nobody wrote: search for the nearest ones instead, suggest them only, or leave it.",
+        choices=TYPOS,
+        setting="search.typos",
+        project="any",
+    )
+    meaning_finds: bool = knob(
+        True,
+        "Answer also with what has none of the words and the same meaning; off: meaning only reorders.",
+        setting="search.meaning_finds",
+        project="any",
+    )
+    relax: bool = knob(
+        True,
+        "Where nothing has what a query demands (a quoted phrase, AND), show apart what it finds without the demand.",
+        setting="search.relax",
+        flag="--no-relax",
+        sets=False,
+        flag_help="Stay empty where nothing has what is demanded.",
+        project="any",
+        http=True,
+    )
+    related: int = knob(
+        3,
+        "Neighbours by meaning, shown apart when nothing matches; 0: none.",
+        maximum=1000,
+        setting="search.related",
+        project="any",
+    )
+    route: bool = knob(
+        True,
+        "Let what a query looks like (a question, a path, code) change the plan.",
+        setting="search.route",
+        project="any",
+    )
+    types: tuple[str, ...] = knob(
+        (),
+        "Types to answer with, such as memory or decision; empty: all.",
+        setting="search.types",
+        project="any",
+    )
+    heads: bool = knob(
+        False,
+        "Leave out what something newer supersedes.",
+        setting="search.heads",
+        flag="--history",
+        sets=False,
+        flag_help="Also what something newer supersedes.",
+        project="any",
+    )
+    weights: Mapping[str, float] = knob(
+        {},
+        "Weights of text fields that differ from the usual ones: body, title, heading, path, tags, name, description.",
+        "weights",
+        profile=False,
+    )
+    fusion: str = knob(
+        "weighted",
+        "How words and meaning become one ranking: by their scores, by their ranks, or by scores and age.",
+        choices=FUSIONS,
+        setting="search.fusion",
+        flag="--fusion",
+        project="any",
+        http=True,
+    )
+    alpha: float | None = knob(
+        None,
+        "Weight of meaning against words, 0 to 1; not set, it is decided for each query.",
+        "number",
+        maximum=1,
+        setting="search.alpha",
+        flag="--alpha",
+        metavar="A",
+        project="any",
+        http=True,
+    )
+    rrf_k: float = knob(
+        60.0,
+        "How slowly ranks lose their worth when rankings are fused by rank.",
+        setting="search.rrf_k",
+        project="any",
+        served=1e6,
+    )
+    overfetch: float = knob(
+        3.0,
+        "How many times the wanted hits each leg is asked for.",
+        minimum=1,
+        setting="search.overfetch",
+        project="lower",
+        served=100,
+    )
+    min_score: float = knob(
+        0.0,
+        "Hits that score less, from 0 to 1, are left out.",
+        maximum=1,
+        setting="search.min_score",
+        flag="--min-score",
+        metavar="S",
+        project="any",
+        http=True,
+    )
+    weak: bool = knob(
+        False,
+        "Show weaker matches, too, which are only counted otherwise.",
+        setting="search.weak",
+        flag="--weak",
+        sets=True,
+        flag_help="Show weaker matches, too.",
+    )
+    feedback: bool = knob(
+        False,
+        "Search again with words that the best hits of a short query share.",
+        setting="search.feedback",
+        project="any",
+    )
+    boosts: bool = knob(
+        False,
+        "Lift hits whose title, heading, name or tags match, and recent ones.",
+        setting="search.boosts",
+        project="any",
+    )
+    exact_boost: float = knob(
+        1.0,
+        "Factor for a hit whose title or name is the query, such as 1.5; 1: none.",
+        minimum=1,
+        maximum=10,
+        setting="search.exact_boost",
+        project="any",
+    )
+    prefix_boost: float = knob(
+        1.0,
+        "Factor for a hit whose title or name begins with the query, such as 1.2; 1: none.",
+        minimum=1,
+        maximum=10,
+        setting="search.prefix_boost",
+        project="any",
+    )
+    phrase_boost: float = knob(
+        1.0,
+        "Factor for a hit whose text has the query word for word, such as 1.2; 1: none.",
+        minimum=1,
+        maximum=10,
+        setting="search.phrase_boost",
+        project="any",
+    )
+    collapse: bool = knob(
+        False,
+        "Show nearly equal chunks once, with a note of the others.",
+        setting="search.collapse",
+        project="any",
+    )
+    diversity: float = knob(
+        1.0,
+        "Share of relevance when similar hits are spread, such as 0.7; 1: leave the ranking alone.",
+        maximum=1,
+        setting="search.diversity",
+        project="any",
+    )
+    adaptive_k: bool = knob(False, "End the answer where scores fall most.", setting="search.adaptive_k", project="any")
+    group: str = knob(
+        "none",
+        "One hit for each passage, or for each resource, or for each thread of messages, with the others in it.",
+        choices=GROUPINGS,
+        setting="search.group",
+        flag="--group",
+        project="any",
+        http=True,
+    )
+    around: int = knob(
+        1,
+        "Messages shown before and after one that was found in a chat.",
+        maximum=100,
+        setting="search.around",
+        project="any",
+    )
+    affinities: Mapping[str, float] = knob(
+        {}, "How close authors are to you, 0 to 1, by their names in lower case.", "shares", profile=False
+    )
+    half_lives: Mapping[str, float] = knob(
+        {},
+        "Days after which the recency of a type counts half, by types of your own; 0 never.",
+        "days",
+        profile=False,
+    )
+    rerank_depth: int = knob(
+        50,
+        "How many of the best hits are read again; 0: none.",
+        setting="rerank.depth",
+        project="lower",
+        served=1000,
+    )
+    budget_ms: float = knob(
+        300.0,
+        "Time a search may spend on the best passages not read yet; 0: none.",
+        setting="semantic.query_budget_ms",
+        project="lower",
+        served=60_000,
+    )
 
-    `alpha` is the weight of meaning against words, 0 to 1; `None` has it decided for each query. `overfetch` says how
-    many times the wanted hits each leg is asked for. `weak` shows weaker matches, which are only counted otherwise.
-    `diversity` is the share of relevance when near-equal hits are spread, 1 leaves the ranking alone. `budget_ms` is
-    the time for reading passages that the model has not read yet. `group` makes one hit of all passages of a resource,
-    or of a thread of messages, with the others in it; `around` is how many messages are shown before and after one that
-    was found. `affinities` say how close authors are to the one who asks, 0 to 1, by their names in lower case;
-    `half_lives` say after how many days the recency of types that are not always there counts half, 0 never; `boosts`
-    make use of both. `exact_boost`, `prefix_boost` and `phrase_boost` are the factors for a title or name that is the
-    query, that begins with it, and for a text that has it word for word; 1 leaves the ranking alone.
-    """
 
-    profile: str = "auto"
-    mode: str = "hybrid"
-    words: str = "auto"
-    glossary: bool = True
-    typos: str = "correct"
-    meaning_finds: bool = True
-    relax: bool = True
-    related: int = 3
-    route: bool = True
-    types: tuple[str, ...] = ()
-    heads: bool = False
-    weights: Mapping[str, float] = field(default_factory=dict)
-    fusion: str = "weighted"
-    alpha: float | None = None
-    rrf_k: float = 60.0
-    overfetch: float = 3.0
-    min_score: float = 0.0
-    weak: bool = False
-    feedback: bool = False
-    boosts: bool = False
-    exact_boost: float = 1.0
-    prefix_boost: float = 1.0
-    phrase_boost: float = 1.0
-    collapse: bool = False
-    diversity: float = 1.0
-    adaptive_k: bool = False
-    group: str = "none"
-    around: int = 1
-    affinities: Mapping[str, float] = field(default_factory=dict)
-    half_lives: Mapping[str, float] = field(default_factory=dict)
-    rerank_depth: int = 50
-    budget_ms: float = 300.0
+def knobs_of(plan: type[Plan]) -> dict[str, Knob]:
+    """The table: every knob of a plan by its name."""
+    return {each.name: each.metadata["knob"]._replace(name=each.name) for each in fields(plan)}
+
+
+KNOBS: Mapping[str, Knob] = knobs_of(Plan)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from findling.domain.errors import UsageError
+from findling.domain.plans import KNOBS
 
 __all__ = [
     "BUNDLE_KEPT",
@@ -36,66 +37,45 @@ LOWERED = frozenset(
         "quota.disk",
         "quota.resources",
         "quota.text",
-        "rerank.depth",
-        "search.overfetch",
-        "semantic.query_budget_ms",
     }
+    | {knob.row for knob in KNOBS.values() if knob.project == "lower"}
 )
 """Limits that a project file may lower, and never raise."""
 
-PROJECT_SETTINGS = LOWERED | {
-    "chunk.code",
-    "chunk.overlap",
-    "chunk.preset",
-    "chunk.size",
-    "chunk.strategy",
-    "chunk.unit",
-    "context.path",
-    "context.system",
-    "context.types",
-    "context.workspace",
-    "index.exclude",
-    "index.hidden",
-    "index.include",
-    "index.use_ignore_files",
-    "keyword.b",
-    "keyword.k1",
-    "keyword.unit",
-    "keyword.weight_description",
-    "keyword.weight_heading",
-    "keyword.weight_name",
-    "keyword.weight_path",
-    "keyword.weight_tags",
-    "keyword.weight_title",
-    "search.adaptive_k",
-    "search.alpha",
-    "search.around",
-    "search.boosts",
-    "search.collapse",
-    "search.context",
-    "search.diversity",
-    "search.exact_boost",
-    "search.feedback",
-    "search.fusion",
-    "search.glossary",
-    "search.group",
-    "search.heads",
-    "search.limit",
-    "search.meaning_finds",
-    "search.min_score",
-    "search.mode",
-    "search.phrase_boost",
-    "search.prefix_boost",
-    "search.profile",
-    "search.refresh",
-    "search.related",
-    "search.route",
-    "search.rrf_k",
-    "search.snippet_lines",
-    "search.types",
-    "search.typos",
-    "search.words",
-}
+PROJECT_SETTINGS = (
+    LOWERED
+    | {knob.row for knob in KNOBS.values() if knob.project}
+    | {
+        "chunk.code",
+        "chunk.overlap",
+        "chunk.preset",
+        "chunk.size",
+        "chunk.strategy",
+        "chunk.unit",
+        "context.path",
+        "context.system",
+        "context.types",
+        "context.workspace",
+        "index.exclude",
+        "index.hidden",
+        "index.include",
+        "index.use_ignore_files",
+        "keyword.b",
+        "keyword.k1",
+        "keyword.unit",
+        "keyword.weight_description",
+        "keyword.weight_heading",
+        "keyword.weight_name",
+        "keyword.weight_path",
+        "keyword.weight_tags",
+        "keyword.weight_title",
+        "search.context",
+        "search.limit",
+        "search.profile",
+        "search.refresh",
+        "search.snippet_lines",
+    }
+)
 """All settings of a project file: what is searched, how texts are cut, how hits are ranked and shown.
 
 None of them reaches outside the project, spends more of the machine, or chooses who is sent something.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.plans import FIELDS, Plan
+from findling.domain.values import FIELDS
 from findling.pipelines.indexing.freshness import IndexOptions
-from findling.service.settings.settings import Settings
+from findling.service.settings.layers import Settings
 from findling.sources.files.rule_patterns import Rules
 from findling.stores.keyword.query_builder import Scoring
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan, check_plan
 
-__all__ = ["check_together", "chunk_plan", "index_options", "scoring", "search_plan"]
+__all__ = ["check_together", "chunk_plan", "index_options", "scoring"]
 
 
 def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> IndexOptions:
@@ -72,64 +72,3 @@ def scoring(settings: Settings) -> Scoring:
     """How the keyword leg counts."""
     weights = {name: float(settings[f"keyword.weight_{name}"]) for name in FIELDS if name != "body"}
     return Scoring(k1=settings["keyword.k1"], b=settings["keyword.b"], weights={"body": 1.0, **weights})
-
-
-def search_plan(settings: Settings) -> Plan:
-    """How a search is carried out unless the request says otherwise; its profile is not looked at.
-
-    Raises InvalidValueError for a search.alpha between -1 and 0, or an affinity that is none.
-    """
-    alpha = settings["search.alpha"]
-    if -1 < alpha < 0:
-        raise InvalidValueError(
-            f"{settings.origin('search.alpha')}: search.alpha is {alpha:g}",
-            hint="0 to 1, or -1 to have it decided for each query",
-        )
-    return Plan(
-        mode=settings["search.mode"],
-        words=settings["search.words"],
-        glossary=settings["search.glossary"],
-        typos=settings["search.typos"],
-        meaning_finds=settings["search.meaning_finds"],
-        relax=settings["search.relax"],
-        related=settings["search.related"],
-        route=settings["search.route"],
-        types=settings["search.types"],
-        heads=settings["search.heads"],
-        fusion=settings["search.fusion"],
-        alpha=alpha if alpha >= 0 else None,
-        rrf_k=settings["search.rrf_k"],
-        overfetch=settings["search.overfetch"],
-        min_score=settings["search.min_score"],
-        weak=settings["search.weak"],
-        feedback=settings["search.feedback"],
-        boosts=settings["search.boosts"],
-        exact_boost=settings["search.exact_boost"],
-        prefix_boost=settings["search.prefix_boost"],
-        phrase_boost=settings["search.phrase_boost"],
-        collapse=settings["search.collapse"],
-        diversity=settings["search.diversity"],
-        adaptive_k=settings["search.adaptive_k"],
-        group=settings["search.group"],
-        around=settings["search.around"],
-        affinities=_affinities(settings),
-        half_lives={name: each.half_life_days for name, each in settings.types.items()},
-        rerank_depth=settings["rerank.depth"],
-        budget_ms=settings["semantic.query_budget_ms"],
-    )
-
-
-def _affinities(settings: Settings) -> dict[str, float]:
-    """Author in lower case → how close, as the setting names them. Raises InvalidValueError naming the entry."""
-    found: dict[str, float] = {}
-    for entry in settings["search.affinity"]:
-        name, equals, text = entry.partition("=")
-        try:
-            share = float(text) if equals else 1.0
-        except ValueError:
-            share = -1.0
-        if not name.strip() or not 0 <= share <= 1:
-            origin = settings.origin("search.affinity")
-            raise InvalidValueError(f"{origin}: search.affinity has {entry!r}", hint="NAME=0.5, from 0 to 1")
-        found[name.strip().casefold()] = share
-    return found

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from findling.domain.errors import InvalidValueError, UntrustedSettingError
-from findling.domain.plans import Plan
-from findling.service.settings.settings import Settings, Value, flatten, get_setting, refuse_raised
+from findling.domain.plans import KNOBS, Knob, Plan
+from findling.service.settings.layers import Settings, flatten, get_setting, refuse_raised
+from findling.service.settings.setting_list import Value
 
-__all__ = ["PROFILES", "apply_profile", "plan_of", "profile_names", "read_profiles"]
+__all__ = ["PROFILES", "apply_profile", "plan_of", "profile_names", "read_profiles", "search_plan"]
 
 PROFILES: Mapping[str, Mapping[str, Value]] = {
     "auto": {},
@@ -60,13 +61,21 @@ def plan_of(settings: Settings, profile: str = "") -> Plan:
 
     Raises InvalidValueError for a name that no profile has.
     """
-    from findling.service.settings.options import search_plan  # brings the stores, which reading profiles does without
-
     name = profile or settings["search.profile"]
     changed = apply_profile(settings, name, is_chosen=bool(profile))
     own = [setting for setting in _values(settings, name) if changed.origin(setting) == f"profile {name}"]
     weights = {setting.removeprefix(_WEIGHT): changed[setting] for setting in own if setting.startswith(_WEIGHT)}
     return replace(search_plan(changed), profile=name, weights=weights)
+
+
+def search_plan(settings: Settings, knobs: Mapping[str, Knob] = KNOBS, kind: type[Plan] = Plan) -> Plan:
+    """How a search is carried out unless the request says otherwise; its profile is not looked at.
+
+    Raises InvalidValueError for an affinity that is none.
+    """
+    values = {name: settings[knob.setting] for name, knob in knobs.items() if knob.setting}
+    half_lives = {name: each.half_life_days for name, each in settings.types.items()}
+    return kind(**values, affinities=_affinities(settings), half_lives=half_lives)
 
 
 def apply_profile(settings: Settings, name: str, *, is_chosen: bool = False) -> Settings:
@@ -103,6 +112,22 @@ def read_profiles(tables: object, known: Settings, origin: str) -> dict[str, Map
                 hint="rename one of the two",
             )
     return {name: _read(name, tables, known, origin, ()) for name in tables}
+
+
+def _affinities(settings: Settings) -> dict[str, float]:
+    """Author in lower case → how close, as the setting names them. Raises InvalidValueError naming the entry."""
+    found: dict[str, float] = {}
+    for entry in settings["search.affinity"]:
+        name, equals, text = entry.partition("=")
+        try:
+            share = float(text) if equals else 1.0
+        except ValueError:
+            share = -1.0
+        if not name.strip() or not 0 <= share <= 1:
+            origin = settings.origin("search.affinity")
+            raise InvalidValueError(f"{origin}: search.affinity has {entry!r}", hint="NAME=0.5, from 0 to 1")
+        found[name.strip().casefold()] = share
+    return found
 
 
 _WEIGHT = "keyword.weight_"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from findling.domain.plans import FUSIONS, GROUPINGS, MODES, TYPOS, WORDS
+from findling.domain.plans import KNOBS, Knob
 from findling.domain.strangers import PROJECT_SETTINGS
 
-__all__ = ["ENVIRONMENT", "SETTINGS", "EnvironmentVariable", "Setting", "Value"]
+__all__ = ["ENVIRONMENT", "SETTINGS", "EnvironmentVariable", "Setting", "Value", "plan_row", "with_plan"]
 
-Value = str | int | float | bool | tuple[str, ...]
+Value = str | int | float | bool | tuple[str, ...] | Mapping[str, float] | None
 
 
 class Setting(NamedTuple):
-    """One setting. `kind` is `text`, `name`, `switch`, `count`, `size`, `number` or `patterns`.
+    """One setting; its kind is one of `domain.values`.
 
     A project file may set those that `domain.strangers` lists, and no other.
     """
@@ -25,6 +26,7 @@ class Setting(NamedTuple):
     choices: tuple[str, ...] = ()
     minimum: float = 0
     maximum: float = float("inf")
+    optional: bool = False
 
     @property
     def variable(self) -> str:
@@ -45,7 +47,21 @@ class EnvironmentVariable(NamedTuple):
     setting: str = ""
 
 
-SETTINGS: tuple[Setting, ...] = (
+def plan_row(knob: Knob) -> Setting:
+    """A knob of the plan as a row of a settings file or a profile."""
+    kind = "patterns" if knob.kind == "texts" else knob.kind
+    bounds = (knob.choices, knob.minimum, knob.maximum, knob.optional)
+    return Setting(knob.row, kind, knob.default, knob.help, *bounds)
+
+
+def with_plan(settings: Iterable[Setting], knobs: Iterable[Knob]) -> tuple[Setting, ...]:
+    """Settings with those of the plan, section by section."""
+    rows = [*settings, *(plan_row(knob) for knob in knobs if knob.setting)]
+    sections = list(dict.fromkeys(row.name.partition(".")[0] for row in rows))
+    return tuple(sorted(rows, key=lambda row: sections.index(row.name.partition(".")[0])))
+
+
+_OTHERS: tuple[Setting, ...] = (
     Setting(
         "workspace.name",
         "name",
@@ -126,113 +142,11 @@ SETTINGS: tuple[Setting, ...] = (
         "The profile that searches follow: auto, strict, deep, … or your own from [profiles.NAME] in a settings file.",
     ),
     Setting(
-        "search.mode",
-        "text",
-        "hybrid",
-        "What a search goes by: words and meaning, words alone, or meaning alone.",
-        MODES,
-    ),
-    Setting(
-        "search.words",
-        "text",
-        "auto",
-        "Which words of a query a hit must have: any of them, all of them, or (auto) what the query looks like.",
-        WORDS,
-    ),
-    Setting("search.glossary", "switch", True, "Also find what the glossary calls by another name."),
-    Setting(
-        "search.typos",
-        "text",
-        "correct",
-        "A word that nobody wrote: search for the nearest ones instead, suggest them only, or leave it.",
-        TYPOS,
-    ),
-    Setting(
-        "search.meaning_finds",
-        "switch",
-        True,
-        "Answer also with what has none of the words and the same meaning; off: meaning only reorders.",
-    ),
-    Setting(
-        "search.relax",
-        "switch",
-        True,
-        "Where nothing has what a query demands (a quoted phrase, AND), show apart what it finds without the demand.",
-    ),
-    Setting(
-        "search.related", "count", 3, "Neighbours by meaning, shown apart when nothing matches; 0: none.", maximum=1000
-    ),
-    Setting("search.route", "switch", True, "Let what a query looks like (a question, a path, code) change the plan."),
-    Setting(
-        "search.group",
-        "text",
-        "none",
-        "One hit for each passage, or for each resource, or for each thread of messages, with the others in it.",
-        GROUPINGS,
-    ),
-    Setting("search.around", "count", 1, "Messages shown before and after one that was found in a chat.", maximum=100),
-    Setting(
         "search.affinity",
         "patterns",
         (),
         "Authors close to you, such as alice=1.0 or bob=0.5, whose messages search.boosts lifts.",
     ),
-    Setting("search.types", "patterns", (), "Types to answer with, such as memory or decision; empty: all."),
-    Setting("search.heads", "switch", False, "Leave out what something newer supersedes."),
-    Setting("search.min_score", "number", 0.0, "Hits that score less, from 0 to 1, are left out.", maximum=1),
-    Setting("search.weak", "switch", False, "Show weaker matches, too, which are only counted otherwise."),
-    Setting(
-        "search.fusion",
-        "text",
-        "weighted",
-        "How words and meaning become one ranking: by their scores, by their ranks, or by scores and age.",
-        FUSIONS,
-    ),
-    Setting(
-        "search.alpha",
-        "number",
-        -1.0,
-        "Weight of meaning against words, 0 to 1; -1: decided for each query.",
-        minimum=-1,
-        maximum=1,
-    ),
-    Setting("search.rrf_k", "number", 60.0, "How slowly ranks lose their worth when rankings are fused by rank."),
-    Setting("search.overfetch", "number", 3.0, "How many times the wanted hits each leg is asked for.", minimum=1),
-    Setting("search.feedback", "switch", False, "Search again with words that the best hits of a short query share."),
-    Setting("search.boosts", "switch", False, "Lift hits whose title, heading, name or tags match, and recent ones."),
-    Setting(
-        "search.exact_boost",
-        "number",
-        1.0,
-        "Factor for a hit whose title or name is the query, such as 1.5; 1: none.",
-        minimum=1,
-        maximum=10,
-    ),
-    Setting(
-        "search.prefix_boost",
-        "number",
-        1.0,
-        "Factor for a hit whose title or name begins with the query, such as 1.2; 1: none.",
-        minimum=1,
-        maximum=10,
-    ),
-    Setting(
-        "search.phrase_boost",
-        "number",
-        1.0,
-        "Factor for a hit whose text has the query word for word, such as 1.2; 1: none.",
-        minimum=1,
-        maximum=10,
-    ),
-    Setting("search.collapse", "switch", False, "Show nearly equal chunks once, with a note of the others."),
-    Setting(
-        "search.diversity",
-        "number",
-        1.0,
-        "Share of relevance when similar hits are spread, such as 0.7; 1: leave the ranking alone.",
-        maximum=1,
-    ),
-    Setting("search.adaptive_k", "switch", False, "End the answer where scores fall most."),
     Setting("keyword.k1", "number", 1.2, "BM25: how fast repeated words stop counting."),
     Setting(
         "keyword.b",
@@ -271,12 +185,6 @@ SETTINGS: tuple[Setting, ...] = (
         ("background", "never"),
     ),
     Setting("semantic.cpu_share", "number", 0.5, "Share of its time that reading in the background takes.", maximum=1),
-    Setting(
-        "semantic.query_budget_ms",
-        "number",
-        300.0,
-        "Time a search may spend on the best passages not read yet; 0: none.",
-    ),
     Setting("semantic.hnsw_from", "count", 200000, "Passages from which a graph is searched instead of all of them."),
     Setting("remote.timeout_s", "number", 10.0, "How long one request to a provider may take.", minimum=0.1),
     Setting("remote.dimensions", "count", 0, "Length of vectors to ask a provider for; 0: the model's own."),
@@ -289,7 +197,6 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("rerank.model", "text", "none", "What reads query and passage together: as semantic.model."),
     Setting("rerank.base_url", "text", "", "Address of the provider of rerank.model; empty: its own."),
-    Setting("rerank.depth", "count", 50, "How many of the best hits are read again; 0: none."),
     Setting(
         "chat.model",
         "text",
@@ -383,6 +290,8 @@ SETTINGS: tuple[Setting, ...] = (
         "Address behind a hit on a terminal, such as file://{path}#{line}; empty: none.",
     ),
 )
+
+SETTINGS = with_plan(_OTHERS, KNOBS.values())
 
 ENVIRONMENT: tuple[EnvironmentVariable, ...] = (
     EnvironmentVariable("FINDLING_HOME", "Folder that holds the workspaces.", "store.home"),

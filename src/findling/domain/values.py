@@ -1,0 +1,122 @@
+"""Kinds of values that settings, profiles and plans hold, and the one check of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+__all__ = ["FIELDS", "LARGEST", "Row", "fit", "wanted"]
+
+FIELDS = ("body", "title", "heading", "path", "tags", "name", "description")
+"""The text fields of a chunk that words are looked for in."""
+
+LARGEST = 1e300
+"""Keeps infinity out, which JSON cannot write; "not a number" fails every comparison."""
+
+
+class Row(Protocol):
+    """The declaration of a value; one that is `optional` may also be None."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def choices(self) -> tuple[str, ...]: ...
+    @property
+    def minimum(self) -> float: ...
+    @property
+    def maximum(self) -> float: ...
+    @property
+    def optional(self) -> bool: ...
+
+
+def fit(row: Row, value: object) -> Any:
+    """The value in the form that the program holds. Raises ValueError that says which values fit."""
+    if value is None and row.optional:
+        return None
+    fitted = _fitted(row, value)
+    if fitted is None:
+        raise ValueError(wanted(row))
+    return fitted
+
+
+def wanted(row: Row, nothing: str = "null") -> str:
+    """The values that fit, in words; `nothing` is how None is written."""
+    words = " or ".join(row.choices) or _KINDS[row.kind]
+    if row.kind in ("count", "size", "number") and row.minimum > -LARGEST:
+        words += f" of at least {row.minimum:g}"
+        words += f" and at most {row.maximum:g}" if row.maximum != float("inf") else ""
+    return f"{words} or {nothing}" if row.optional else words
+
+
+_KINDS = {
+    "text": "text",
+    "name": "letters, digits, '-', '_' and '.'",
+    "switch": "true or false",
+    "count": "a whole number",
+    "size": "a number of bytes or a size such as 4MB",
+    "number": "a number",
+    "texts": "a list of texts",
+    "patterns": "a list of patterns",
+    "weights": f"numbers of at least 0 under any of {', '.join(FIELDS)}",
+    "shares": "numbers from 0 to 1 under any names",
+    "days": "numbers of at least 0 under any names",
+}
+
+_UNITS = {"": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
+
+
+def _fitted(row: Row, value: object) -> Any:
+    """None for a value that does not fit."""
+    if row.kind == "switch":
+        return value if isinstance(value, bool) else None
+    if row.kind in ("text", "name"):
+        return _text(row, value)
+    if row.kind in ("texts", "patterns"):
+        return _texts(value, may_be_blank=row.kind == "texts")
+    if row.kind == "weights":
+        return _numbers(value, names=FIELDS)
+    if row.kind in ("shares", "days"):
+        return _numbers(value, most=1 if row.kind == "shares" else LARGEST)
+    if row.kind == "size" and isinstance(value, str):
+        value = _size(value)
+    return _number(value, row.minimum, row.maximum, is_whole=row.kind != "number")
+
+
+def _text(row: Row, value: object) -> str | None:
+    if not isinstance(value, str) or (row.choices and value not in row.choices):
+        return None
+    if row.kind == "name" and value:
+        # The name becomes a folder: it must not lead anywhere else.
+        letters = value.replace("-", "a").replace("_", "a").replace(".", "a")
+        return value if letters.isalnum() and not value.startswith(".") else None
+    return value
+
+
+def _texts(value: object, *, may_be_blank: bool) -> tuple[str, ...] | None:
+    if not isinstance(value, list | tuple):
+        return None
+    return tuple(value) if all(isinstance(part, str) and (may_be_blank or part.strip()) for part in value) else None
+
+
+def _number(value: object, least: float, most: float, *, is_whole: bool) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= min(most, LARGEST):
+        return None
+    if is_whole:
+        return value if isinstance(value, int) else None
+    return float(value)
+
+
+def _numbers(value: object, *, names: Iterable[str] = (), most: float = LARGEST) -> dict[str, float | None] | None:
+    if not isinstance(value, Mapping) or (names and not set(names).issuperset(value)):
+        return None
+    numbers = {str(name): _number(number, 0, most, is_whole=False) for name, number in value.items()}
+    return None if None in numbers.values() else numbers
+
+
+def _size(text: str) -> int | None:
+    letters = text.strip().lower().replace("ib", "b")
+    unit = letters.lstrip("0123456789.").strip()
+    try:
+        return int(float(letters[: len(letters) - len(unit)]) * _UNITS[unit])
+    except (KeyError, ValueError, OverflowError):
+        return None

@@ -76,7 +76,7 @@ def test_it_goes_on_behind_an_offset() -> None:
         replace(ASKED, plan=None),
         replace(ASKED, principals=()),
         replace(ASKED, principals=("user:ann",)),
-        replace(ASKED, min_score=0.1),
+        replace(ASKED, plan=replace(ASKED.plan or Plan(), min_score=0.1)),
         replace(ASKED, exclude_pattern="x"),
     ],
 )

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.plans import FIELDS, FUSIONS, MODES, TYPOS, WORDS, Plan
+from findling.domain.plans import FIELDS, FUSIONS, KNOBS, MODES, TYPOS, WORDS, Plan
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Phrase, Range, SearchRequest, Term
-from findling.pipelines.retrieve.plan_files import PLAN_RULES, filters_document, plan_document, read_filters, read_plan
+from findling.pipelines.retrieve.plan_files import filters_document, plan_document, read_filters, read_plan
 from findling.pipelines.retrieve.request_checks import check_plan, check_request
 from findling.service.settings.profiles import PROFILES, plan_of
 from findling.service.settings.settings import Settings, get_setting
@@ -123,20 +123,6 @@ def test_a_plan_is_a_table(document: Anything) -> None:
         read_filters(document)
 
 
-def test_plans_and_settings_have_the_same_bounds() -> None:
-    elsewhere = {"rerank_depth": "rerank.depth", "budget_ms": "semantic.query_budget_ms"}
-    assert list(PLAN_RULES) == [field.name for field in fields(Plan)]
-    for name, rule in PLAN_RULES.items():
-        if name in ("profile", "weights", "affinities", "half_lives"):
-            continue
-        setting = get_setting(elsewhere.get(name, f"search.{name}"))
-        if name == "alpha":
-            assert (rule.optional, setting.minimum, setting.maximum) == (True, -1, rule.most), "-1 is null"
-            continue
-        assert (rule.choices, rule.least, rule.most) == (setting.choices, setting.minimum, setting.maximum), name
-        assert setting.kind == {"texts": "patterns"}.get(rule.kind, rule.kind), name
-
-
 def test_weights_of_plans_and_settings_have_the_same_bounds() -> None:
     for name in FIELDS[1:]:
         setting = get_setting(f"keyword.weight_{name}")
@@ -146,14 +132,14 @@ def test_weights_of_plans_and_settings_have_the_same_bounds() -> None:
         check_plan(Plan(weights={"title": -1.0}))
 
 
-@pytest.mark.parametrize("name", [name for name, rule in PLAN_RULES.items() if rule.kind in ("count", "number")])
+@pytest.mark.parametrize("name", [name for name, rule in KNOBS.items() if rule.kind in ("count", "number")])
 def test_a_plan_has_the_same_bounds_in_a_file_and_in_a_request(name: str) -> None:
-    rule = PLAN_RULES[name]
-    least = int(rule.least) if rule.kind == "count" else rule.least
-    for value in (least, least - 1, min(rule.most, 10**7), rule.most + 1, float("nan")):
+    rule = KNOBS[name]
+    least = int(rule.minimum) if rule.kind == "count" else rule.minimum
+    for value in (least, least - 1, min(rule.maximum, 10**7), rule.maximum + 1, float("nan")):
         values: dict[str, Anything] = {name: value}
         plan = Plan(**values)
-        fits = rule.least <= value <= min(rule.most, 1e300)
+        fits = rule.minimum <= value <= min(rule.maximum, 1e300)
         for check in (check_plan, lambda plan: read_plan(plan_document(plan))):
             if fits:
                 check(plan)

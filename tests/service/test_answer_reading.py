@@ -125,7 +125,7 @@ def test_what_is_no_answer_is_refused(damage: dict[str, object]) -> None:
             filters=Filters(ext=(".py",), after=1.5, where=Field("tag", ("x y", "z"))),
             plan=Plan(mode="keyword", types=("decision",), weights={"title": 3.0}, alpha=0.25),
             exclude_pattern="^#",
-            min_score=0.1,
+            changes={"min_score": 0.1},
             context=2,
             cursor="abc",
             profile="code",

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from findling.domain.errors import FindlingError, InvalidValueError, UnknownSettingError, UntrustedSettingError
 from findling.domain.plans import Plan
 from findling.faces.cli.commands.admin.config import config
-from findling.service.settings.options import scoring, search_plan
-from findling.service.settings.profiles import PROFILES, apply_profile, plan_of, profile_names
+from findling.service.settings.options import scoring
+from findling.service.settings.profiles import PROFILES, apply_profile, plan_of, profile_names, search_plan
 from findling.service.settings.setting_files import read_file
 from findling.service.settings.settings import Settings, load_settings
 
@@ -279,10 +279,12 @@ def test_a_name_that_no_profile_has(place: Place) -> None:
     assert caught.value.hint.startswith("there are: ")
 
 
-def test_an_alpha_between_its_two_meanings_is_named_with_its_origin(place: Place) -> None:
+def test_an_alpha_is_a_share_or_auto(place: Place) -> None:
+    place.user_file.write_text('[search]\nalpha = 0.5\n[profiles.mine]\nalpha = "auto"\n')
+    assert (plan_of(place.load()).alpha, plan_of(place.load(), "mine").alpha) == (0.5, None)
     place.user_file.write_text("[profiles.mine]\nalpha = -0.5\n")
-    with pytest.raises(InvalidValueError, match=r"profile mine: search\.alpha is -0\.5"):
-        plan_of(place.load(), "mine")
+    with pytest.raises(InvalidValueError, match=r"search\.alpha must be a number of at least 0 and at most 1 or auto"):
+        place.load()
 
 
 def test_config_leaves_profiles_alone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,6 @@ class Plan:
         flag="--no-relax",
         sets=False,
         flag_help="Stay empty where nothing has what is demanded.",
-        project="any",
         http=True,
     )
     related: int = knob(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from findling.domain.plans import Plan
+from findling.domain.plans import KNOBS, Plan
 
 __all__ = [
     "CONDITIONS",
@@ -25,6 +27,7 @@ __all__ = [
     "SearchRequest",
     "Term",
     "Word",
+    "request_with",
 ]
 
 
@@ -164,9 +167,9 @@ class Filters:
 class SearchRequest:
     """One question with everything that bears on its answer.
 
-    `limit` counts hits; `min_score` is on the 0..1 scale of `Hit.score`; `exclude_pattern` is a regular
-    expression that drops every chunk whose text it matches, before the answer is cut to `limit`. Without a `plan` that
-    of the `profile` is carried out, and without one that of the settings. `in_context` has the project file scope it.
+    `limit` counts hits; `exclude_pattern` is a regular expression that drops every chunk whose text it matches, before
+    the answer is cut to `limit`. Without a `plan` that of the `profile` is carried out, and without one that of the
+    settings; `changes` are fields of that plan with other values. `in_context` has the project file scope it.
     `within` is the part of the root that is asked, and that paths of `filters` are relative to; `None` is the part that
     was opened. `cursor` is the `next_cursor` of an earlier answer to the same question, and takes the place of
     `offset`. `facets` are properties whose values are counted. `principals` is who asks, `None` for the owner of the
@@ -182,12 +185,23 @@ class SearchRequest:
     principals: tuple[str, ...] | None = None
     filters: Filters = field(default_factory=Filters)
     exclude_pattern: str | None = None
-    min_score: float = 0.0
     context: int = 0
     explain: bool = False
     plan: Plan | None = None
     profile: str = ""
+    changes: Mapping[str, object] = field(default_factory=dict)
     in_context: bool = True
     within: str | None = None
     quick: bool = False
     timeout_s: float = 0.0
+
+
+def request_with(request: SearchRequest | str, options: Mapping[str, object]) -> SearchRequest:
+    """A request with other values of its fields; names of knobs of the plan are its `changes`."""
+    if isinstance(request, str):
+        request = SearchRequest(query=request)
+    if not options:
+        return request
+    changes = {name: value for name, value in options.items() if name in KNOBS and name != "profile"}
+    others: dict[str, typing.Any] = {name: value for name, value in options.items() if name not in changes}
+    return replace(request, **{"changes": {**request.changes, **changes}, **others})

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self, TypedDict
 
 from findling.domain.errors import InvalidValueError, MissingExtraError, NotFoundError, UsageError
 from findling.domain.permissions import check_principal
-from findling.domain.queries import Filters, SearchRequest
+from findling.domain.queries import Filters, request_with
 from findling.domain.results import Hit, SearchAnswer
 from findling.pipelines.retrieve.plan_files import read_filters
 from findling.service.engine.engine import Engine, open_engine
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class SearchOptions(TypedDict, total=False):
-    """What an adapter may be told besides whom and what to ask: fields of SearchRequest, with the same defaults.
+    """What an adapter may be told besides whom and what to ask: fields of SearchRequest and of Plan.
 
     `filters` may be a table such as `{"ext": ["py"], "path": "src", "after": "2026-01-31"}`.
     """
@@ -85,7 +85,7 @@ class Searcher:
             raise InvalidValueError(f"there is no option {unknown[0]}", hint=f"there are: {', '.join(known)}")
         who = None if principals is None else checked_principals(principals)
         fields: dict[str, Any] = {**options, "filters": filters_from(options.get("filters"))}
-        self._request = SearchRequest(query="", principals=who, **fields)
+        self._request = request_with("", {**fields, "principals": who})
         self._has_answered, self._guard = False, threading.Lock()
         self._opened: Engine | None = None
         if engine is None:

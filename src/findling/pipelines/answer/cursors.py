@@ -172,7 +172,6 @@ def _digest(request: SearchRequest, position: bytes) -> bytes:
         sorted({**vars(plan), "weights": sorted(plan.weights.items())}.items()),
         principals,
         request.exclude_pattern,
-        request.min_score,
     )
     return blake2b(repr(question).encode("utf-8", "surrogatepass") + position, digest_size=_DIGEST_SIZE).digest()
 

@@ -243,7 +243,7 @@ def _standing(legs: Retrievers, meaning: Meaning, asked: AnalyzedQuery, exclude:
     """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
     request, plan, question = asked.request, asked.plan, asked
     pages, budget = Pages.of(request), current_budget()
-    least = max(request.min_score, plan.min_score)
+    least = plan.min_score
     shuffles = (meaning.reranker is not None and bool(plan.rerank_depth)) or _shuffles(plan)
     limit = pages.wanted
     if shuffles or plan.group != "none":

@@ -104,7 +104,7 @@ def explain(
 
 def _deeper(question: AnalyzedQuery) -> AnalyzedQuery:
     """The question without what ends an answer: everything that matches, as far down as ranks are counted."""
-    request = replace(question.request, limit=_DEEPEST, offset=0, min_score=0.0)
+    request = replace(question.request, limit=_DEEPEST, offset=0)
     return question._replace(request=request, plan=replace(question.plan, min_score=0.0, weak=True, adaptive_k=False))
 
 
@@ -120,7 +120,7 @@ def _stands_for(entry: Ranked) -> Iterator[int]:
 def _held_back(case: _Case, entry: Ranked, place: int) -> Iterator[str]:
     """Why something that matches is not among the hits."""
     request, plan = case.question.request, case.question.plan
-    least = max(request.min_score, plan.min_score)
+    least = plan.min_score
     is_low = entry.score < least
     is_weak = entry.candidate.evidence < case.ranking.found.least
     is_before, is_behind = place <= request.offset, place > request.offset + request.limit

@@ -10,7 +10,7 @@ from findling.domain.plans import KNOBS, Knob, Plan
 from findling.domain.queries import All, Filters, Node
 from findling.domain.values import LARGEST, Row, fit
 
-__all__ = ["filters_document", "plan_document", "read_filters", "read_plan"]
+__all__ = ["filters_document", "plan_document", "read_changes", "read_filters", "read_plan"]
 
 
 class _Rule(NamedTuple):
@@ -25,8 +25,13 @@ class _Rule(NamedTuple):
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Every field of a plan, defaults included, so that it means the same when the defaults have changed."""
-    plain = {tuple: list, dict: dict}
-    return {name: plain.get(type(value), lambda same: same)(value) for name, value in vars(plan).items()}
+    document = dict(vars(plan))
+    for name, value in document.items():
+        if isinstance(value, tuple):
+            document[name] = list(value)
+        elif isinstance(value, Mapping):
+            document[name] = dict(value)
+    return document
 
 
 def read_plan(document: Mapping[str, object], knobs: Mapping[str, Knob] = KNOBS, kind: type[Plan] = Plan) -> Plan:
@@ -35,6 +40,11 @@ def read_plan(document: Mapping[str, object], knobs: Mapping[str, Knob] = KNOBS,
     Raises InvalidValueError for a field that a plan does not have, and for a value that does not fit.
     """
     return kind(**_read(document, knobs, "plan"))
+
+
+def read_changes(document: Mapping[str, object]) -> dict[str, Any]:
+    """Some fields of a plan. Raises InvalidValueError as `read_plan` does."""
+    return _read(document, KNOBS, "plan")
 
 
 def filters_document(filters: Filters) -> dict[str, Any]:

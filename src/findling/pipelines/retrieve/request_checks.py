@@ -17,8 +17,6 @@ def check_request(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
     """The pattern that excludes chunks, if there is one. Raises InvalidValueError naming what cannot be used."""
     if request.limit < 0 or request.offset < 0:
         raise InvalidValueError(f"limit {request.limit} and offset {request.offset} must not be negative")
-    if not 0 <= request.min_score <= 1:
-        raise InvalidValueError(f"min_score {request.min_score} is not between 0 and 1", hint="scores run from 0 to 1")
     check_filters(request.filters)
     check_plan(plan)
     if request.exclude_pattern is None:

@@ -116,4 +116,6 @@ def _environment(settings: Settings) -> dict[str, str]:
 def _as_text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if value is None:
+        return "auto"
     return ",".join(value) if isinstance(value, tuple) else str(value)

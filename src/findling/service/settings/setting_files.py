@@ -92,7 +92,9 @@ def unset_value(path: Path, name: str) -> bool:
 
 
 def format_value(value: object) -> str:
-    """A value as TOML writes it."""
+    """A value as TOML writes it; what is left to each query is `auto`."""
+    if value is None:
+        return '"auto"'
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
 from findling.domain.plans import Plan
-from findling.domain.queries import All, Field, Filters, SearchRequest
+from findling.domain.queries import All, Field, Filters, SearchRequest, request_with
 from findling.domain.results import SearchAnswer
 from findling.service.settings.settings import Settings
 
@@ -61,13 +61,10 @@ def prepared(
     plan_of: Callable[[str], Plan],
 ) -> Scoped:
     """The request with its plan, limited to the part of the root that was opened and to the project's context."""
-    if isinstance(request, str):
-        request = SearchRequest(query=request, **options)
-    elif options:
-        request = replace(request, **options)
+    request = request_with(request, options)
     filters, names = request.filters, ["context.workspace"]
     types = tuple(name.lower() for name in filters.type or _types_in(request.query))
-    plan = request.plan or _for_types(plan_of(request.profile), types, settings)
+    plan = _planned(request, types, settings, plan_of)
     if request.quick:
         plan = replace(plan, budget_ms=0.0, rerank_depth=0)
     if request.within is None:
@@ -79,8 +76,24 @@ def prepared(
     names = [name for name in names if settings[name]]
     filters = _in_context(filters, settings, names)
     within = scope if request.within is None else request.within.strip("/")
-    asked = replace(request, filters=_below(filters, within), plan=plan, within=within)
+    asked = replace(request, filters=_below(filters, within), plan=plan, changes={}, within=within)
     return Scoped(asked, filters, _context(settings, names))
+
+
+def _planned(
+    request: SearchRequest, types: tuple[str, ...], settings: Settings, plan_of: Callable[[str], Plan]
+) -> Plan:
+    """The plan of the profile with what the request changes, before and after the types have had their say."""
+    plan = request.plan or plan_of(request.profile)
+    changes: dict[str, Any] = {}
+    if request.changes:
+        from findling.pipelines.retrieve.plan_files import read_changes
+
+        changes = read_changes(request.changes)
+        plan = replace(plan, **changes)
+    if request.plan is None:
+        plan = _for_types(plan, types, settings)
+    return replace(plan, **changes) if changes else plan
 
 
 def _types_in(query: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from findling.domain.errors import NotFoundError, UsageError
-from findling.service.settings.settings import Settings, get_setting, load_settings
+from findling.domain.plans import KNOBS, Knob
+from findling.service.settings.setting_list import plan_row
+from findling.service.settings.settings import Settings, get_setting, load_settings, parse_text
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
@@ -25,6 +27,8 @@ __all__ = [
     "opened",
     "path_argument",
     "place_of",
+    "plan_options",
+    "read_changes",
     "resolve",
     "setting_option",
     "workspace_option",
@@ -38,29 +42,44 @@ _FLAGS = {
     "limit": ("--limit", "search.limit"),
     "context": ("--context", "search.context"),
     "color": ("--color", "output.color"),
-    "mode": ("--mode", "search.mode"),
-    "alpha": ("--alpha", "search.alpha"),
-    "fusion": ("--fusion", "search.fusion"),
     "profile": ("--profile", "search.profile"),
-    "words": ("--words", "search.words"),
-    "min_score": ("--min-score", "search.min_score"),
-    "group": ("--group", "search.group"),
+    "mode": ("--mode", "search.mode"),
 }
 """Parameter → the flag people type and the setting it stands for."""
 
 
-def setting_option(
-    parameter: str, *short: str, metavar: str | None = None, name: str = ""
-) -> Callable[[_Command], _Command]:
-    """An option that overrides a setting; its help and its choices are those of the setting.
-
-    `name` is that of the argument, when the command has another use for the parameter's own.
-    """
+def setting_option(parameter: str, *short: str, metavar: str | None = None) -> Callable[[_Command], _Command]:
+    """An option that overrides a setting; its help and its choices are those of the setting."""
     flag, setting_name = _FLAGS[parameter]
     setting = get_setting(setting_name)
     kind = click.Choice(setting.choices) if setting.choices else None
     told = f"{setting.help} [setting: {setting_name}]"
-    return click.option(*short, flag, name or parameter, type=kind, metavar=metavar, help=told)
+    return click.option(*short, flag, parameter, type=kind, metavar=metavar, help=told)
+
+
+def plan_options(knobs: Iterable[Knob]) -> list[Callable[..., Any]]:
+    """The options of all knobs of the plan that have a flag; a command gets them as `plan_NAME`."""
+    return [_plan_option(knob) for knob in knobs if knob.flag]
+
+
+def _plan_option(knob: Knob) -> Callable[..., Any]:
+    named = f" [setting: {knob.setting}]" if knob.setting else ""
+    if knob.kind == "switch":
+        told = f"{knob.flag_help or knob.help}{named}"
+        return click.option(knob.flag, f"plan_{knob.name}", is_flag=True, flag_value=knob.sets, default=None, help=told)
+    kind = click.Choice(knob.choices) if knob.choices else None
+    return click.option(knob.flag, f"plan_{knob.name}", type=kind, metavar=knob.metavar, help=f"{knob.help}{named}")
+
+
+def read_changes(given: Mapping[str, Any], knobs: Mapping[str, Knob] = KNOBS) -> dict[str, Any]:
+    """Changes of the plan that flags ask for. Raises InvalidValueError naming the flag whose value does not fit."""
+    changes: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is not None:
+            knob = knobs[name]
+            is_text = isinstance(value, str)
+            changes[name] = parse_text(plan_row(knob), value, f"flag {knob.flag}") if is_text else value
+    return changes
 
 
 workspace_option = setting_option("workspace", metavar="NAME")

@@ -56,7 +56,9 @@ def _request(document: dict[str, Any], name: str) -> SearchRequest:
     for key, kind in kinds.items():
         if key in document and not isinstance(document[key], kind):
             raise InvalidValueError(f"{name}: {key} {document[key]!r} is of the wrong kind", hint="see docs/how-to.md")
-    values = {key: document[key] for key in kinds if key in document}
-    return SearchRequest(
-        **{"query": "", **values}, filters=read_filters(document.get("filters", {})), plan=read_plan(document["plan"])
-    )
+    values: dict[str, Any] = {"query": "", **{key: document[key] for key in kinds if key in document}}
+    plan = read_plan(document["plan"])
+    # Answers before 0.7 kept the least score of a request apart from that of its plan.
+    least = max(values.pop("min_score", 0.0), plan.min_score)
+    filters = read_filters(document.get("filters", {}))
+    return SearchRequest(**values, filters=filters, plan=plan, changes={"min_score": least})

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.domain.plans import KNOBS
 from findling.domain.queries import Filters, SearchRequest
+from findling.faces.cli.request.options import read_changes
 from findling.service.settings.settings import Settings
 from findling.service.settings.written_filters import written_filters
 
@@ -25,12 +28,8 @@ class SearchOptions(NamedTuple):
     context: str | None = None
     workspace: str | None = None
     color: str | None = None
-    mode: str | None = None
-    alpha: str | None = None
-    fusion: str | None = None
     profile: str | None = None
-    words_: str | None = None
-    min_score: str | None = None
+    knobs: Mapping[str, Any] = {}
     plan: str | None = None
     changes: tuple[str, ...] = ()
     ext: tuple[str, ...] = ()
@@ -49,12 +48,8 @@ class SearchOptions(NamedTuple):
     as_jsonl: bool = False
     explain: bool = False
     as_: tuple[str, ...] = ()
-    group: str | None = None
     facet: tuple[str, ...] = ()
     cursor: str = ""
-    history: bool = False
-    no_relax: bool = False
-    weak: bool = False
     no_context: bool = False
     no_index: bool = False
     yes: bool = False
@@ -107,13 +102,11 @@ def build_request(query: str, options: SearchOptions, settings: Settings) -> Sea
         cursor=options.cursor,
         facets=options.facet,
         principals=options.as_ or None,
+        changes=read_changes(options.knobs),
     )
 
 
-_PLANNED = (
-    "limit mode alpha fusion profile words_ min_score weak ext exclude_ext exclude_pattern path_prefix type_ lang tag "
-    "author after before"
-).split()
+_PLANNED = "limit profile ext exclude_ext exclude_pattern path_prefix type_ lang tag author after before".split()
 """Options whose say a plan has."""
 
 _UNPLANNED = ("search.refresh", "search.context", "search.snippet_lines")
@@ -124,6 +117,7 @@ def planned_requests(queries: list[str], options: SearchOptions, settings: Setti
     """The requests of a plan that was written down. Raises `UsageError` when options contradict it."""
     assert options.plan is not None
     given = [name.rstrip("_").replace("_", "-") for name in _PLANNED if getattr(options, name)]
+    given += [KNOBS[name].flag.removeprefix("--") for name, value in options.knobs.items() if value is not None]
     given += [f"set {change}" for change in options.changes if _is_planned(change.partition("=")[0].strip())]
     if given:
         raise UsageError(f"--plan says all that --{given[0]} would say", hint="change the plan, or leave out --plan")
@@ -170,7 +164,7 @@ def _exists(path: str) -> bool:
 
 
 def _is_planned(setting: str) -> bool:
-    if setting in ("rerank.depth", "semantic.query_budget_ms"):
+    if any(knob.setting == setting for knob in KNOBS.values()):
         return True
     return setting.startswith("search.") and setting not in _UNPLANNED
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import click
 
+from findling.domain.plans import KNOBS
 from findling.faces.cli.request.options import (
     apply_changes,
     as_option,
     changes_option,
     no_context_option,
+    plan_options,
     resolve,
     setting_option,
     workspace_option,
@@ -36,15 +39,8 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option("--author", multiple=True, metavar="NAME", help="Only resources by this author."),
     click.option("--after", metavar="DATE", help="Only what changed at or after this date, such as 2026-01-31."),
     click.option("--before", metavar="DATE", help="Only what changed before this date."),
-    click.option("--history", is_flag=True, help="Also what something newer supersedes."),
-    setting_option("min_score", metavar="S"),
-    click.option("--weak", is_flag=True, help="Show weaker matches, too. [setting: search.weak]"),
     setting_option("profile", metavar="NAME"),
-    setting_option("words", name="words_"),
-    click.option("--no-relax", is_flag=True, help="Stay empty where nothing has what is demanded."),
-    setting_option("mode"),
-    setting_option("alpha", metavar="A"),
-    setting_option("fusion"),
+    *plan_options(KNOBS.values()),
     changes_option,
     as_option,
     no_context_option,
@@ -52,29 +48,28 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     workspace_option,
 )
 
-_SETTING_FLAGS = ("limit", "context", "color", "workspace", "mode", "alpha", "fusion", "profile", "min_score", "group")
+_SETTING_FLAGS = ("limit", "context", "color", "workspace", "profile")
 
 
 def question_options(command: _Command) -> _Command:
-    """Give a command all of them."""
+    """Give a command all of them; those of the plan come as `knobs`."""
+
+    @wraps(command)
+    def collected(**given: Any) -> Any:
+        knobs = {name: given.pop(f"plan_{name}") for name, knob in KNOBS.items() if knob.flag}
+        return command(knobs=knobs, **given)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        collected = option(collected)
+    return cast("_Command", collected)
 
 
 def settled(options: SearchOptions, named: str | None) -> tuple[Settings, str | None]:
     """The settings with all that the options change, and the path that is asked of unless the context names it."""
     values = {flag: getattr(options, flag) for flag in _SETTING_FLAGS}
-    settings = resolve(named or ".", in_context=True, words=options.words_, **values)
-    settings = apply_changes(settings, options.changes)
-    if options.history:
-        settings = settings.override({"search.heads": False}, "flag --history")
-    if options.weak:
-        settings = settings.override({"search.weak": True}, "flag --weak")
+    settings = apply_changes(resolve(named or ".", in_context=True, **values), options.changes)
     if options.no_context:
         settings = settings.override(NO_CONTEXT, "flag --no-context")
-    if options.no_relax:
-        settings = settings.override({"search.relax": False}, "flag --no-relax")
     if options.no_index:
         settings = settings.override({"search.refresh": "never"}, "flag --no-index")
     return settings, named

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isinf
 from typing import Annotated, Any, Literal, NamedTuple, cast
 
@@ -11,11 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import Caller
-from findling.domain.plans import FUSIONS, GROUPINGS, MODES, WORDS
+from findling.domain.plans import KNOBS, Knob
 from findling.domain.queries import Filters, SearchRequest
 from findling.pipelines.answer.facets import FACETS
-from findling.pipelines.retrieve.plan_files import PLAN_RULES, Rule
-from findling.service.settings.settings import get_setting
 from findling.service.settings.written_filters import written_filters
 
 __all__ = [
@@ -32,27 +30,10 @@ __all__ = [
     "WorkspaceName",
     "WorkspaceParameters",
     "checked_pattern",
+    "plan_body",
+    "shortcuts",
 ]
 
-
-_SETTING_OF = {
-    "affinities": "search.affinity",
-    "rerank_depth": "rerank.depth",
-    "budget_ms": "semantic.query_budget_ms",
-}
-"""Fields whose setting has another name than `search.` and theirs."""
-
-_TOLD = {
-    "profile": "The name that the answer shows for this plan.",
-    "weights": "Weights of text fields that differ from the settings: body, title, heading, path, tags, name, …",
-    "alpha": "Weight of meaning against words, 0 to 1; null has it decided for each query.",
-    "affinities": "How close authors are to you, 0 to 1, by their names in lower case.",
-    "half_lives": "Days after which the recency of a type counts half, by types of your own; 0 never.",
-}
-"""Fields that the help of a setting does not describe."""
-
-_MOST: Mapping[str, float] = {"overfetch": 100, "rrf_k": 1e6, "rerank_depth": 1000, "budget_ms": 60_000}
-"""Bounds that a plan does not have: whoever asks a server must not keep it busy for all others."""
 
 _KINDS: Mapping[str, Any] = {
     "weights": dict[str, float],
@@ -66,24 +47,35 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-def _field(name: str, rule: Rule) -> tuple[Any, Any]:
-    kind = Literal[rule.choices] if rule.choices else _KINDS[rule.kind]
-    most = _MOST.get(name, rule.most)
+def _field(knob: Knob) -> tuple[Any, Any]:
+    kind = Literal[knob.choices] if knob.choices else _KINDS[knob.kind]
+    most = min(knob.maximum, knob.served)
     limits: dict[str, Any] = {}
-    if rule.kind in ("count", "number"):
-        limits = {"ge": rule.least} | ({} if isinf(most) else {"le": most})
-    told = _TOLD.get(name) or get_setting(_SETTING_OF.get(name, f"search.{name}")).help
+    if knob.kind in ("count", "number"):
+        limits = {"ge": knob.minimum} | ({} if isinf(most) else {"le": most})
     # Without a default in the schema: what is left out is as in the profile.
-    return (kind | None if rule.optional else kind), Field(default=None, description=told, **limits)
+    return (kind | None if knob.optional else kind), Field(default=None, description=knob.help, **limits)
 
 
-PlanBody: type[BaseModel] = create_model(
-    "PlanBody",
-    __config__=ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, title="Plan"),
-    __doc__="Fields of the plan that differ from those of the profile.",
-    **cast("dict[str, Any]", {name: _field(name, rule) for name, rule in PLAN_RULES.items()}),
-)
-"""Any fields of a `Plan`; `model_fields_set` says which were given."""
+def plan_body(knobs: Iterable[Knob]) -> type[BaseModel]:
+    """The model of any fields of a plan; `model_fields_set` says which were given."""
+    return create_model(
+        "PlanBody",
+        __config__=ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False, title="Plan"),
+        __doc__="Fields of the plan that differ from those of the profile.",
+        **cast("dict[str, Any]", {knob.name: _field(knob) for knob in knobs}),
+    )
+
+
+def shortcuts(knobs: Iterable[Knob]) -> type[BaseModel]:
+    """The model of the fields that a request may have beside its query."""
+    shown = {knob.name: _field(knob) for knob in knobs if knob.http}
+    fields = {name: (kind | None, settings) for name, (kind, settings) in shown.items()}
+    return create_model("Shortcuts", **cast("dict[str, Any]", fields))
+
+
+PlanBody = plan_body(KNOBS.values())
+_Shortcuts = shortcuts(KNOBS.values())
 
 
 LONGEST_PATTERN = 500
@@ -142,11 +134,10 @@ _IN_ADDRESS = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_na
 
 
 class Question(NamedTuple):
-    """What is asked, of which workspace, and what of the plan differs from that of the profile."""
+    """A request, and the workspace that is asked."""
 
     request: SearchRequest
     workspace: str
-    changes: dict[str, Any]
 
 
 class FilterBody(BaseModel):
@@ -186,7 +177,7 @@ class FilterBody(BaseModel):
 _UNLIMITED = FilterBody()
 
 
-class _Knobs(BaseModel):
+class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
     """What a question may say besides its query, its filters and its plan."""
 
     workspace: WorkspaceName = ""
@@ -204,26 +195,9 @@ class _Knobs(BaseModel):
         description="A regular expression; passages that it matches are left out. From anybody but the owner it may "
         "hold no repetition, no group and no alternative.",
     )
-    min_score: float = Field(default=0.0, ge=0, le=1, description="Hits that score less are left out.")
     context: int = Field(default=0, ge=0, le=100, description="Lines shown before and after each matching line.")
     explain: bool = Field(default=False, description="Tell more about how the query was understood and scored.")
     profile: str = Field(default="", max_length=100, description="The profile to follow; empty: that of the settings.")
-    mode: Literal[MODES] | None = Field(  # type: ignore[valid-type]
-        default=None, description="By words and meaning, by words alone, or by meaning alone."
-    )
-    alpha: float | None = Field(default=None, ge=0, le=1, description="Weight of meaning against words.")
-    fusion: Literal[FUSIONS] | None = Field(  # type: ignore[valid-type]
-        default=None, description="How words and meaning become one ranking."
-    )
-    words: Literal[WORDS] | None = Field(  # type: ignore[valid-type]
-        default=None, description="Which words of the query a hit must have."
-    )
-    relax: bool | None = Field(
-        default=None, description="Whether to show, apart, what is found without a demand that nothing fulfils."
-    )
-    group: Literal[GROUPINGS] | None = Field(  # type: ignore[valid-type]
-        default=None, description="One hit for each passage, for each resource, or for each thread of messages."
-    )
     quick: bool = Field(default=False, description="Leave out what takes long: reading on and reranking.")
     timeout_s: float = Field(
         default=0.0, ge=0, le=3_600, description="After this time the answer is what was found; 0: serve.timeout_s."
@@ -234,7 +208,7 @@ class _Knobs(BaseModel):
     in_context: bool = Field(default=True, description="Let the project file of the workspace limit the search.")
 
     def _question(self, query: str, filters: Filters, planned: dict[str, Any], caller: Caller) -> Question:
-        given = {name: getattr(self, name) for name in ("mode", "alpha", "fusion", "words", "relax", "group")}
+        given = {name: getattr(self, name) for name in _Shortcuts.model_fields}
         given = {name: value for name, value in given.items() if value is not None}
         if twice := sorted(given.keys() & planned.keys()):
             raise InvalidValueError(f"{twice[0]} is there twice", hint=f"leave out {twice[0]} or plan.{twice[0]}")
@@ -246,7 +220,6 @@ class _Knobs(BaseModel):
             facets=tuple(dict.fromkeys(self.facets)),
             filters=filters,
             exclude_pattern=checked_pattern(self.exclude_pattern, is_owner=caller.is_owner),
-            min_score=self.min_score,
             context=self.context,
             explain=self.explain,
             profile=self.profile,
@@ -254,8 +227,9 @@ class _Knobs(BaseModel):
             within=self.within,
             quick=self.quick,
             timeout_s=self.timeout_s,
+            changes={**given, **planned},
         )
-        return Question(request, self.workspace, {**given, **planned})
+        return Question(request, self.workspace)
 
 
 class SearchBody(_Knobs):
@@ -275,7 +249,6 @@ class SearchBody(_Knobs):
         planned: dict[str, Any] = (
             {} if self.plan is None else {name: getattr(self.plan, name) for name in self.plan.model_fields_set}
         )
-        planned |= {"types": tuple(planned["types"])} if "types" in planned else {}
         return self._question(self.query, self.filters.filters(), planned, caller)
 
 

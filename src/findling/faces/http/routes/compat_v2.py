@@ -17,7 +17,6 @@ from findling.faces.http.base.json_text import json_response, report_text
 from findling.faces.http.request.bodies import QueryText, WorkspaceName
 from findling.faces.http.request.checked_routes import CheckedRoute
 from findling.faces.http.request.context import Asked, Reading
-from findling.faces.http.request.plan_overrides import planned
 from findling.faces.http.routes.openapi import Report
 from findling.service.engine.viewer import Viewer
 from findling.service.settings.written_filters import written_filters
@@ -64,6 +63,7 @@ class SecondBody(BaseModel):
             "fusion": self._one_of("fusion", "fusion_method") or "rrf",
             "rrf_k": self.rrf_k,
             "adaptive_k": self.adaptive_k,
+            "min_score": self.min_score,
         }
 
     def _one_of(self, *keys: str) -> str:
@@ -83,9 +83,9 @@ def _searched(asked: Asked, body: SecondBody) -> bytes:
     started = time.perf_counter()
     host, caller = asked.host, asked.caller
     filters = written_filters(path=[body.path.strip("/") or "."])
-    request = SearchRequest(query=body.query, limit=body.limit, filters=filters, min_score=body.min_score)
+    request = SearchRequest(query=body.query, limit=body.limit, filters=filters, changes=body.changes())
     with host.opened(caller, body.workspace) as engine:
-        answer = host.search(caller, planned(engine, request, body.changes()), body.workspace)
+        answer = host.search(caller, request, body.workspace)
         viewer = Viewer(engine, caller.principals)
         # One look for all of them: to fetch each reads its whole document again, 100 times 12 MB in 35 CPU seconds.
         texts = viewer.passages([hit.id for hit in answer.hits])

@@ -13,7 +13,6 @@ from findling.faces.http.base.json_text import answer_text, json_response, repor
 from findling.faces.http.request.bodies import ExplainParameters, NameParameters, SuggestParameters, WorkspaceParameters
 from findling.faces.http.request.checked_routes import CheckedRoute
 from findling.faces.http.request.context import Asked, Reading
-from findling.faces.http.request.plan_overrides import planned
 from findling.faces.http.routes.openapi import AnswerDocument, ExplanationDocument, FetchedAnswer, SuggestionsDocument
 from findling.service.engine.viewer import Viewer
 
@@ -83,10 +82,10 @@ def _fetched(asked: Asked, name: str, parameters: FetchParameters) -> bytes:
 
 
 def _explained(asked: Asked, parameters: ExplainParameters) -> bytes:
-    request, workspace, changes = parameters.question(asked.caller)
+    request, workspace = parameters.question(asked.caller)
     with asked.host.opened(asked.caller, workspace) as engine:
         viewer = Viewer(engine, asked.caller.principals)
-        return with_schema(viewer.explain(planned(engine, request, changes), parameters.id))
+        return with_schema(viewer.explain(request, parameters.id))
 
 
 def _neighbours(asked: Asked, name: str, parameters: NameParameters) -> bytes:

@@ -17,7 +17,6 @@ from findling.faces.http.base.problems import problem_document
 from findling.faces.http.request.bodies import Question, SearchBody, SearchParameters
 from findling.faces.http.request.checked_routes import CheckedRoute
 from findling.faces.http.request.context import Asked, Reading
-from findling.faces.http.request.plan_overrides import planned
 from findling.faces.http.routes.openapi import AnswerDocument
 
 __all__ = ["EVENTS", "event", "router", "searched"]
@@ -74,11 +73,11 @@ def searched(asked: Asked, question: Question) -> bytes:
 
 
 def _answered(asked: Asked, question: Question) -> tuple[SearchAnswer, str]:
-    host, caller, (request, workspace, changes) = asked.host, asked.caller, question
+    host, caller, (request, workspace) = asked.host, asked.caller, question
     root = host.default
-    if workspace or changes:
+    if workspace:
         with host.opened(caller, workspace) as engine:
-            request, root = planned(engine, request, changes), str(engine.root)
+            root = str(engine.root)
     return host.search(caller, request, workspace), root
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
 from findling.domain.errors import InvalidValueError, UsageError
+from findling.domain.plans import KNOBS, Knob
 from findling.domain.queries import Filters
 from findling.service.settings.written_filters import written_filters
 
@@ -21,6 +23,7 @@ __all__ = [
     "SearchFilters",
     "SimilarArguments",
     "read_arguments",
+    "with_knobs",
 ]
 
 _LONGEST_QUERY = 4000
@@ -54,7 +57,7 @@ _Id = Annotated[
         description="`id` or `passage` of a result, a path, or either with :LINE",
     ),
 ]
-_Query = Annotated[str, Field(max_length=_LONGEST_QUERY)]
+_QueryText = Annotated[str, Field(max_length=_LONGEST_QUERY)]
 _Limit = Annotated[int, Field(ge=1, le=50)]
 
 
@@ -92,18 +95,39 @@ class SearchFilters(Arguments):
         )
 
 
-class SearchArguments(Arguments):
-    """What `search` takes."""
+class _Query(Arguments):
+    """The question itself."""
 
     query: Annotated[
-        _Query,
+        _QueryText,
         Field(description='Words, or a question. Also "exact phrase", -without, OR, prefix*, title:x. Empty: latest'),
     ]
     limit: _Limit = 10
-    mode: Annotated[
-        Literal["auto", "keyword", "hybrid", "semantic"],
-        Field(description="keyword: exact names and codes; semantic: other words, same meaning"),
-    ] = "auto"
+
+
+_KINDS: dict[str, Any] = {"switch": bool, "count": int, "number": float, "text": str, "texts": _Names}
+
+
+def with_knobs(base: type[Arguments], knobs: Iterable[Knob]) -> type[Arguments]:
+    """Arguments with those knobs of the plan that the tool shows; `auto` leaves a choice to the profile."""
+    fields: dict[str, Any] = {}
+    for knob in knobs:
+        if knob.mcp and knob.choices:
+            choices = tuple(dict.fromkeys(("auto", *knob.choices)))
+            fields[knob.name] = (Annotated[Literal[choices], Field(description=knob.mcp)], "auto")
+        elif knob.mcp:
+            is_bounded = knob.kind in ("count", "number")
+            limits: dict[str, Any] = {"ge": knob.minimum, "le": knob.maximum} if is_bounded else {}
+            fields[knob.name] = (Annotated[_KINDS[knob.kind], Field(description=knob.mcp, **limits)] | None, None)
+    return create_model("Shown", __base__=base, **fields)
+
+
+_SHOWN = with_knobs(_Query, KNOBS.values())
+
+
+class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
+    """What `search` takes."""
+
     filters: Annotated[SearchFilters, BeforeValidator(_as_object)] = SearchFilters()
     item_type: Annotated[
         Literal["any", "directive", "tool", "knowledge"], Field(description="only items of this type")
@@ -113,6 +137,11 @@ class SearchArguments(Arguments):
         "concise"
     )
     max_chars: Annotated[int, Field(ge=1000, le=_MOST_CHARS)] = 8000
+
+    def to_changes(self) -> dict[str, Any]:
+        """Fields of the plan that were given another value than that of the profile."""
+        shown = {name: getattr(self, name) for name in _SHOWN.model_fields.keys() - _Query.model_fields.keys()}
+        return {name: value for name, value in shown.items() if value not in (None, "auto")}
 
     def to_filters(self) -> Filters:
         """The filters with the type of items. Raises InvalidValueError for two limits of the type."""
@@ -137,7 +166,7 @@ class FetchArguments(Arguments):
 class ExplainArguments(Arguments):
     """What `explain` takes."""
 
-    query: _Query
+    query: _QueryText
     id: _Id
 
 

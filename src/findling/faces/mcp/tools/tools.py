@@ -59,7 +59,7 @@ def _search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | No
         limit=asked.limit,
         cursor=asked.cursor,
         filters=asked.to_filters(),
-        profile="" if asked.mode == "auto" else asked.mode,
+        changes=asked.to_changes(),
         context=WHOLE_PASSAGE,
     )
     _check_types(desk, request.filters.type)

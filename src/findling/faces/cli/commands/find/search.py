@@ -50,7 +50,6 @@ _AT_ONCE = 32
 @click.command(options_metavar="[OPTIONS]")
 @click.argument("words", nargs=-1, metavar="QUERY [PATH]", type=click.Path())
 @question_options
-@setting_option("group")
 @click.option(
     "--facet",
     multiple=True,

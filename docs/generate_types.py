@@ -51,7 +51,9 @@ from findling.service.workspace.snapshot_files import Snapshot
 __all__ = ["json_page", "library_page", "modules_page"]
 
 MEANINGS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("fields.toml").read_text(encoding="utf-8"))
-"""Class → field → what the field means."""
+"""Class → field → what the field means; the plan says it in its own table."""
+
+MEANINGS["Plan"] = {knob.name: knob.help for knob in KNOBS.values()}
 
 EXAMPLE = """\
 import findling

@@ -82,7 +82,7 @@ def test_the_list_of_tools_is_short_and_strict(shop: Served) -> None:
         assert tool["annotations"]["readOnlyHint"] is (tool["name"] in READERS)
         assert tool["annotations"]["openWorldHint"] is False
     modes = dumped[0]["inputSchema"]["properties"]["mode"]
-    assert (modes["enum"], modes["default"]) == (["auto", "keyword", "hybrid", "semantic"], "auto")
+    assert (modes["enum"], modes["default"]) == (["auto", "hybrid", "keyword", "semantic"], "auto")
     assert dumped[0]["inputSchema"]["properties"]["filters"]["additionalProperties"] is False
 
 
@@ -176,7 +176,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"query": "a", "principals": ["user:ann"]}, "there is no argument principals"),
     ({"limit": 3}, "the argument query is missing"),
     ({"query": "a", "limit": 51}, "limit: Input should be less than or equal to 50"),
-    ({"query": "a", "mode": "fuzzy"}, "mode: Input should be 'auto', 'keyword', 'hybrid' or 'semantic'"),
+    ({"query": "a", "mode": "fuzzy"}, "mode: Input should be 'auto', 'hybrid', 'keyword' or 'semantic'"),
     ({"query": "a", "filters": {"type": "directve"}}, "nothing is of type directve; try: directive instead?"),
     ({"query": "a", "filters": {"after": "soon"}}, "after soon is no date"),
     ({"query": "a", "filters": {"after": "2026", "before": "2025"}}, "nothing is after 2026 and before 2025"),

@@ -72,7 +72,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_in(sources: Path, folder: Path, *arguments: str, **more: str) -> str:
-    home = {"HOME": str(folder), "USERPROFILE": str(folder), "FINDLING_CONFIG": str(folder / "config.toml")}
+    home = {"HOME": str(sources), "USERPROFILE": str(sources), "FINDLING_CONFIG": str(folder / "config.toml")}
     environ = {**home, "PYTHONPATH": str(sources), "FINDLING_SEMANTIC_MODEL": "none", **more}
     done = run_process([sys.executable, *arguments], cwd=folder, env=environ)
     assert done.returncode == 0, done.stderr

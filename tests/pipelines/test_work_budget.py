@@ -132,7 +132,7 @@ def test_no_more_candidates_are_looked_at_than_the_budget_has(
 ) -> None:
     with spending(WorkBudget(candidates=120)):
         request = SearchRequest(query="pool", plan=replace(KEYWORD, overfetch=1000.0))
-        answer = engine.search(replace(request, **request_))  # type: ignore[arg-type]
+        answer = engine.search(request, **request_)
     assert len(answer) <= 120
     assert "only the best 120 passages were looked at" in sentences(answer) or request_.get("min_score")
 

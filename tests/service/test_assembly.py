@@ -46,7 +46,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def ask(engine: Engine, query: str, *, group: str = "none", mode: str = "keyword", **given: object) -> SearchAnswer:
     plan = Plan(mode=mode, group=group, budget_ms=0.0)
-    return engine.search(SearchRequest(query=query, plan=plan, **given), refresh=False)  # type: ignore[arg-type]
+    return engine.search(query, refresh=False, plan=plan, **given)
 
 
 def paths(answer: SearchAnswer) -> list[str]:

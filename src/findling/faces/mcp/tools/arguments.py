@@ -118,7 +118,8 @@ def with_knobs(base: type[Arguments], knobs: Iterable[Knob]) -> type[Arguments]:
         elif knob.mcp:
             is_bounded = knob.kind in ("count", "number")
             limits: dict[str, Any] = {"ge": knob.minimum, "le": knob.maximum} if is_bounded else {}
-            fields[knob.name] = (Annotated[_KINDS[knob.kind], Field(description=knob.mcp, **limits)] | None, None)
+            inner: Any = Annotated[_KINDS[knob.kind], Field(**limits)]
+            fields[knob.name] = (inner | None, Field(default=None, description=knob.mcp))
     return create_model("Shown", __base__=base, **fields)
 
 

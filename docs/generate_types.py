@@ -16,6 +16,7 @@ from markdown_tables import code, codes, table
 
 import findling
 from findling.domain.permissions import Relation
+from findling.domain.plans import KNOBS
 from findling.domain.ports import SkippedPath
 from findling.domain.reports import Check, IndexProgress, IndexReport, Status
 from findling.domain.resources import Resource

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_stages_read_as_many_passages_as_the_budget_has(engine: findling.Engine,
 
 @pytest.mark.parametrize("request_", [{"offset": 250}, {"limit": 200}, {"min_score": 0.99, "limit": 100}])
 def test_no_more_candidates_are_looked_at_than_the_budget_has(
-    engine: findling.Engine, request_: dict[str, float]
+    engine: findling.Engine, request_: dict[str, Any]
 ) -> None:
     with spending(WorkBudget(candidates=120)):
         request = SearchRequest(query="pool", plan=replace(KEYWORD, overfetch=1000.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -44,7 +45,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield opened
 
 
-def ask(engine: Engine, query: str, *, group: str = "none", mode: str = "keyword", **given: object) -> SearchAnswer:
+def ask(engine: Engine, query: str, *, group: str = "none", mode: str = "keyword", **given: Any) -> SearchAnswer:
     plan = Plan(mode=mode, group=group, budget_ms=0.0)
     return engine.search(query, refresh=False, plan=plan, **given)
 

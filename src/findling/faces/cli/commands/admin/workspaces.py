@@ -16,8 +16,7 @@ from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import is_interactive, note, write
 from findling.faces.cli.request.options import json_option, resolve
-from findling.faces.cli.request.request_builder import SearchOptions, build_request
-from findling.faces.cli.request.search_options import question_options, settled
+from findling.faces.cli.request.request_builder import SearchOptions, build_request, question_options, settled
 from findling.service.settings.settings import get_setting
 from findling.service.workspace.scope import NO_CONTEXT
 

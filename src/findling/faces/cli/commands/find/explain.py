@@ -13,8 +13,7 @@ from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import receipt_lines
 from findling.faces.cli.output.terminal import ask_before_indexing, note, write
 from findling.faces.cli.request.options import json_option, name_from_root, opened, place_of
-from findling.faces.cli.request.request_builder import SearchOptions, build_request
-from findling.faces.cli.request.search_options import question_options, settled
+from findling.faces.cli.request.request_builder import SearchOptions, build_request, question_options, settled
 
 __all__ = ["explain"]
 

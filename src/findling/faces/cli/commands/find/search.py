@@ -29,9 +29,10 @@ from findling.faces.cli.request.request_builder import (
     build_request,
     choose_format,
     planned_requests,
+    question_options,
     read_queries,
+    settled,
 )
-from findling.faces.cli.request.search_options import question_options, settled
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest

@@ -47,7 +47,7 @@ from findling.service.index.documents import FetchedDocument, LinkedResource
 from findling.service.index.permissions import WorkspacePermissions
 from findling.service.upkeep.compaction import CompactReport
 from findling.service.upkeep.snapshots import RestoreReport, WorkspaceSnapshots
-from findling.service.workspace.snapshot_files import Snapshot
+from findling.stores.local.snapshot_files import Snapshot
 
 __all__ = ["json_page", "library_page", "modules_page"]
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from findling.domain.backends import Scoring
 from findling.domain.resources import Chunk, Document, Place, Resource
 from findling.pipelines.export.browser_index import BrowserIndex, Related
 from findling.pipelines.export.browser_packing import DeflatedTexts, length_code, numbers, postings, signed, units
 from findling.pipelines.export.browser_related import nearest_passages
-from findling.stores.keyword.scoring import Scoring
 
 
 def read_numbers(data: bytes) -> Iterator[int]:

@@ -17,9 +17,10 @@ from findling.service.settings.settings import Settings
 from findling.service.workspace.locations import settle
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.quotas import Quota
-from findling.service.workspace.workspace import PROJECT_FOLDER, STORE_FILE, Workspace, folder_name, locate
+from findling.service.workspace.workspace import PROJECT_FOLDER, Workspace, folder_name, locate
 from findling.service.workspace.workspace_moves import move_root, move_workspace
 from findling.service.workspace.workspaces import create_workspace, drop_workspace, list_workspaces, rename_workspace
+from findling.stores.local.layout import STORE_FILE
 from findling.stores.sqlite.store import SqliteStore
 from tests.processes import BoundedProcess
 

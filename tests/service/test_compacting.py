@@ -17,8 +17,8 @@ from findling.domain.errors import DiskFullError, NotIndexedError
 from findling.domain.records import Access
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.upkeep.compaction import CompactReport, compact, compact_if_worthwhile, is_worthwhile
-from findling.service.workspace.sidecars import absorbed_by_all, matrices
 from findling.stores.keyword.merge import count_entries
+from findling.stores.local.sidecars import absorbed_by_all, matrices
 from findling.stores.sqlite.vacuum import count_pages, rewrite_store
 from findling.stores.vectors.vector_files import read_header, write_header
 from tests.processes import run_process

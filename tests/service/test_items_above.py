@@ -18,7 +18,7 @@ from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
 from findling.service.engine.viewer import Viewer
 from findling.service.server.engine_pool import Host
-from findling.service.workspace.workspace import STORE_FILE
+from findling.stores.local.layout import STORE_FILE
 
 ANN = Caller("ann", ("user:ann",), frozenset({"read"}))
 

@@ -13,7 +13,7 @@ import pytest
 import findling
 from findling.domain.errors import CorruptError, DiskFullError, InvalidValueError, NotFoundError
 from findling.service.upkeep.snapshots import WorkspaceSnapshots
-from findling.service.workspace.snapshot_files import require_room
+from findling.stores.local.snapshot_files import require_room
 from tests.processes import run_process
 
 

@@ -29,16 +29,7 @@ from findling.service.export.searching_across import search_across
 from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest
 from findling.service.workspace.quotas import Quota, disk_usage
-from findling.service.workspace.workspace import (
-    DAMAGED_FILE,
-    PROJECT_FOLDER,
-    STORE_FILE,
-    folder_name,
-    folder_of,
-    indexed_root,
-    keyword_folder,
-    locate,
-)
+from findling.service.workspace.workspace import PROJECT_FOLDER, folder_name, folder_of, indexed_root, locate
 from findling.service.workspace.workspace_folders import changing, discard
 from findling.service.workspace.workspace_moves import adopt_index, adoptable_index, move_workspace
 from findling.service.workspace.workspaces import (
@@ -49,6 +40,7 @@ from findling.service.workspace.workspaces import (
     list_workspaces,
     rename_workspace,
 )
+from findling.stores.local.layout import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.lock import WriteLock
 
 MEMORY = (Resource(rid="memory:1", type="memory"), "The token is in the safe.")

@@ -24,7 +24,7 @@ from findling.service.settings.settings import Settings
 from findling.service.workspace.locations import settle, synced_by
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.quotas import Quota
-from findling.service.workspace.workspace import PROJECT_FOLDER, STORE_FILE, Workspace, locate, workspace_in
+from findling.service.workspace.workspace import PROJECT_FOLDER, Workspace, locate, workspace_in
 from findling.service.workspace.workspace_moves import move_root, move_workspace
 from findling.service.workspace.workspaces import (
     change_workspace,
@@ -34,6 +34,7 @@ from findling.service.workspace.workspaces import (
     list_workspaces,
     rename_workspace,
 )
+from findling.stores.local.layout import STORE_FILE
 
 SETTINGS = Settings().override({"search.mode": "keyword", "semantic.instant": False}, "test")
 

@@ -8,6 +8,7 @@ from typing import Any as Anything
 
 import pytest
 
+from findling.domain.backends import Scoring
 from findling.domain.errors import CorruptError
 from findling.domain.ports import KeywordHits
 from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Prefix, Term, Word
@@ -16,7 +17,6 @@ from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.indexing.fanout import catch_up
 from findling.sources.documents.extracted import Extracted
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.query_builder import Scoring
 from findling.stores.keyword.scoring import PADDING
 from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan

@@ -9,6 +9,7 @@ from typing import Any as Anything
 
 import pytest
 
+from findling.domain.backends import Scoring
 from findling.domain.budgets import WorkBudget, spending
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import KeywordHits
@@ -33,7 +34,6 @@ from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.indexing.fanout import catch_up
 from findling.sources.documents.extracted import Extracted
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.query_builder import Scoring
 from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan

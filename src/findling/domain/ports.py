@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Change",
     "Chat",
+    "DocumentStore",
     "Embedder",
+    "FileStore",
     "KeywordHits",
     "KeywordLeg",
     "Leg",
+    "PermissionStore",
     "ReadStore",
     "Reranker",
     "SkippedPath",
@@ -34,6 +37,7 @@ __all__ = [
     "VectorLeg",
     "VectorRow",
     "VectorSearch",
+    "VectorStore",
 ]
 
 
@@ -180,12 +184,8 @@ class ReadStore(Protocol):
         """A number that rises with every `write_glossary`, whoever it is by; 0 before the first. Cheap to ask for."""
 
 
-class TruthStore(ReadStore, Protocol):
-    """Holds every resource with its text and chunks, and numbers every change.
-
-    One writer at a time (the caller holds the workspace's write lock), any number of readers. A reader sees
-    whole writes only.
-    """
+class DocumentStore(Protocol):
+    """Holds every resource with its text and chunks, and numbers every change."""
 
     def seq(self) -> int:
         """The number of the latest change; 0 for an empty store. It never falls and never repeats."""
@@ -204,23 +204,27 @@ class TruthStore(ReadStore, Protocol):
         only when it has applied everything up to the end.
         """
 
+    def log_floor(self) -> int:
+        """A leg that has absorbed less than this cannot catch up from `changes` and starts from nothing."""
+
     def documents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Document]]:
         """The documents of those resources that exist among `numbers`, in order of their numbers."""
 
-    def rights(self) -> list[Right]:
-        """What decides who may see each resource, in order of their numbers, at the least cost."""
+    def counts(self) -> Mapping[str, int]:
+        """`resources`, `chunks`, `characters`, `skipped`."""
 
-    def right_to(self, rid: str) -> Right | None:
-        """The same for one resource, without a look at its text."""
+    def chunk_ids(self) -> set[int]:
+        """The ids of all chunks."""
 
-    def relations(self) -> list[Relation]:
-        """All relations, in order."""
+    def made_counts(self) -> Mapping[str, int]:
+        """Type → number of resources that are no files, with `relation` and `term`: only this store holds them."""
 
-    def relations_version(self) -> int:
-        """A number that rises with every `write_relations`, whoever it is by; 0 before the first. Cheap to ask for."""
+    def has_items(self) -> bool:
+        """Whether any resource has no path. Cheap to ask for."""
 
-    def write_relations(self, added: Iterable[Relation], dropped: Iterable[Relation] = ()) -> None:
-        """Drop relations, then put relations in, in one transaction; makes no change. What is there stays."""
+
+class FileStore(Protocol):
+    """Notes the files and folders of the latest run, so that the next one reads only what has changed."""
 
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Path → fingerprint of every resource that has a path and a fingerprint."""
@@ -246,17 +250,28 @@ class TruthStore(ReadStore, Protocol):
     def refusals(self) -> dict[str, SkippedPath]:
         """Path → entry of the files that were opened and refused."""
 
-    def log_floor(self) -> int:
-        """A leg that has absorbed less than this cannot catch up from `changes` and starts from nothing."""
 
-    def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
-        """Drop terms by group and key, then put terms in, in one transaction; makes no change."""
+class PermissionStore(Protocol):
+    """Holds who may see which resource."""
 
-    def accesses(self, rids: Iterable[str]) -> dict[str, Access]:
-        """How often those of the resources were accessed that were, and when last."""
+    def rights(self) -> list[Right]:
+        """What decides who may see each resource, in order of their numbers, at the least cost."""
 
-    def add_accesses(self, accesses: Mapping[str, Access]) -> None:
-        """Count accesses in: the numbers add up, the latest time stays; makes no change."""
+    def right_to(self, rid: str) -> Right | None:
+        """The same for one resource, without a look at its text."""
+
+    def relations(self) -> list[Relation]:
+        """All relations, in order."""
+
+    def relations_version(self) -> int:
+        """A number that rises with every `write_relations`, whoever it is by; 0 before the first. Cheap to ask for."""
+
+    def write_relations(self, added: Iterable[Relation], dropped: Iterable[Relation] = ()) -> None:
+        """Drop relations, then put relations in, in one transaction; makes no change. What is there stays."""
+
+
+class VectorStore(Protocol):
+    """Keeps the vectors that models made of chunks, by digest, and the chunks that wait for one."""
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by the digest of the chunks they were made from; makes no change. What is there stays.
@@ -288,14 +303,34 @@ class TruthStore(ReadStore, Protocol):
     def drop_vectors(self, model: str | None = None) -> int:
         """Forget the vectors of one model, or with `None` those that no chunk has use for; tells how many."""
 
+    def damaged_vectors(self) -> int:
+        """How many vectors are not what was put in; every one is looked at."""
+
+
+class TruthStore(ReadStore, DocumentStore, FileStore, PermissionStore, VectorStore, Protocol):
+    """The truth of one workspace, from which every leg is derived.
+
+    One writer at a time (the caller holds the workspace's write lock), any number of readers. A reader sees
+    whole writes only.
+    """
+
+    def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
+        """Drop terms by group and key, then put terms in, in one transaction; makes no change."""
+
+    def accesses(self, rids: Iterable[str]) -> dict[str, Access]:
+        """How often those of the resources were accessed that were, and when last."""
+
+    def add_accesses(self, accesses: Mapping[str, Access]) -> None:
+        """Count accesses in: the numbers add up, the latest time stays; makes no change."""
+
     def get_meta(self, key: str) -> str | None:
         """A small named value, kept with the data."""
 
     def set_meta(self, key: str, value: str) -> None:
         """Set a small named value."""
 
-    def counts(self) -> Mapping[str, int]:
-        """`resources`, `chunks`, `characters`, `skipped`."""
+    def integrity(self) -> list[str]:
+        """Damage, one sentence each; everything is looked at. Empty when all is sound."""
 
     def close(self) -> None:
         """Release files and connections; closing twice is fine."""
@@ -343,6 +378,9 @@ class KeywordLeg(Leg, Protocol):
 
     def size(self) -> int:
         """How many chunks, or pages, it holds."""
+
+    def cids(self) -> set[int]:
+        """Every chunk id that it holds; for checks."""
 
     def frequencies(self, terms: Iterable[str]) -> Mapping[str, int]:
         """In how many of them each term stands; about, where some were changed lately."""

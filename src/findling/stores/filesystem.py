@@ -1,15 +1,36 @@
-"""Having names in a folder outlive a power cut."""
+"""Files and folders for their owner's eyes alone: written whole, durable, with errors that say what to do."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 
-from findling.domain.errors import DiskFullError
+from findling.domain.errors import (
+    DiskFullError,
+    FindlingError,
+    InvalidValueError,
+    PathNotFoundError,
+    ReadOnlyError,
+)
 
-__all__ = ["HOME_NAME", "check_room", "make_private", "sync_folder"]
+__all__ = [
+    "HOME_NAME",
+    "FileErrors",
+    "check_room",
+    "create_private",
+    "disk_full",
+    "file_size",
+    "make_private",
+    "read_only",
+    "sync_folder",
+    "translate_file_error",
+    "write_whole",
+]
 
 
 HOME_NAME = "workspaces"
@@ -57,3 +78,81 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def create_private(path: Path) -> None:
+    """Create the file, readable by its owner alone, unless it is there. SQLite gives its side files the same mode."""
+    # Never open a file that is there: closing it would drop every lock this process holds on it through SQLite.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file in the place of another one, durably; whoever is killed meanwhile leaves the old one.
+
+    Two must not write one file at once. Raises ReadOnlyError, DiskFullError or PathNotFoundError when it cannot be
+    written.
+    """
+    # One name for all drafts, so that what a killed process left is written over and never piles up.
+    draft = path.with_name(f".{path.name}.new")
+    with FileErrors(path):
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        sync_folder(path.parent)
+
+
+def file_size(path: Path) -> int:
+    """The bytes of a file; none for what is no file, or is gone since it was listed."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:  # another process is writing
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+class FileErrors:
+    """A context that turns the errors of the file system into the error tree; nothing else is touched."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        translated = translate_file_error(error, self._path)
+        if translated is not None:
+            raise translated from error
+
+
+def translate_file_error(error: BaseException | None, path: Path) -> FindlingError | None:
+    """The same error in our tree; None for any other."""
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidValueError(f"{error.object!r} is not valid Unicode", hint="decode it with errors='replace'")
+    match error.errno if isinstance(error, OSError) else None:
+        case errno.ENOSPC | errno.EDQUOT:
+            return disk_full(path)
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return read_only(path)
+        case errno.ENOENT | errno.ENOTDIR:
+            return PathNotFoundError(f"the folder of {path} is not there", hint="create it first")
+    return None
+
+
+def disk_full(path: Path) -> DiskFullError:
+    """The error for a disk without space."""
+    return DiskFullError(
+        f"no space left for {path}; what was committed is kept", hint="free some space and run the command again"
+    )
+
+
+def read_only(path: Path) -> ReadOnlyError:
+    """The error for a place that cannot be written."""
+    return ReadOnlyError(f"{path} cannot be written", hint="check who owns it and its folder")

@@ -23,9 +23,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from findling.domain.backends import Scoring
 from findling.domain.resources import Chunk, Document, Resource
 from findling.pipelines.export.browser_packing import DeflatedTexts, length_code, numbers, postings, signed, units
-from findling.stores.keyword.scoring import Scoring, padding
+from findling.stores.keyword.scoring import padding
 from findling.text.analysis.analysis import STOP_WORDS, chunk_terms, index_form
 from findling.text.analysis.sentences import SENTENCE_WORDS
 from findling.text.analysis.stemming import stem

@@ -23,8 +23,9 @@ from findling.service.index.refresh import DiskIndex
 from findling.service.settings.profiles import plan_of
 from findling.service.settings.settings import Settings
 from findling.service.workspace.scope import prepared
-from findling.service.workspace.workspace import STORE_FILE, Workspace, has_items, home_folder, workspaces_above
+from findling.service.workspace.workspace import Workspace, has_items, home_folder, workspaces_above
 from findling.service.workspace.writer_queue import WriterQueue
+from findling.stores.local.layout import STORE_FILE
 
 if TYPE_CHECKING:
     from findling.domain.reports import Check, IndexReport

@@ -29,7 +29,8 @@ from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.model_table import ModelTable
 from findling.service.index.privacy import may_send
 from findling.service.settings.settings import Settings
-from findling.service.workspace.workspace import STORE_FILE, home_folder
+from findling.service.workspace.workspace import home_folder
+from findling.stores.local.layout import STORE_FILE
 
 if TYPE_CHECKING:
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport

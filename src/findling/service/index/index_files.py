@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from findling.domain.backends import Scoring
 from findling.domain.errors import (
     CorruptError,
     DiskFullError,
@@ -18,7 +19,10 @@ from findling.domain.errors import (
 )
 from findling.domain.results import Degradation
 from findling.pipelines.indexing.fanout import catch_up
-from findling.service.workspace.identity import (
+from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
+from findling.stores.keyword.leg import TantivyLeg, discard_leg
+from findling.stores.keyword.segment_files import note_parts, sampled_damage
+from findling.stores.local.identity import (
     Identity,
     describe_loss,
     find_way_back,
@@ -27,11 +31,7 @@ from findling.service.workspace.identity import (
     put_store_aside,
     store_bytes,
 )
-from findling.service.workspace.workspace import STORE_FILE, keyword_folder
-from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
-from findling.stores.keyword.leg import TantivyLeg, discard_leg
-from findling.stores.keyword.query_builder import Scoring
-from findling.stores.keyword.segment_files import note_parts, sampled_damage
+from findling.stores.local.layout import STORE_FILE, keyword_folder
 from findling.stores.sqlite.store import SqliteStore
 
 __all__ = ["LAZY", "OpenedWorkspace"]
@@ -304,9 +304,7 @@ class OpenedWorkspace:
 
     def _prepare_store(self, anew: bool) -> None:
         """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
-        from findling.service.workspace.atomic_files import (
-            remove_drafts,  # a search that writes nothing has no use for it
-        )
+        from findling.stores.local.layout import remove_drafts
 
         remove_drafts(self.folder)
         if anew:
@@ -323,7 +321,7 @@ class OpenedWorkspace:
 
     def _save(self, identity: Identity) -> None:
         if self._auto_bytes and any(identity.holds.values()):
-            from findling.service.workspace.auto_snapshots import save_daily
+            from findling.stores.local.auto_snapshots import save_daily
 
             save_daily(self.folder, self._auto_bytes)
 

@@ -25,7 +25,7 @@ from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.sight import Rights, Sight
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.workspace.workspace import VIEWS
+from findling.stores.local.layout import VIEWS
 
 __all__ = ["Verdict", "WorkspacePermissions", "forget_rights"]
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from findling.domain.errors import LockedError, ManifestError
 from findling.domain.reports import IndexReport
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.workspace.atomic_files import write_whole
-from findling.service.workspace.identity import forget_identity
 from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest, write_manifest
-from findling.service.workspace.workspace import VIEWS
+from findling.stores.filesystem import write_whole
 from findling.stores.keyword.leg import discard_leg
+from findling.stores.local.identity import forget_identity
+from findling.stores.local.layout import VIEWS
 from findling.stores.lock import WriteLock
 
 if TYPE_CHECKING:

@@ -24,10 +24,10 @@ from findling.pipelines.retrieve.candidates import Retrievers
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space
 from findling.service.index.embeddings import READ_UP_TO
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.workspace.workspace import VIEWS
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.filtered_store import VisibleStore
 from findling.stores.keyword.leg import TantivyLeg, discard_leg
+from findling.stores.local.layout import VIEWS
 from findling.stores.lock import WriteLock
 
 if TYPE_CHECKING:

@@ -82,7 +82,7 @@ def write_state(home: Path, state: DaemonState) -> None:
     """Say where the daemon is to be found, once it can be. Raises ReadOnlyError or DiskFullError."""
     import json
 
-    from findling.service.workspace.atomic_files import write_whole
+    from findling.stores.filesystem import write_whole
 
     write_whole(daemon_folder(home) / _STATE_FILE, json.dumps(state._asdict()).encode())
 

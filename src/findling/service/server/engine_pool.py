@@ -24,8 +24,9 @@ from findling.service.server.statistics import Statistics
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings
 from findling.service.workspace.scope import timings_for
-from findling.service.workspace.workspace import STORE_FILE, Workspace, home_folder, indexed_root, locate, workspace_in
+from findling.service.workspace.workspace import Workspace, home_folder, indexed_root, locate, workspace_in
 from findling.service.workspace.workspaces import FoundWorkspace, WorkspaceAccount, all_workspaces, list_workspaces
+from findling.stores.local.layout import STORE_FILE
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport

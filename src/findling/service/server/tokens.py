@@ -16,10 +16,8 @@ from typing import Any, NamedTuple
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
 from findling.domain.permissions import ALL_WORKSPACES, SCOPES, Caller, check_principal
 from findling.domain.strangers import read_json
-from findling.service.workspace.atomic_files import write_whole
-from findling.stores.filesystem import make_private
+from findling.stores.filesystem import FileErrors, make_private, write_whole
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite.files import StoreErrors
 
 __all__ = ["TokenAccount", "TokenBook"]
 
@@ -131,7 +129,7 @@ class TokenBook:
 
     def _tokens(self) -> dict[str, _Token]:
         """Beginning of its hash → token, read again when the file has changed."""
-        with StoreErrors(self._path):
+        with FileErrors(self._path):
             try:
                 status = self._path.stat()
                 stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
@@ -146,7 +144,7 @@ class TokenBook:
     @contextmanager
     def _changing(self) -> Iterator[MutableSequence[_Token]]:
         """The tokens, to be changed by nobody else; what was made of them is written."""
-        with StoreErrors(self._home):
+        with FileErrors(self._home):
             make_private(self._home)
         with WriteLock(self._home / _LOCK):
             tokens = [*self._tokens().values()]

@@ -18,11 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import CorruptError, FindlingError
 from findling.domain.strangers import read_json
-from findling.service.workspace.atomic_files import write_whole
 from findling.service.workspace.workspace import folder_name
-from findling.stores.filesystem import make_private
+from findling.stores.filesystem import FileErrors, make_private, write_whole
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite.files import StoreErrors
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
@@ -80,7 +78,7 @@ class WatchList:
         return was_there
 
     def _change(self, change: Callable[[list[Path]], list[Path]]) -> bool:
-        with StoreErrors(self._home):
+        with FileErrors(self._home):
             make_private(self._home)
         with WriteLock(self._home / ".watched.lock", timeout_s=_PATIENCE_S):
             before = self._parsed() if self._file.exists() else []
@@ -129,7 +127,7 @@ def watch_accounts(home: Path) -> list[WatchAccount]:
 def watch_lock(home: Path, root: Path) -> WriteLock:
     """The lock of whoever watches a root. Raises ReadOnlyError when the home cannot be written."""
     folder = home / _STATES
-    with StoreErrors(folder):
+    with FileErrors(folder):
         make_private(folder)
     return WriteLock(_lock_file(home, root))
 
@@ -150,7 +148,7 @@ def note_state(home: Path, root: Path, **changes: object) -> None:
     """Note how the watching of a root goes. Raises ReadOnlyError or DiskFullError."""
     file = _state_file(home, root)
     with _state_guard:
-        with StoreErrors(file.parent):
+        with FileErrors(file.parent):
             make_private(file.parent)
         before = _read_state(file)
         after = {**before, "root": str(root), **changes}

@@ -16,10 +16,11 @@ from findling.service.index.refresh import options_of
 from findling.service.server.watch_list import note_problem, note_state, watch_lock, watcher_of
 from findling.service.settings.setting_files import PROJECT_FILE, user_file
 from findling.service.settings.settings import Settings, load_settings
-from findling.service.workspace.workspace import STORE_FILE, Workspace, home_folder, indexed_root, locate, workspace_in
+from findling.service.workspace.workspace import Workspace, home_folder, indexed_root, locate, workspace_in
 from findling.service.workspace.workspaces import all_workspaces
 from findling.sources.files.ignore_rules import IGNORE_FILES
 from findling.sources.files.watching import Tree, TreeWatch, open_watch
+from findling.stores.local.layout import STORE_FILE
 
 __all__ = ["Calm", "Listener", "settings_for", "workspaces_of"]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from findling.domain.backends import Scoring
 from findling.domain.errors import InvalidValueError
 from findling.domain.values import FIELDS
 from findling.pipelines.indexing.freshness import IndexOptions
 from findling.service.settings.layers import Settings
 from findling.sources.files.rule_patterns import Rules
-from findling.stores.keyword.query_builder import Scoring
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan, check_plan
 
 __all__ = ["check_together", "chunk_plan", "index_options", "scoring"]

@@ -17,13 +17,13 @@ from findling.domain.resources import Resource
 from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.workspace.atomic_files import file_size
-from findling.service.workspace.identity import identity_problem
 from findling.service.workspace.manifest import read_manifest
-from findling.service.workspace.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, examine, find_snapshots, way_back
-from findling.service.workspace.workspace import VIEWS, keyword_folder
+from findling.stores.filesystem import file_size
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.segment_files import damaged_parts
+from findling.stores.local.identity import identity_problem
+from findling.stores.local.layout import VIEWS, keyword_folder
+from findling.stores.local.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, examine, find_snapshots, way_back
 from findling.stores.sqlite.store import SqliteStore
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.chunking.syntax_queries import SYNTAXES

@@ -15,12 +15,12 @@ from findling.service.index.access_log import AccessLog
 from findling.service.index.embeddings import WorkspaceVectors, instant_embedder
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
-from findling.service.workspace.sidecars import absorbed_by_all, matrices, measure_parts, remove_stale
-from findling.service.workspace.snapshot_files import sweep_if_idle
-from findling.service.workspace.workspace import STORE_FILE, keyword_folder
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.keyword.leg import discard_leg
 from findling.stores.keyword.merge import Entries, adopt_index, count_entries
+from findling.stores.local.layout import STORE_FILE, keyword_folder
+from findling.stores.local.sidecars import absorbed_by_all, matrices, measure_parts, remove_stale
+from findling.stores.local.snapshot_files import sweep_if_idle
 from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
 
 if TYPE_CHECKING:

@@ -20,10 +20,14 @@ from findling.domain.errors import (
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.options import scoring
 from findling.service.settings.settings import Settings
-from findling.service.workspace.auto_snapshots import is_automatic
-from findling.service.workspace.identity import forget_identity
 from findling.service.workspace.manifest import read_manifest
-from findling.service.workspace.snapshot_files import (
+from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
+from findling.stores.filesystem import FileErrors, create_private, make_private, sync_folder
+from findling.stores.keyword.merge import adopt_index
+from findling.stores.local.auto_snapshots import is_automatic
+from findling.stores.local.identity import forget_identity
+from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
+from findling.stores.local.snapshot_files import (
     FOLDER,
     LOCK_FILE,
     SUFFIX,
@@ -39,13 +43,8 @@ from findling.service.workspace.snapshot_files import (
     way_back,
     write_snapshot,
 )
-from findling.service.workspace.workspace import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
-from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
-from findling.stores.filesystem import make_private, sync_folder
-from findling.stores.keyword.merge import adopt_index
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite.backup import Lineage, put_back, read_lineage, stamp
-from findling.stores.sqlite.files import StoreErrors, create_private
 from findling.stores.sqlite.schema import FORMAT
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import fold_log
@@ -91,7 +90,7 @@ def restore_file(
             forget_identity(files.folder)
             put_aside = _take_over(staging / STORE_FILE, files.folder / STORE_FILE, in_place=present is not None)
             _move_legs(staging, files.folder, settings)
-            with StoreErrors(files.folder):
+            with FileErrors(files.folder):
                 (staging / IDENTITY_FILE).replace(files.folder / IDENTITY_FILE)
     return Restored(safety, put_aside)
 
@@ -130,7 +129,7 @@ def _prepare(
     from findling.service.index.embeddings import WorkspaceVectors
 
     store = staging / STORE_FILE
-    with StoreErrors(store):
+    with FileErrors(store):
         create_private(store)
         shutil.copyfile(snapshot, store)
     SqliteStore.open(store).close()  # brings it to our format
@@ -155,7 +154,7 @@ def _take_over(prepared: Path, store: Path, *, in_place: bool) -> Path | None:
         fold_log(store)
         return None
     aside = store.with_name(DAMAGED_FILE) if store.exists() else None
-    with StoreErrors(store):
+    with FileErrors(store):
         for suffix in ("-wal", "-shm"):
             # Before the store: a log of the old one must never be taken for one of the new.
             log = store.with_name(store.name + suffix)
@@ -195,7 +194,7 @@ def _move_legs(staging: Path, folder: Path, settings: Settings) -> None:
 def _staging(folder: Path) -> Iterator[Path]:
     staging = folder / ".restoring"
     shutil.rmtree(staging, ignore_errors=True)
-    with StoreErrors(staging):
+    with FileErrors(staging):
         staging.mkdir(mode=0o700)
     try:
         yield staging
@@ -341,7 +340,7 @@ class WorkspaceSnapshots:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        with StoreErrors(self._folder):
+        with FileErrors(self._folder):
             make_private(self._files.folder)
             self._folder.mkdir(mode=0o700, exist_ok=True)
         with WriteLock(self._files.folder / LOCK_FILE, timeout_s=LOCK_PATIENCE_S):

@@ -6,17 +6,16 @@ import os
 from pathlib import Path
 
 from findling.domain.results import Degradation
-from findling.service.workspace.atomic_files import write_whole
 from findling.service.workspace.workspace import (
     PROJECT_FOLDER,
-    STORE_FILE,
     Workspace,
     folder_name,
     is_name,
     pointer_of,
     refuse_link,
 )
-from findling.stores.sqlite.files import StoreErrors
+from findling.stores.filesystem import FileErrors, write_whole
+from findling.stores.local.layout import STORE_FILE
 
 __all__ = ["forget_place", "keep_out_of_git", "note_place", "settle", "sync_warning", "synced_by"]
 
@@ -67,7 +66,7 @@ def note_place(key: str, home: Path, folder: Path) -> None:
     from findling.stores.filesystem import make_private
 
     pointer, place = pointer_of(key, home), os.fsencode(folder)
-    with StoreErrors(pointer):
+    with FileErrors(pointer):
         make_private(pointer.parent)
         is_known = pointer.exists() and pointer.read_bytes() == place
     if not is_known:
@@ -81,7 +80,7 @@ def forget_place(key: str, home: Path) -> None:
 
 def keep_out_of_git(folder: Path) -> None:
     """Have no repository take the folder in."""
-    with StoreErrors(folder):
+    with FileErrors(folder):
         folder.mkdir(exist_ok=True, mode=0o700)
         rules = folder / ".gitignore"
         if not rules.exists():

@@ -15,9 +15,9 @@ from zlib import crc32
 
 from findling.domain.errors import FormatError, ManifestError
 from findling.domain.strangers import read_json
-from findling.service.workspace.atomic_files import write_whole
 from findling.service.workspace.quotas import Quota, effective_quota
 from findling.service.workspace.workspace import is_name
+from findling.stores.filesystem import write_whole
 
 if TYPE_CHECKING:
     from findling.domain.ports import Embedder

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import QuotaError
-from findling.service.workspace.atomic_files import file_size
+from findling.stores.filesystem import file_size
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore

@@ -16,14 +16,11 @@ from findling.domain.errors import (
     PathNotFoundError,
     UntrustedSettingError,
 )
+from findling.stores.local.layout import IDENTITY_FILE, STORE_FILE
 
 __all__ = [
-    "DAMAGED_FILE",
-    "IDENTITY_FILE",
     "PLACES",
     "PROJECT_FOLDER",
-    "STORE_FILE",
-    "VIEWS",
     "Workspace",
     "check_name",
     "folder_name",
@@ -36,7 +33,6 @@ __all__ = [
     "is_formerly_named",
     "is_name",
     "is_vast",
-    "keyword_folder",
     "locate",
     "pointer_of",
     "refuse_link",
@@ -44,20 +40,8 @@ __all__ = [
     "workspaces_above",
 ]
 
-STORE_FILE = "index.sqlite"
-"""The truth of a workspace; a folder that holds it is a workspace."""
-
-IDENTITY_FILE = "truth.txt"
-"""What is known of the truth beside it, so that a lost one is missed."""
-
-DAMAGED_FILE = f"{STORE_FILE}.damaged"
-"""A store that could not be read when another one was put in its place."""
-
 PROJECT_FOLDER = ".findling"
 """The folder of a workspace that lies inside what it indexes."""
-
-VIEWS = "views"
-"""The folder of a workspace that holds the keyword legs of callers."""
 
 PLACES = ("home", "project")
 """Where a new workspace is put: with all others, or into the folder that it indexes."""
@@ -167,11 +151,6 @@ def folder_of(key: str, home: Path) -> Path:
 def holds_workspace(folder: Path) -> bool:
     """Whether there is a workspace in a folder, also one that has lost its store."""
     return (folder / STORE_FILE).exists() or (folder / IDENTITY_FILE).exists()
-
-
-def keyword_folder(folder: Path, unit: str) -> Path:
-    """Where the keyword leg lies. Each unit has one of its own, or every switch between them would make it anew."""
-    return folder / ("keyword" if unit == "chunk" else f"keyword-{unit}")
 
 
 def pointer_of(key: str, home: Path) -> Path:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from findling.domain.errors import InvalidValueError
-from findling.service.workspace.workspace import STORE_FILE, is_formerly_named, pointer_of, refuse_link
-from findling.stores.filesystem import sync_folder
+from findling.service.workspace.workspace import is_formerly_named, pointer_of, refuse_link
+from findling.stores.filesystem import FileErrors, sync_folder
+from findling.stores.local.layout import STORE_FILE
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite.files import StoreErrors
 
 __all__ = [
     "changing",
@@ -40,7 +40,7 @@ def changing(home: Path) -> Iterator[None]:
     """
     from findling.stores.filesystem import make_private
 
-    with StoreErrors(home):
+    with FileErrors(home):
         make_private(home)
     with WriteLock(home / ".workspaces.lock", timeout_s=_PATIENCE_S):
         _tidy(home)
@@ -92,7 +92,7 @@ def make_room(target: Path) -> None:
 def discard(folder: Path, home: Path) -> None:
     """Delete a folder: at once under its own name, then file by file. Raises ReadOnlyError when that is not allowed."""
     doomed = _aside(folder, home, "deleted")
-    with StoreErrors(folder):
+    with FileErrors(folder):
         _delete(doomed)
         folder.rename(doomed)
         sync_folder(doomed.parent)

@@ -18,7 +18,6 @@ from findling.service.workspace.locations import forget_place, keep_out_of_git, 
 from findling.service.workspace.manifest import read_manifest, write_manifest
 from findling.service.workspace.workspace import (
     PROJECT_FOLDER,
-    STORE_FILE,
     folder_name,
     folder_of,
     indexed_root,
@@ -36,8 +35,9 @@ from findling.service.workspace.workspace_folders import (
     put_in_place,
 )
 from findling.service.workspace.workspaces import FoundWorkspace, existing_root, find_workspace
-from findling.stores.filesystem import sync_folder
-from findling.stores.sqlite.files import StoreErrors, connect, connect_readonly, create_private
+from findling.stores.filesystem import FileErrors, create_private, sync_folder
+from findling.stores.local.layout import STORE_FILE
+from findling.stores.sqlite.files import connect, connect_readonly
 from findling.stores.sqlite.store import SqliteStore
 
 __all__ = ["adopt_index", "adoptable_index", "move_root", "move_workspace"]
@@ -100,7 +100,7 @@ def adopt_index(text: str, *, home: Path) -> FoundWorkspace:
         if known is None or known == folder:
             raise InvalidValueError(f"{folder} holds no index of files", hint=f"delete {folder}")
         key = _name_of_moved(folder, known, home) or folder_name(root)
-        with holding(folder), StoreErrors(folder):
+        with holding(folder), FileErrors(folder):
             write_manifest(folder, root=str(root), name=key if is_name(key) else "")
             with SqliteStore.open(folder / STORE_FILE) as store:
                 store.set_meta("root", str(root))
@@ -120,7 +120,7 @@ def move_root(text: str, new_root: str | Path, *, home: Path) -> FoundWorkspace:
         found = _found_after_move(text, root, home)
         if indexed_root(found.folder) == found.folder:
             raise InvalidValueError(f"the workspace {text} has no files", hint="findling workspaces list")
-        with holding(found.folder) as lock, StoreErrors(found.folder):
+        with holding(found.folder) as lock, FileErrors(found.folder):
             if found.folder.parent != home:
                 found = _noted_in_project(found, root, home)
             elif not found.name and found.key != folder_name(root):
@@ -161,7 +161,7 @@ def _clear_copy(target: Path, source: Path, home: Path) -> None:
 
 def _transfer(source: Path, target: Path, home: Path) -> bool:
     """Have the folder at its new place, whole; tells whether it is a copy, because that is on another device."""
-    with StoreErrors(target):
+    with FileErrors(target):
         try:
             put_in_place(source, target)
             sync_folder(source.parent)

@@ -18,9 +18,7 @@ from findling.service.workspace.locations import forget_place, keep_out_of_git, 
 from findling.service.workspace.manifest import Changes, Manifest, read_manifest, write_manifest
 from findling.service.workspace.quotas import Quota, disk_usage
 from findling.service.workspace.workspace import (
-    IDENTITY_FILE,
     PROJECT_FOLDER,
-    STORE_FILE,
     check_name,
     folder_name,
     folder_of,
@@ -40,7 +38,8 @@ from findling.service.workspace.workspace_folders import (
     pointers,
     put_in_place,
 )
-from findling.stores.sqlite.files import StoreErrors
+from findling.stores.filesystem import FileErrors
+from findling.stores.local.layout import IDENTITY_FILE, STORE_FILE
 from findling.stores.sqlite.store import SqliteStore
 
 __all__ = [
@@ -182,7 +181,7 @@ def create_workspace(
             note_place(name, home, target)
         draft = draft_of(target, home)
         try:
-            with StoreErrors(target):
+            with FileErrors(target):
                 draft.mkdir(mode=0o700)
                 with SqliteStore.open(draft / STORE_FILE) as store:
                     store.set_meta("root", str(indexed or ""))
@@ -207,7 +206,7 @@ def rename_workspace(text: str, new_name: str, *, home: Path) -> FoundWorkspace:
                 hint=f"findling workspaces create {new_name} --root {text}",
             )
         _refuse_taken(new_name, home)
-        with holding(found.folder) as lock, StoreErrors(found.folder):
+        with holding(found.folder) as lock, FileErrors(found.folder):
             if found.folder.parent == home:
                 let_go_on_windows(lock)
                 found = FoundWorkspace(new_name, put_in_place(found.folder, home / new_name))

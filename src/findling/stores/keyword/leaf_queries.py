@@ -14,6 +14,7 @@ from typing import NamedTuple
 import tantivy
 from tantivy import Occur, Query
 
+from findling.domain.backends import Scoring
 from findling.domain.budgets import current_budget
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
@@ -25,7 +26,6 @@ from findling.stores.keyword.scoring import (
     NAMED_STEM,
     OTHER_FORMS,
     UNADDED,
-    Scoring,
     is_added,
     most_of_word,
     repeated,

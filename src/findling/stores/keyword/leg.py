@@ -15,13 +15,14 @@ from pathlib import Path
 
 import tantivy
 
+from findling.domain.backends import Scoring
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword.commit_note import LegNote, read_opstamp, read_state, write_note
 from findling.stores.keyword.entries import LAYOUT, chunk_entries, page_entry, schema
 from findling.stores.keyword.filter_clauses import rid_token
-from findling.stores.keyword.query_builder import KeywordQuery, Scoring
+from findling.stores.keyword.query_builder import KeywordQuery
 from findling.stores.keyword.segment_files import Reading, Statistics
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.query.tree import asks_for_text

@@ -8,14 +8,15 @@ from typing import NamedTuple
 import tantivy
 from tantivy import Occur, Query
 
+from findling.domain.backends import Scoring
 from findling.domain.queries import CONDITIONS, All, Any, Filters, Node, Not, Same
 from findling.stores.keyword.filter_clauses import KeywordScope, everything
 from findling.stores.keyword.leaf_queries import Leaves, Memory, Part
-from findling.stores.keyword.scoring import Scoring, counted
+from findling.stores.keyword.scoring import counted
 from findling.stores.keyword.segment_files import Statistics
 from findling.stores.keyword.term_expansion import KeywordWords
 
-__all__ = ["BuiltQuery", "KeywordQuery", "Scoring"]
+__all__ = ["BuiltQuery", "KeywordQuery"]
 
 _REMEMBERED = 20_000
 """Terms whose queries are kept for the next search."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from findling.stores.keyword.scoring import Scoring
+from findling.domain.backends import Scoring
 
 __all__ = ["rescore"]
 

@@ -1,11 +1,10 @@
-"""How a keyword leg counts: the parameters of BM25 and the weights of the text fields."""
+"""How a keyword leg counts words: their forms, repetitions and lengths."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from findling.domain.queries import Node, Term, Word
 from findling.text.analysis.analysis import is_compound, row_terms
@@ -19,10 +18,7 @@ __all__ = [
     "OTHER_FORMS",
     "PAD",
     "PADDING",
-    "STANDARD_B",
-    "STANDARD_K1",
     "UNADDED",
-    "Scoring",
     "counted",
     "is_added",
     "most_of_word",
@@ -30,9 +26,6 @@ __all__ = [
     "padding",
     "repeated",
 ]
-
-STANDARD_K1, STANDARD_B = 1.2, 0.75
-"""tantivy's built-in parameters."""
 
 INFLECTED = 0.8
 """Weight of a form that differs from what was typed: better than 1 on all seven development sets, by .001 to .007."""
@@ -132,24 +125,3 @@ def named_file(text: str) -> str:
 
 
 _LINE = re.compile(r"(?::\d{1,9}){1,2}:?$")
-
-
-class Scoring(NamedTuple):
-    """Parameters of BM25 and the weight of each field. What has no weight is found only by those who name the field."""
-
-    k1: float = STANDARD_K1
-    b: float = STANDARD_B
-    weights: Mapping[str, float] = {
-        "body": 1.0,
-        "title": 0.5,
-        "heading": 0.5,
-        "path": 0.5,
-        "tags": 0.5,
-        "name": 0.0,
-        "description": 0.5,
-    }
-
-    @property
-    def is_standard(self) -> bool:
-        """Whether tantivy's own scores are right as they are."""
-        return (self.k1, self.b) == (STANDARD_K1, STANDARD_B)

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import FindlingError, WorkspaceError
+from findling.stores.filesystem import create_private
 from findling.stores.sqlite import schema
-from findling.stores.sqlite.files import StoreErrors, connect, connect_readonly, create_private, transaction
+from findling.stores.sqlite.files import StoreErrors, connect, connect_readonly, transaction
 from findling.stores.sqlite.integrity import find_problems
 from findling.stores.sqlite.reads import load_counts
 

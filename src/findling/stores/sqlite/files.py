@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -13,18 +10,16 @@ from pathlib import Path
 from types import TracebackType
 
 from findling.domain.errors import (
-    DiskFullError,
     FindlingError,
     InvalidValueError,
     LockedError,
     NotIndexedError,
-    PathNotFoundError,
-    ReadOnlyError,
     StoreDamagedError,
     WorkspaceError,
 )
+from findling.stores.filesystem import disk_full, read_only, translate_file_error
 
-__all__ = ["BUSY_SECONDS", "StoreErrors", "connect", "connect_readonly", "create_private", "transaction"]
+__all__ = ["BUSY_SECONDS", "StoreErrors", "connect", "connect_readonly", "transaction"]
 
 BUSY_SECONDS = 30.0
 """How long one connection waits for another."""
@@ -43,13 +38,6 @@ _NO_SIDE_FILE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLIT
 
 _UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
 """What comes of taking apart a row that holds something else than was written."""
-
-
-def create_private(path: Path) -> None:
-    """Create the file, readable by its owner alone, unless it is there. SQLite gives its side files the same mode."""
-    # Never open a file that is there: closing it would drop every lock this process holds on it through SQLite.
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -141,25 +129,12 @@ def _has_log(path: Path) -> bool:
 def _translate(error: BaseException, path: Path, *, reads: bool) -> FindlingError | None:
     if isinstance(error, StoreDamagedError):
         return None if str(path) in error.message else _damaged(path, error.message)
-    if isinstance(error, UnicodeEncodeError):
-        return InvalidValueError(f"{error.object!r} is not valid Unicode", hint="decode it with errors='replace'")
-    if isinstance(error, OSError):
-        return _translate_os_error(error, path)
+    if (translated := translate_file_error(error, path)) is not None:
+        return translated
     if isinstance(error, sqlite3.Error):
         return _translate_sqlite_error(error, path)
     if reads and isinstance(error, _UNREADABLE_ROW):
         return _damaged(path, f"a row cannot be read: {error!r}")
-    return None
-
-
-def _translate_os_error(error: OSError, path: Path) -> FindlingError | None:
-    match error.errno:
-        case errno.ENOSPC | errno.EDQUOT:
-            return _disk_full(path)
-        case errno.EACCES | errno.EPERM | errno.EROFS:
-            return _read_only(path)
-        case errno.ENOENT | errno.ENOTDIR:
-            return PathNotFoundError(f"the folder of {path} is not there", hint="create it first")
     return None
 
 
@@ -171,9 +146,9 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
         return _corrupt(error, path) if "decode" in str(error) else None
     match code & 0xFF:
         case sqlite3.SQLITE_FULL:
-            return _disk_full(path)
+            return disk_full(path)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
-            return _read_only(path)
+            return read_only(path)
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_SCHEMA | sqlite3.SQLITE_MISMATCH:
             return _corrupt(error, path)
         case sqlite3.SQLITE_ERROR if "syntax" not in str(error):  # an unknown format, or a table that is not there
@@ -189,7 +164,7 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
         case sqlite3.SQLITE_CANTOPEN:
             return WorkspaceError(f"{path} cannot be opened", hint="check who may read it and its folder")
         case sqlite3.SQLITE_IOERR if shutil.disk_usage(path.parent).free < _SCARCE_BYTES:
-            return _disk_full(path)
+            return disk_full(path)
         case sqlite3.SQLITE_IOERR:
             return WorkspaceError(f"{path} cannot be read or written: {error}", hint="check the disk")
     return None
@@ -201,13 +176,3 @@ def _corrupt(error: sqlite3.Error, path: Path) -> StoreDamagedError:
 
 def _damaged(path: Path, why: str) -> StoreDamagedError:
     return StoreDamagedError(f"{path} is damaged: {why}", hint="findling index --rebuild")
-
-
-def _disk_full(path: Path) -> DiskFullError:
-    return DiskFullError(
-        f"no space left for {path}; what was committed is kept", hint="free some space and run the command again"
-    )
-
-
-def _read_only(path: Path) -> ReadOnlyError:
-    return ReadOnlyError(f"{path} cannot be written", hint="check who owns it and its folder")

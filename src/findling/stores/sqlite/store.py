@@ -13,10 +13,11 @@ from findling.domain.errors import InvalidValueError, LockedError
 from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
+from findling.stores.filesystem import create_private
 from findling.stores.sqlite import schema
 from findling.stores.sqlite import vectors as sqlite_vectors
 from findling.stores.sqlite.connections import Connections
-from findling.stores.sqlite.files import StoreErrors, connect, connect_readonly, create_private
+from findling.stores.sqlite.files import StoreErrors, connect, connect_readonly
 from findling.stores.sqlite.reads import (
     batched,
     load_changes,

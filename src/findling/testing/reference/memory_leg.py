@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from findling.domain.backends import Scoring
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Resource
 from findling.stores.filtering import passes
-from findling.stores.keyword.scoring import Scoring
 from findling.testing.reference.memory_scoring import Postings, Question
 from findling.text.query.tree import asks_for_text
 
@@ -53,6 +53,10 @@ class MemoryLeg:
     def close(self) -> None:
         """Forget what was not committed."""
         self._pending = []
+
+    def cids(self) -> set[int]:
+        """Every chunk id that it holds."""
+        return set(self._postings.resources)
 
     def size(self) -> int:
         """How many chunks it holds."""

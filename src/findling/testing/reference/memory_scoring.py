@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from findling.domain.backends import Scoring
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import (
@@ -33,7 +34,6 @@ from findling.stores.keyword.scoring import (
     NAMED_STEM,
     OTHER_FORMS,
     UNADDED,
-    Scoring,
     counted,
     is_added,
     most_of_word,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -325,6 +326,27 @@ class MemoryStore(MemoryRecords):
             "characters": sum(len(document.text) for document in self._state.documents.values()),
             "skipped": len(self._skipped),
         }
+
+    def chunk_ids(self) -> set[int]:
+        """The ids of all chunks."""
+        return set(self._state.rid_of)
+
+    def made_counts(self) -> dict[str, int]:
+        """Type → how many resources that are no files; relations and terms of the glossary, where there are any."""
+        types = [one.resource.type for one in self._state.documents.values() if one.resource.type != "file"]
+        return dict(Counter(types + ["relation"] * len(self._relations) + ["term"] * len(self._glossary)))
+
+    def has_items(self) -> bool:
+        """Whether any resource has no path."""
+        return not all(document.resource.path for document in self._state.documents.values())
+
+    def damaged_vectors(self) -> int:
+        """None: memory keeps them as they are."""
+        return 0
+
+    def integrity(self) -> list[str]:
+        """None, for the same reason."""
+        return []
 
     def compact(self, absorbed: int) -> None:
         """Forget the part of the change log that every leg has absorbed."""

@@ -70,7 +70,8 @@ def _place(path: str | None, workspace: str | None, principals: tuple[str, ...])
     """Raises UsageError for a path or workspace that is not there, and for what is no principal."""
     from findling.domain.permissions import check_principal
     from findling.service.workspace.scope import placed
-    from findling.service.workspace.workspace import STORE_FILE, home_folder, locate
+    from findling.service.workspace.workspace import home_folder, locate
+    from findling.stores.local.layout import STORE_FILE
 
     settings, where = placed(resolve(path or ".", in_context=True, workspace=workspace), path)
     seen = tuple(check_principal(one) for one in principals)

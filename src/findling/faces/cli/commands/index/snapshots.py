@@ -19,7 +19,7 @@ from findling.faces.cli.request.options import json_option, opened, path_argumen
 if TYPE_CHECKING:
     from findling.service.upkeep.compaction import CompactReport
     from findling.service.upkeep.snapshots import WorkspaceSnapshots
-    from findling.service.workspace.snapshot_files import Snapshot
+    from findling.stores.local.snapshot_files import Snapshot
 
 __all__ = ["compact", "snapshot"]
 

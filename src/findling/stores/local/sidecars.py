@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import CorruptError
-from findling.service.workspace.atomic_files import file_size
-from findling.service.workspace.workspace import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
+from findling.stores.filesystem import file_size
 from findling.stores.keyword.leg import TantivyLeg
+from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
 from findling.stores.lock import WriteLock
 from findling.stores.vectors.vector_files import Header, read_header
 

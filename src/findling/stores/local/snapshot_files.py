@@ -15,11 +15,9 @@ from typing import Any, NamedTuple
 from findling import __version__
 from findling.domain.errors import CorruptError, FindlingError, InvalidValueError, PathNotFoundError
 from findling.domain.strangers import read_json
-from findling.service.workspace.atomic_files import write_whole
-from findling.stores.filesystem import check_room, sync_folder
+from findling.stores.filesystem import FileErrors, check_room, sync_folder, write_whole
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite.backup import copy_store, find_damage, read_facts
-from findling.stores.sqlite.files import StoreErrors
 from findling.stores.sqlite.schema import FORMAT
 
 __all__ = [
@@ -122,7 +120,7 @@ def write_snapshot(
         made = _account(part, path, "; ".join(damage))
         write_whole(_description_of(path), _described(made))
         try:
-            with StoreErrors(path):
+            with FileErrors(path):
                 part.replace(path)
                 sync_folder(path.parent)
         except BaseException:
@@ -185,7 +183,7 @@ def examine(path: Path) -> list[str]:
 
 def delete_snapshot(path: Path) -> None:
     """Delete a snapshot and its description."""
-    with StoreErrors(path):
+    with FileErrors(path):
         path.unlink(missing_ok=True)
         _description_of(path).unlink(missing_ok=True)
 

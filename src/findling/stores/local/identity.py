@@ -15,8 +15,8 @@ from typing import NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import DiskFullError, StoreDamagedError
-from findling.service.workspace.workspace import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE
-from findling.stores.sqlite.files import StoreErrors
+from findling.stores.filesystem import FileErrors
+from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE
 from findling.stores.sqlite.store import SqliteStore
 
 __all__ = [
@@ -81,7 +81,7 @@ def find_way_back(folder: Path) -> str:
     """What to run when the store is damaged: the latest snapshot is the first choice."""
     if not (folder / "snapshots").is_dir():
         return NO_WAY_BACK
-    from findling.service.workspace.snapshot_files import way_back
+    from findling.stores.local.snapshot_files import way_back
 
     return way_back(folder)
 
@@ -128,7 +128,7 @@ def put_store_aside(folder: Path) -> Path | None:
     path, aside = folder / STORE_FILE, folder / DAMAGED_FILE
     had_store = path.exists() and path.stat().st_size > 0
     forget_identity(folder)
-    with StoreErrors(folder):
+    with FileErrors(folder):
         # The log first: it must never be taken for one of the new store.
         for suffix in ("-wal", "-shm", ""):
             with suppress(FileNotFoundError):
@@ -172,7 +172,7 @@ def identity_problem(folder: Path) -> str:
 
 
 def _save_before_migration(folder: Path, auto_bytes: int) -> None:
-    from findling.service.workspace.auto_snapshots import save_before_migration
+    from findling.stores.local.auto_snapshots import save_before_migration
 
     save_before_migration(folder, auto_bytes)
 

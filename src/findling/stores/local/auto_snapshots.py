@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from findling.domain.errors import FindlingError
-from findling.service.workspace.snapshot_files import (
+from findling.stores.local.layout import STORE_FILE
+from findling.stores.local.snapshot_files import (
     FOLDER,
     LOCK_FILE,
     SUFFIX,
@@ -18,7 +19,6 @@ from findling.service.workspace.snapshot_files import (
     sweep,
     write_snapshot,
 )
-from findling.service.workspace.workspace import STORE_FILE
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite.backup import copy_made, made_bytes, made_state
 

@@ -1,0 +1,188 @@
+"""The port of a backend: one place that holds the truth of a workspace and the legs made from it.
+
+A place is a URL. The scheme chooses the backend: `file:` is the local one, others come from the entry points
+`findling.backends`. `findling.testing` holds the suites that every backend passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from findling.domain.errors import FindlingError
+    from findling.domain.ports import KeywordLeg, TruthStore, VectorHits, Vectors
+
+__all__ = [
+    "STANDARD_B",
+    "STANDARD_K1",
+    "Backend",
+    "BackendLock",
+    "Capabilities",
+    "Scoring",
+    "StoreIdentity",
+    "VectorTable",
+]
+
+STANDARD_K1, STANDARD_B = 1.2, 0.75
+"""The usual parameters of BM25, which tantivy has built in."""
+
+
+class Scoring(NamedTuple):
+    """Parameters of BM25 and the weight of each field. A field without a weight is found only by its name."""
+
+    k1: float = STANDARD_K1
+    b: float = STANDARD_B
+    weights: Mapping[str, float] = {
+        "body": 1.0,
+        "title": 0.5,
+        "heading": 0.5,
+        "path": 0.5,
+        "tags": 0.5,
+        "name": 0.0,
+        "description": 0.5,
+    }
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether the built-in parameters serve."""
+        return (self.k1, self.b) == (STANDARD_K1, STANDARD_B)
+
+
+class StoreIdentity(NamedTuple):
+    """The id of a truth store and the number of its latest change; legs carry both."""
+
+    store_id: str
+    seq: int
+
+
+class Capabilities(NamedTuple):
+    """Abilities that not every backend has. A command that needs a missing one refuses with a clear error.
+
+    `statistics` are `visible` when hidden resources change no score, `global` when they do. `vectors` says how the
+    nearest are found: `exact`, or `ann` from some size on.
+    """
+
+    check: bool = False
+    compact: bool = False
+    snapshots: bool = False
+    statistics: Literal["visible", "global"] = "visible"
+    vectors: Literal["exact", "ann"] = "exact"
+    regex: bool = False
+
+
+class BackendLock(Protocol):
+    """An exclusive lock between all processes that use a place. It is gone when its holder is."""
+
+    def acquire(self, timeout_s: float) -> bool:
+        """Take the lock, waiting up to `timeout_s` seconds; return whether it was taken. Raises ReadOnlyError."""
+
+    def release(self) -> None:
+        """Release the lock; fine when it is not held."""
+
+    def holder(self) -> int | None:
+        """The id of the process that took it last, where that is known and on this host; for messages."""
+
+
+class VectorTable(Protocol):
+    """Unit vectors of chunks, each with the number of its resource. The caller of a write holds the write lock."""
+
+    @property
+    def state(self) -> Mapping[str, int]:
+        """The numbers given to the last commit; none when nothing was committed."""
+
+    def __len__(self) -> int:
+        """How many chunks have a row."""
+
+    def cids(self) -> set[int]:
+        """The chunks that have a row."""
+
+    def count(self, allowed: Collection[int]) -> int:
+        """How many rows belong to resources with these numbers."""
+
+    def search(
+        self,
+        query: Vectors,
+        limit: int,
+        *,
+        allowed: Collection[int] | None = None,
+        also: Sequence[int] = (),
+        exact: bool = False,
+    ) -> VectorHits:
+        """The `limit` chunks nearest to a unit vector, as `VectorSearch.search` says."""
+
+    def add(self, cids: Sequence[int], numbers: Sequence[int], vectors: Vectors) -> None:
+        """Add rows, or replace those of the same chunks, with the next commit. Raises ValueError for wrong shapes."""
+
+    def drop(self, cids: Iterable[int]) -> None:
+        """Remove the rows of these chunks, with the next commit; chunks without one are passed over."""
+
+    def commit(self, **state: int) -> None:
+        """Make everything added and dropped so far visible and durable, together with these numbers."""
+
+    def clear(self) -> None:
+        """Forget everything, durably with the next commit."""
+
+    def close(self) -> None:
+        """Release files or connections; what was not committed is forgotten."""
+
+    def damage(self) -> str:
+        """The parts that are not what was written, and where; empty when all is sound. Every byte is read."""
+
+
+class Backend(Protocol):
+    """One place. Nothing is created before something is written; a store and its legs are opened by the caller."""
+
+    url: str
+    capabilities: Capabilities
+
+    def exists(self) -> bool:
+        """Whether a truth store is there. Raises StoreDamagedError when there was one, and it is gone or empty."""
+
+    def identity(self) -> StoreIdentity | None:
+        """The id of the store and its latest change; None when there is no store, or it has no id yet."""
+
+    def lock(self, name: str = "write") -> BackendLock:
+        """A lock of this place; whoever writes content holds the one called `write`."""
+
+    def open_store(self, *, readonly: bool = False, accepts_older: bool = False) -> TruthStore:
+        """Open the truth, read-only where it cannot be written. Raises NotIndexedError when there is none.
+
+        Raises StoreDamagedError for a store that is damaged, or that knows less than it did unless `accepts_older`.
+        """
+
+    def create_store(self, *, accepts_older: bool = False) -> None:
+        """Create the truth store unless it is there, and give it an id. The caller holds the write lock.
+
+        A store that knows less than it did gets another id: numbers of changes that were lost come again.
+        """
+
+    def put_store_aside(self) -> str | None:
+        """Keep a damaged store where a person finds it, if there is one, and return where. The lock is held."""
+
+    def is_replaced(self) -> bool:
+        """Whether another process has deleted or replaced the store since it was opened here."""
+
+    def write_refusal(self) -> FindlingError | None:
+        """Why the opened store cannot be written, where it was opened to be read for lack of space."""
+
+    def settle(self, store: TruthStore) -> None:
+        """Note what a write has come to, after the legs were closed. The caller holds the write lock."""
+
+    def keyword_leg(self, store_id: str, scoring: Scoring, unit: str) -> KeywordLeg:
+        """Open the keyword leg, empty when there is none of this store. Raises CorruptError."""
+
+    def has_keyword_leg(self, unit: str) -> bool:
+        """Whether there is a keyword leg, of whatever store or version."""
+
+    def vector_table(self, store_id: str, model: str, dimensions: int, *, graph_from: int = 0) -> VectorTable:
+        """Open the vectors of a model, empty when there are none of this store. Raises CorruptError.
+
+        From `graph_from` rows on, a backend may search approximately; 0 leaves that to the backend.
+        """
+
+    def discard_keyword_leg(self, unit: str) -> None:
+        """Delete the keyword leg; it is rebuilt from the truth. The caller holds the write lock."""
+
+    def discard_vectors(self, model: str | None = None) -> None:
+        """Delete the table of a model, or of all; it is rebuilt from the truth. The caller holds the write lock."""

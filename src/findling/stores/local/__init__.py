@@ -1,0 +1,1 @@
+"""The local backend: SQLite, tantivy and vector files in one folder."""

@@ -122,11 +122,7 @@ class Change(NamedTuple):
 
 
 class SkippedPath(NamedTuple):
-    """A path that was left out of the index, and why.
-
-    Size and time of change are kept for a file that was opened and refused, so that it is opened again only when it
-    has changed; they are 0 for a path that was left out by its name or kind.
-    """
+    """A path that was left out of the index, and why; size and time of change of a file that was opened and refused."""
 
     path: str
     reason: str
@@ -136,10 +132,7 @@ class SkippedPath(NamedTuple):
 
 
 class VectorRow(NamedTuple):
-    """A vector that a store holds for one chunk; `mark` grows with every vector that is put in.
-
-    `vector` is a row of little-endian 16-bit floats.
-    """
+    """A vector of one chunk in little-endian 16-bit floats; `mark` grows with every vector that is put in."""
 
     mark: int
     cid: int

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import DiskFullError, StoreDamagedError
-from findling.stores.filesystem import FileErrors
 from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE
 from findling.stores.sqlite.store import SqliteStore
 
@@ -125,6 +124,8 @@ def forget_identity(folder: Path) -> None:
 
 def put_store_aside(folder: Path) -> Path | None:
     """Keep a damaged store under another name: some of what is in it alone may be had back. Where it is, if any."""
+    from findling.stores.filesystem import FileErrors
+
     path, aside = folder / STORE_FILE, folder / DAMAGED_FILE
     had_store = path.exists() and path.stat().st_size > 0
     forget_identity(folder)

@@ -17,7 +17,6 @@ from findling.domain.errors import (
     StoreDamagedError,
     WorkspaceError,
 )
-from findling.stores.filesystem import disk_full, read_only, translate_file_error
 
 __all__ = ["BUSY_SECONDS", "StoreErrors", "connect", "connect_readonly", "transaction"]
 
@@ -129,6 +128,8 @@ def _has_log(path: Path) -> bool:
 def _translate(error: BaseException, path: Path, *, reads: bool) -> FindlingError | None:
     if isinstance(error, StoreDamagedError):
         return None if str(path) in error.message else _damaged(path, error.message)
+    from findling.stores.filesystem import translate_file_error  # only errors need it
+
     if (translated := translate_file_error(error, path)) is not None:
         return translated
     if isinstance(error, sqlite3.Error):
@@ -139,6 +140,8 @@ def _translate(error: BaseException, path: Path, *, reads: bool) -> FindlingErro
 
 
 def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError | None:
+    from findling.stores.filesystem import disk_full, read_only
+
     # The low byte is the kind of error, the rest its detail. What Python's module itself finds carries no code: text
     # that is not UTF-8 is damage, anything else is a bug of ours.
     code = getattr(error, "sqlite_errorcode", None)

@@ -6,9 +6,8 @@ import sqlite3
 from collections.abc import Container, Iterable, Sequence
 
 from findling.domain.records import GlossaryTerm
-from findling.stores.checksums import check_row, row_sum, stored_time
 from findling.stores.sqlite.reads import batched, placeholders
-from findling.stores.sqlite.rows import scan_predecessors
+from findling.stores.sqlite.rows import check_row, row_sum, scan_predecessors, stored_time
 from findling.stores.sqlite.schema import GLOSSARY_FORMAT, GLOSSARY_VERSION, SUMS_FORMAT, read_header
 
 __all__ = ["GLOSSARY_COLUMNS", "find_successors", "find_superseded", "load_glossary", "store_glossary"]

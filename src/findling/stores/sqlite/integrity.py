@@ -6,9 +6,8 @@ import sqlite3
 from collections.abc import Iterator
 from itertools import islice
 
-from findling.stores.checksums import row_sum, text_sum
 from findling.stores.sqlite.glossary import GLOSSARY_COLUMNS
-from findling.stores.sqlite.rows import CHUNK_COLUMNS, RESOURCE_COLUMNS, scan_predecessors
+from findling.stores.sqlite.rows import CHUNK_COLUMNS, RESOURCE_COLUMNS, row_sum, scan_predecessors, text_sum
 from findling.stores.sqlite.schema import GLOSSARY_FORMAT, SUMS_FORMAT, read_header
 
 __all__ = ["find_problems"]

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from findling.domain.errors import StoreDamagedError
 from findling.domain.ports import Change, SkippedPath
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
-from findling.stores.checksums import check_row, check_text
 from findling.stores.sqlite.rows import (
     CHUNK_COLUMNS,
     CHUNK_WIDTH,
     RESOURCE_COLUMNS,
     Row,
+    check_row,
+    check_text,
     to_chunk,
     to_resource,
     to_skipped,

@@ -8,11 +8,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from findling.domain.errors import StoreDamagedError
 from findling.domain.permissions import RELATIONS, Relation
 from findling.domain.records import Access, GlossaryTerm
-from findling.stores.checksums import check_row, row_sum
 from findling.stores.sqlite import schema
 from findling.stores.sqlite.connections import Connections
 from findling.stores.sqlite.files import StoreErrors
 from findling.stores.sqlite.reads import batched, count_made, load_counts, placeholders
+from findling.stores.sqlite.rows import check_row, row_sum
 from findling.stores.sqlite.schema import RELATIONS_FORMAT, RELATIONS_VERSION, SUMS_FORMAT, read_header
 from findling.stores.validation import check_accesses, check_glossary, check_relations
 

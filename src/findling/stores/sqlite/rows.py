@@ -1,11 +1,13 @@
-"""Between domain values and SQLite rows."""
+"""Domain values as SQLite rows, and checksums by which a turned bit is noticed."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
+from zlib import crc32
 
+from findling.domain.errors import StoreDamagedError
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Chunk, Fingerprint, Place, Resource
 from findling.stores.validation import HEADING_SEPARATOR, predecessor
@@ -16,17 +18,24 @@ __all__ = [
     "FINGERPRINT_COLUMNS",
     "RESOURCE_COLUMNS",
     "Row",
+    "check_row",
+    "check_text",
     "chunk_row",
     "decode_fields",
     "decode_words",
     "fingerprint_row",
     "resource_row",
+    "resource_sum",
+    "row_sum",
     "scan_predecessors",
     "skipped_row",
+    "stored_time",
+    "text_sum",
     "to_chunk",
     "to_resource",
     "to_skipped",
     "to_visibility",
+    "vector_sum",
 ]
 
 RESOURCE_COLUMNS = "rid, type, title, path, author, lang, tags, visibility, created_at, updated_at, fields"
@@ -170,3 +179,48 @@ def scan_predecessors(connection: sqlite3.Connection) -> Iterator[tuple[int, str
         replaced = predecessor(Resource(rid=rid, fields=decode_fields(fields)))
         if replaced is not None:
             yield id_, rid, replaced
+
+
+_TIMES = slice(8, 10)
+"""Where a row of a resource has its times."""
+
+
+def row_sum(row: Sequence[Any]) -> int:
+    """The checksum of a row of numbers, bytes and texts."""
+    return crc32(repr(tuple(row)).encode("utf-8", "surrogatepass"))
+
+
+def resource_sum(row: Sequence[Any]) -> int:
+    """The checksum of the row of a resource."""
+    return row_sum((*row[: _TIMES.start], *map(stored_time, row[_TIMES]), *row[_TIMES.stop :]))
+
+
+def stored_time(time: float | None) -> float | None:
+    """A time as a table hands it back: a float whatever was put in, without the sign of a zero, nothing for NaN."""
+    return None if time is None or time != time else time + 0.0
+
+
+def text_sum(text: str) -> int:
+    """The checksum of a text."""
+    return crc32(text.encode("utf-8", "surrogatepass"))
+
+
+def vector_sum(digest: bytes, vector: bytes) -> int:
+    """The checksum of a vector with the digest of what it was made from."""
+    return crc32(vector, crc32(digest))
+
+
+def check_row(what: str, row: Sequence[Any], noted: int | None) -> None:
+    """Raise StoreDamagedError for a row that is not what was written; nothing is noted of rows of older formats."""
+    if noted is not None and row_sum(row) != noted:
+        raise _other(what)
+
+
+def check_text(what: str, text: str, noted: int | None) -> None:
+    """The same for a text."""
+    if noted is not None and text_sum(text) != noted:
+        raise _other(what)
+
+
+def _other(what: str) -> StoreDamagedError:
+    return StoreDamagedError(f"{what} is not what was written", hint="findling doctor")

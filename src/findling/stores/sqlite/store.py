@@ -13,7 +13,6 @@ from findling.domain.errors import InvalidValueError, LockedError
 from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
-from findling.stores.filesystem import create_private
 from findling.stores.sqlite import schema
 from findling.stores.sqlite import vectors as sqlite_vectors
 from findling.stores.sqlite.connections import Connections
@@ -79,6 +78,8 @@ class SqliteStore(SqliteRecords):
         path = Path(path)
         with StoreErrors(path, way_back, reads=True):
             if not readonly:
+                from findling.stores.filesystem import create_private
+
                 create_private(path)
             connection = connect_readonly(path) if readonly else connect(path)
             try:

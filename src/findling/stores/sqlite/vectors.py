@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
-from findling.stores.checksums import vector_sum
 from findling.stores.sqlite.reads import batched, placeholders
+from findling.stores.sqlite.rows import vector_sum
 from findling.stores.sqlite.schema import SUMS_FORMAT, read_header
 from findling.stores.validation import CID_LIMIT, MOST_WISHES, vector_width
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 
 from findling.domain.ports import Change
 from findling.domain.resources import Document
-from findling.stores.checksums import resource_sum, row_sum, text_sum
 from findling.stores.sqlite.rows import (
     CHUNK_COLUMNS,
     CHUNK_WIDTH,
@@ -17,6 +16,9 @@ from findling.stores.sqlite.rows import (
     chunk_row,
     fingerprint_row,
     resource_row,
+    resource_sum,
+    row_sum,
+    text_sum,
 )
 from findling.stores.validation import check_document, predecessor
 

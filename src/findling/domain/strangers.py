@@ -24,6 +24,7 @@ __all__ = [
     "is_safe_path",
     "raises_limit",
     "read_json",
+    "silence_telemetry",
 ]
 
 LOWERED = frozenset(
@@ -156,3 +157,10 @@ def read_json(text: str | bytes) -> Any:
         raise
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, lists in lists
         raise json.JSONDecodeError("it nests too deeply, or holds a number without an end", "", 0) from error
+
+
+def silence_telemetry() -> None:
+    """Keep onnxruntime from reporting every process to its makers, as it does since 1.31. Call it before the import."""
+    import os
+
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"

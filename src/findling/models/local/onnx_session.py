@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import MissingExtraError, ModelError
-from findling.domain.telemetry import silence_telemetry
+from findling.domain.strangers import silence_telemetry
 from findling.models.local.int8_graph import to_int8_arithmetic
 
 __all__ = ["OnnxSession", "Row", "open_session"]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from findling.domain.telemetry import silence_telemetry
+from findling.domain.strangers import silence_telemetry
 from findling.stores.filesystem import sync_folder
 from findling.stores.vectors.vector_files import Header, create_private, write_all
 from findling.stores.vectors.vector_scan import Query

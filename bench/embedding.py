@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from findling.models.local.onnx_embedder import OnnxEmbedder
+from findling.models.local.onnx_models import OnnxEmbedder
 from findling.models.locating import ModelFiles, locate
 from findling.text.analysis.wordpieces import bert_vocabulary
 from findling.text.chunking.measures import count_tokens

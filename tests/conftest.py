@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-from findling.models.local import local_model
+from findling.models.local import onnx_session as local_model
 from tests.processes import hear_signals
 
 # No test fails because other work takes the processor for a while.

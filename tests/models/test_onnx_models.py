@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from findling.domain.errors import ModelError
-from findling.models.local import local_model
+from findling.models.local import onnx_session as local_model
 from findling.models.local.int8_graph import to_int8_arithmetic
-from findling.models.local.onnx_embedder import OnnxEmbedder
-from findling.models.local.onnx_reranker import OnnxReranker
+from findling.models.local.onnx_models import OnnxEmbedder, OnnxReranker
 from findling.models.locating import locate
 
 onnx = pytest.importorskip("onnx")

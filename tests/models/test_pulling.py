@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from findling.domain.errors import ModelDamagedError, ModelError, ProviderError
-from findling.models.cards import ModelCard
+from findling.models.catalogue import ModelCard
 from findling.models.locating import locate
 from findling.models.pulling import pull
 

@@ -15,8 +15,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, ProviderError
 from findling.models.remote import http_client
-from findling.models.remote.address import Address, https_proxy, parse_address
-from findling.models.remote.http_client import HttpClient, wait_before_retry
+from findling.models.remote.http_client import Address, HttpClient, https_proxy, parse_address, wait_before_retry
 from findling.models.remote.provider_models import (
     OverdueError,
     RemoteEmbedder,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.ranking.cutting import Cut, adaptive_k
+from findling.ranking.diversity import Cut, adaptive_k
 
 no_deadline = settings(deadline=None, max_examples=60)
 

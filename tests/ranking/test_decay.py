@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from findling.ranking.decay import decayed
+from findling.ranking.fusion import decayed
 
 
 def test_decay_by_hand() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.ranking.near_duplicates import Duplicate, Kept, collapse
+from findling.ranking.diversity import Duplicate, Kept, collapse
 
 no_deadline = settings(deadline=None, max_examples=60)
 

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from findling.domain.errors import InvalidValueError
-from findling.ranking.significance import compare, interval, randomisation_p
+from findling.ranking.metrics import compare, interval, randomisation_p
 
 
 def exhaustive_p(differences: list[float]) -> float:

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Resource
-from findling.sources.ai_folders import AiFile, describe, find_ai_files, read_ai_file
+from findling.sources.ai_folders import AiFile, describe, find_ai_files, read_ai_file, read_header
 from findling.sources.files.file_text import UnreadableError
-from findling.sources.files.headers import read_header
 
 LIMIT = 1 << 20
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from findling.text.analysis.known_words import known_share
+from findling.text.analysis.wordpieces import known_share
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.text.mining.compounds import compounds
+from findling.text.mining.noun_runs import compounds
 from findling.text.mining.synonyms import LONGEST_SNIPPET, acronyms, is_one_term, other_names, prose, snippet_of
 from tests.counts import tries
 

@@ -13,8 +13,7 @@ from findling.text.query.intent import EXPRESSION
 from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES
 from findling.text.query.parser import MOST_LEVELS, Parsed, parse
 from findling.text.query.query_mode import read
-from findling.text.query.simplify import size
-from findling.text.query.tree import asks_for_text, canonical, positive_terms, positive_texts
+from findling.text.query.tree import asks_for_text, canonical, positive_terms, positive_texts, size
 from tests.counts import tries
 
 NOW = 1_790_000_000.25

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from findling.domain.queries import All, Any, Field, Not, Phrase, Prefix, Term, Word
-from findling.text.analysis.sentences import is_sentence
+from findling.text.analysis.lines import is_sentence
 from findling.text.query.parser import parse
 from findling.text.query.query_mode import demands, read, relaxed
 from findling.text.query.tree import canonical

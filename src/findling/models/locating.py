@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import ModelDamagedError, ModelError, ModelNotFoundError
 from findling.domain.strangers import read_json
-from findling.models.cards import CARD_FILE, ModelCard, card_of_folder, recorded_sha256
-from findling.models.catalogue import CATALOGUE, known_card
+from findling.models.catalogue import CARD_FILE, CATALOGUE, ModelCard, card_of_folder, known_card, recorded_sha256
 
 __all__ = ["ModelFiles", "file_sha256", "locate", "model_folder", "verified_sha256"]
 

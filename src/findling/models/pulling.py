@@ -14,11 +14,10 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from findling.domain.errors import DiskFullError, ModelDamagedError, ModelError, ProviderError
-from findling.models.cards import ModelCard, card_of_folder, recorded_sha256, write_card
-from findling.models.catalogue import known_card
+from findling.models.catalogue import ModelCard, card_of_folder, known_card, recorded_sha256, write_card
 from findling.models.locating import model_folder
 
-__all__ = ["PullProgress", "pull"]
+__all__ = ["pull"]
 
 PullProgress = Callable[[str, int, int], None]
 """Called with the name of a file, the bytes of it that are here, and its size (0 when that is not known)."""

@@ -11,7 +11,7 @@ from math import prod
 from typing import NamedTuple
 
 from findling.ranking.checking import positive, unit
-from findling.ranking.decay import decayed
+from findling.ranking.fusion import decayed
 
 __all__ = [
     "FIELD_FACTORS",

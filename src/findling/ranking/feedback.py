@@ -9,13 +9,13 @@ from typing import NamedTuple, TypeAlias
 
 from findling.ranking.checking import finite, positive, unit
 
-__all__ = ["Drift", "Expansion", "Feedback", "drift", "expansion"]
+__all__ = ["Drift", "Feedback", "drift", "expansion"]
 
 Frequencies: TypeAlias = Callable[[str], int] | Mapping[str, int]
 """In how many documents a term occurs; a mapping without the term says none."""
 
 
-class Expansion(NamedTuple):
+class _Expansion(NamedTuple):
     """A term to add, with its weight beside terms of the query, which have 1."""
 
     term: str
@@ -26,7 +26,7 @@ class Expansion(NamedTuple):
 class Feedback(NamedTuple):
     """The terms to add, heaviest first, and why there are some or none."""
 
-    terms: tuple[Expansion, ...]
+    terms: tuple[_Expansion, ...]
     reason: str
 
 
@@ -70,7 +70,7 @@ def expansion(
         return Feedback((), f"{why}, but the best {len(top)} texts share no further term")
     scale = most_weight / weighed[0][0]
     added = tuple(
-        Expansion(term, value * scale, f"in {held} of the best {len(top)} texts, in {frequency} of {documents} in all")
+        _Expansion(term, value * scale, f"in {held} of the best {len(top)} texts, in {frequency} of {documents} in all")
         for value, term, held, frequency in weighed
     )
     return Feedback(added, why)

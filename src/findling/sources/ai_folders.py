@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -11,11 +13,211 @@ from findling.domain.resources import Resource
 from findling.sources.files.discovery import scan
 from findling.sources.files.file_text import UnreadableError, decode, read_bytes
 from findling.sources.files.file_types import file_type
-from findling.sources.files.headers import Header, read_header
-from findling.sources.files.rule_patterns import Rules
+from findling.sources.files.ignore_rules import Rules
 from findling.text.chunking.outlines import OUTLINES
 
-__all__ = ["AI_FOLDER", "KINDS", "PROJECT", "USER", "AiFile", "describe", "find_ai_files", "read_ai_file"]
+__all__ = [
+    "AI_FOLDER",
+    "KINDS",
+    "PROJECT",
+    "USER",
+    "AiFile",
+    "Header",
+    "describe",
+    "find_ai_files",
+    "read_ai_file",
+    "read_header",
+]
+
+
+Header = dict[str, str | tuple[str, ...]]
+"""What a text says about itself."""
+
+_LONGEST = 20_000
+"""Characters that a header may lie in."""
+
+_MOST_LINES = 200
+
+
+def read_header(text: str, lang: str) -> Header:
+    """The keys of a header in lower case, each with a text or a list of texts; of tables, `table.key`."""
+    start = text[:_LONGEST].replace("\r\n", "\n")
+    front = _FRONT.match(start)
+    if front is not None:
+        return _toml(front[2]) if front[1] == "+++" else _yaml(front[2])
+    if lang == "json":
+        return _json(text)
+    if lang == "yaml":
+        return _yaml(start)
+    if lang == "python":
+        return _from_comment(_python_docstring(start)) | _assigned(start)
+    if lang in ("markdown", "xml", "html", "text"):
+        return _tagged(start)
+    return _from_comment(_leading_comment(start))
+
+
+_FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_KEY = re.compile(r"([A-Za-z_][\w -]{0,40}?)[ \t]*:(?:[ \t]+(.*))?$")
+
+
+def _yaml(text: str) -> Header:
+    """The part of YAML that headers are written in."""
+    found: Header = {}
+    lines = [line for line in text.split("\n")[:_MOST_LINES] if line.strip() and not line.lstrip().startswith("#")]
+    position = 0
+    while position < len(lines):
+        key = _KEY.match(lines[position])
+        position += 1
+        if key is None:
+            continue
+        inner = []
+        while position < len(lines) and (lines[position][0] in " \t" or lines[position].startswith("- ")):
+            inner.append(lines[position])
+            position += 1
+        _take(found, _plain_key(key[1]), (key[2] or "").strip(), inner)
+    return found
+
+
+def _take(found: Header, name: str, value: str, inner: list[str]) -> None:
+    """Take in one key with what stands behind it and below it."""
+    stripped = [line.strip() for line in inner]
+    if value[:1] in ("|", ">"):
+        found[name] = ("\n" if value[0] == "|" else " ").join(stripped)
+    elif value:
+        whole = " ".join((_without_comment(value), *stripped))
+        found[name] = _inline_list(whole) if whole.startswith("[") else _unquoted(whole)
+    elif stripped and all(line.startswith("- ") for line in stripped):
+        found[name] = tuple(_unquoted(_without_comment(line[2:])) for line in stripped)
+    else:
+        for line in stripped:
+            if (key := _KEY.match(line)) and key[2]:
+                _take(found, f"{name}.{_plain_key(key[1])}", key[2].strip(), [])
+
+
+def _inline_list(value: str) -> tuple[str, ...]:
+    parts = re.findall(r'\s*(?:"([^"]*)"|\'([^\']*)\'|([^,\[\]]+))', value)
+    texts = (next(filter(None, part), "").strip() for part in parts)
+    return tuple(text for text in texts if text)
+
+
+def _unquoted(value: str) -> str:
+    value = value.strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _without_comment(value: str) -> str:
+    if value.lstrip()[:1] in ('"', "'"):
+        quoted = re.match(r"\s*(\"[^\"]*\"|'[^']*')\s*(?:#.*)?$", value)
+        return quoted[1] if quoted else value
+    return re.split(r"\s#", value, maxsplit=1)[0]
+
+
+def _toml(text: str) -> Header:
+    import tomllib
+
+    try:
+        return _flat(tomllib.loads(text))
+    except (ValueError, RecursionError):  # no TOML, a number of 5,000 digits, lists in lists
+        return {}
+
+
+def _json(text: str) -> Header:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return _flat(value) if isinstance(value, dict) else {}
+
+
+def _flat(table: Mapping[str, object], prefix: str = "") -> Header:
+    found: Header = {}
+    for key, value in table.items():
+        name = prefix + _plain_key(key)
+        if isinstance(value, dict) and not prefix:
+            found |= _flat(value, f"{name}.")
+        elif isinstance(value, list):
+            found[name] = tuple(_plain(each) for each in value if isinstance(each, (str, int, float)))
+        elif isinstance(value, (str, int, float)):
+            found[name] = _plain(value)
+    return found
+
+
+def _plain(value: object) -> str:
+    """A value as text that can be stored: JSON can spell halves of characters, and zeros."""
+    return str(value).encode(errors="replace").decode().replace("\0", "")
+
+
+_DOCSTRING = re.compile(r"(?:\s|#[^\n]*\n)*+[rRuU]?(\"\"\"|''')(.*?)\1", re.DOTALL)
+_ASSIGNED = re.compile(r"^__(name|title|description|tool_description|category|version|tags)__\s*=\s*(.+)$", re.M)
+
+
+def _python_docstring(text: str) -> str:
+    found = _DOCSTRING.match(text)
+    return found[2] if found else _leading_comment(text)
+
+
+def _assigned(text: str) -> Header:
+    """`__version__ = "1.0"` and the like."""
+    found: Header = {}
+    for name, value in _ASSIGNED.findall(text):
+        read = _without_comment(value)
+        listed = read.startswith(("[", "("))
+        found[name.removeprefix("tool_")] = _inline_list(read.strip("()")) if listed else _unquoted(read)
+    return found
+
+
+# Nothing is tried twice (`*+`): 20,000 stars or spaces must not take seconds.
+_BLOCK_COMMENT = re.compile(r"\s*+/\*(.*?)\*/", re.DOTALL)
+_LINE_COMMENTS = re.compile(r"\s*+((?:[ \t]*+(?:#|//|--|;;?|%)[^\n]*+(?:\n|\Z))+)")
+_DRESS = re.compile(r"^[ \t]*(?:\*|#+|//+|--|;+|%+)?[ \t]?")
+
+
+def _leading_comment(text: str) -> str:
+    """The first comment without what makes it one; a line that names the interpreter is none of it."""
+    text = re.sub(r"\A#!.*\n?", "", text)
+    found = _BLOCK_COMMENT.match(text) or _LINE_COMMENTS.match(text)
+    return "\n".join(_DRESS.sub("", line) for line in found[1].lstrip("*").split("\n")) if found else ""
+
+
+_COMMENT_KEYS = frozenset({"name", "title", "description", "category", "tags", "version", "author"})
+_COMMENT_KEY = re.compile(r"[ \t]*+(?=@|\w++[ \t]*+:)@?(\w++)(?:[ \t]*+:)?+[ \t]++(\S.*)$")
+"""`tags: a, b`, or `@tags a, b` as in JSDoc."""
+
+
+def _from_comment(comment: str) -> Header:
+    """`key: value` lines; the first paragraph of the rest is the description where no line says so."""
+    found: Header = {}
+    rest: list[str] = []
+    for line in comment.strip().split("\n")[:_MOST_LINES]:
+        key = _COMMENT_KEY.match(line)
+        if key is not None and key[1].lower() in _COMMENT_KEYS:
+            value = key[2].strip()
+            found.setdefault(key[1].lower(), _inline_list(value) if value.startswith("[") else _unquoted(value))
+        else:
+            rest.append(line.strip())
+    paragraph = " ".join("\n".join(rest).strip().partition("\n\n")[0].split())
+    return {"description": paragraph, **found} if paragraph else found
+
+
+_TAG = re.compile(r"<(name|title|description|category|tags|version|author)>(.{0,2000}?)</\1>", re.DOTALL)
+_ROOT = re.compile(r"<(directive|tool|knowledge)\b([^<>]*)>")
+_ATTRIBUTE = re.compile(r"\b(\w++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)')")
+
+
+def _tagged(text: str) -> Header:
+    """`<directive name="…" version="…">` and the tags that describe it, wherever they begin."""
+    root = _ROOT.search(text)
+    if root is None:
+        return {}
+    found: Header = {name.lower(): one or other for name, one, other in _ATTRIBUTE.findall(root[2])}
+    for name, value in _TAG.findall(text, root.end()):
+        found.setdefault(name, " ".join(re.sub(r"<[^<>]*>", " ", value).split()))
+    return found
+
+
+def _plain_key(key: str) -> str:
+    return key.strip().lower().replace(" ", "_").replace("-", "_")
+
 
 AI_FOLDER = ".ai"
 

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["Field", "bytes_field", "number_field", "read_fields", "read_numbers", "to_int8_arithmetic"]
+__all__ = ["Field", "read_numbers", "to_int8_arithmetic"]
 
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -33,7 +33,7 @@ class Field(NamedTuple):
         return bytes(self.value).decode()
 
 
-def read_fields(message: memoryview) -> Iterator[Field]:
+def _read_fields(message: memoryview) -> Iterator[Field]:
     """The fields of a message, in order. Raises ValueError for what is no message."""
     position = 0
     while position < len(message):
@@ -68,12 +68,12 @@ def read_numbers(field: Field) -> list[int]:
     return numbers
 
 
-def bytes_field(number: int, value: bytes) -> bytes:
+def _bytes_field(number: int, value: bytes) -> bytes:
     """A field that holds bytes, a name or a message."""
     return _varint(number << 3 | _BYTES) + _varint(len(value)) + value
 
 
-def number_field(number: int, value: int) -> bytes:
+def _number_field(number: int, value: int) -> bytes:
     """A field that holds a number that is not negative."""
     return _varint(number << 3 | _VARINT) + _varint(value)
 
@@ -114,17 +114,17 @@ _MICROSOFT = "com.microsoft"
 def to_int8_arithmetic(model: bytes) -> bytes | None:
     """The model with integer multiplications; `None` when it has no stored 8-bit weights or is no ONNX model."""
     try:
-        parts = list(read_fields(memoryview(model)))
+        parts = list(_read_fields(memoryview(model)))
         graph = next((part for part in parts if part.number == _GRAPH), None)
         if graph is None or isinstance(graph.value, int):
             return None
-        rewritten = _rewrite_graph(list(read_fields(graph.value)))
+        rewritten = _rewrite_graph(list(_read_fields(graph.value)))
     except (ValueError, UnicodeDecodeError):
         return None
     if rewritten is None:
         return None
     rest = b"".join(part.raw for part in parts if part.number != _GRAPH)
-    return rest + _microsoft_operators(parts) + bytes_field(_GRAPH, rewritten)
+    return rest + _microsoft_operators(parts) + _bytes_field(_GRAPH, rewritten)
 
 
 class _Node(NamedTuple):
@@ -160,7 +160,7 @@ def _rewrite_graph(fields: Sequence[Field]) -> bytes | None:
     rewritten = _without_idle(_fuse_gelu(list(_rewrite_nodes(nodes, weights)), tensors), fields)
     # Shapes of values that are gone would contradict the graph; onnxruntime finds all of them by itself.
     rest = b"".join(field.raw for field in fields if field.number not in (_NODE, _VALUE_INFO))
-    return b"".join(bytes_field(_NODE, bytes(node.raw)) for node in rewritten) + rest
+    return b"".join(_bytes_field(_NODE, bytes(node.raw)) for node in rewritten) + rest
 
 
 def _stored_weights(
@@ -286,7 +286,7 @@ def _read_tensor(field: Field) -> tuple[str, _Tensor]:
 
 
 def _parts(field: Field) -> Iterator[Field]:
-    return read_fields(_parts_of(field))
+    return _read_fields(_parts_of(field))
 
 
 def _parts_of(field: Field) -> memoryview:
@@ -303,14 +303,16 @@ def _reads_columns(gather: _Node) -> bool:
 def _make_node(
     operation: str, inputs: tuple[str, ...], outputs: tuple[str, ...], domain: str = "", to: int | None = None
 ) -> _Node:
-    raw = b"".join(bytes_field(_INPUT, name.encode()) for name in inputs)
-    raw += b"".join(bytes_field(_OUTPUT, name.encode()) for name in outputs)
-    raw += bytes_field(_NAME, f"{operation}_{outputs[0]}".encode()) + bytes_field(_OPERATION, operation.encode())
+    raw = b"".join(_bytes_field(_INPUT, name.encode()) for name in inputs)
+    raw += b"".join(_bytes_field(_OUTPUT, name.encode()) for name in outputs)
+    raw += _bytes_field(_NAME, f"{operation}_{outputs[0]}".encode()) + _bytes_field(_OPERATION, operation.encode())
     if domain:
-        raw += bytes_field(_DOMAIN, domain.encode())
+        raw += _bytes_field(_DOMAIN, domain.encode())
     if to is not None:
-        kind = number_field(_ATTRIBUTE_KIND, _ATTRIBUTE_IS_NUMBER)
-        raw += bytes_field(_ATTRIBUTE, bytes_field(_ATTRIBUTE_NAME, b"to") + number_field(_ATTRIBUTE_NUMBER, to) + kind)
+        kind = _number_field(_ATTRIBUTE_KIND, _ATTRIBUTE_IS_NUMBER)
+        raw += _bytes_field(
+            _ATTRIBUTE, _bytes_field(_ATTRIBUTE_NAME, b"to") + _number_field(_ATTRIBUTE_NUMBER, to) + kind
+        )
     return _Node(operation, inputs, outputs, (), raw)
 
 
@@ -319,5 +321,5 @@ def _microsoft_operators(parts: Sequence[Field]) -> bytes:
     declared = {
         part.text() for field in parts if field.number == _OPERATORS for part in _parts(field) if part.number == 1
     }
-    version = number_field(2, 1)
-    return b"" if _MICROSOFT in declared else bytes_field(_OPERATORS, bytes_field(1, _MICROSOFT.encode()) + version)
+    version = _number_field(2, 1)
+    return b"" if _MICROSOFT in declared else _bytes_field(_OPERATORS, _bytes_field(1, _MICROSOFT.encode()) + version)

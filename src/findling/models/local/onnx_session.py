@@ -2,20 +2,107 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from findling.domain.budgets import current_budget
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.strangers import silence_telemetry
 from findling.models.local.int8_graph import to_int8_arithmetic
+from findling.models.locating import ModelFiles, verified_sha256
+from findling.text.analysis.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
 
-__all__ = ["OnnxSession", "Row", "open_session"]
+__all__ = ["LocalModel", "OnnxSession", "Row", "TextEncoder", "load_encoder"]
+
+
+class TextEncoder(NamedTuple):
+    """`ids` gives the first so many tokens of a text; `start`, `middle` and `end` are put around one or two texts."""
+
+    ids: Callable[[str, int], list[int]]
+    start: tuple[int, ...]
+    middle: tuple[int, ...]
+    end: tuple[int, ...]
+
+
+def load_encoder(tokenizer_file: Path | None) -> TextEncoder:
+    """The encoder that a `tokenizer.json` describes; BERT's own uncased one without a file.
+
+    Raises ModelError for a file that is damaged, MissingExtraError for one that needs `tokenizers` when it is missing.
+    """
+    if tokenizer_file is None:
+        return _bert_encoder(bert_vocabulary().numbers, piece_ids)
+    try:
+        description = json.loads(tokenizer_file.read_bytes())
+        if not _is_bert_uncased(description):
+            return _library_encoder(tokenizer_file)
+        numbers = description["model"]["vocab"]
+        if not all(type(number) is int and 0 <= number < 1 << 31 for number in numbers.values()):
+            raise ValueError("its vocabulary holds what is no number of a token")
+        if numbers == bert_vocabulary().numbers:
+            return _bert_encoder(numbers, piece_ids)
+        return _bert_encoder(numbers, WordPieces(Vocabulary(numbers, description["model"]["unk_token"])).ids)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{tokenizer_file} cannot be read: {error!r}", hint="findling models pull NAME") from error
+
+
+def _bert_encoder(numbers: Mapping[str, int], ids: Callable[[str, int], list[int]]) -> TextEncoder:
+    end = (numbers["[SEP]"],)
+    return TextEncoder(ids, (numbers["[CLS]"],), end, end)
+
+
+def _is_bert_uncased(description: dict[str, Any]) -> bool:
+    """Whether the file describes exactly what `findling.text.analysis.wordpieces` does."""
+    model, normalizer = description["model"], description.get("normalizer") or {}
+    return (
+        model.get("type", "WordPiece") == "WordPiece"
+        and model.get("continuing_subword_prefix", "##") == "##"
+        and model.get("max_input_chars_per_word", 100) == 100
+        and {"[CLS]", "[SEP]"} <= set(model["vocab"])
+        and normalizer.get("type") == "BertNormalizer"
+        and all(normalizer.get(step) for step in ("clean_text", "handle_chinese_chars", "lowercase"))
+        and normalizer.get("strip_accents") is not False
+        and (description.get("pre_tokenizer") or {}).get("type") == "BertPreTokenizer"
+    )
+
+
+def _library_encoder(tokenizer_file: Path) -> TextEncoder:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{tokenizer_file} needs the package tokenizers", hint="pip install 'findling[models]'"
+        ) from error
+    try:
+        tokenizer = Tokenizer.from_file(str(tokenizer_file))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        pair = tokenizer.encode("a", "a")
+    except Exception as error:  # the library raises bare Exception for every file it cannot read
+        raise ModelError(f"{tokenizer_file} cannot be read: {error}", hint="findling models pull NAME") from error
+
+    def ids(text: str, limit: int) -> list[int]:
+        # A lone surrogate is no text to the library.
+        readable = text.encode("utf-8", "ignore").decode()
+        return list(tokenizer.encode(readable, add_special_tokens=False).ids[:limit])
+
+    return TextEncoder(ids, *_special_tokens(pair.ids, pair.special_tokens_mask))
+
+
+def _special_tokens(ids: list[int], is_special: list[int]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """What stands before, between and behind two texts."""
+    plain = [place for place, special in enumerate(is_special) if not special]
+    gaps = [place for place in range(plain[0], plain[-1]) if is_special[place]]
+    return tuple(ids[: plain[0]]), tuple(ids[place] for place in gaps), tuple(ids[plain[-1] + 1 :])
 
 
 class Row(NamedTuple):
@@ -57,7 +144,7 @@ class OnnxSession:
         return np.asarray(result[0], dtype=np.float32)
 
 
-def open_session(model: Path, outputs: Sequence[str], prepared: Path | None = None) -> OnnxSession:
+def _open_session(model: Path, outputs: Sequence[str], prepared: Path | None = None) -> OnnxSession:
     """Open a model file; the first of `outputs` that it has is the one that is read.
 
     A model with stored 8-bit weights is opened in the form that calculates with them, which is kept as the file
@@ -120,3 +207,76 @@ def _prepared(model: Path, prepared: Path | None) -> str | bytes:
         fresh.write_bytes(faster)
         fresh.replace(prepared)
     return faster
+
+
+_OPEN: WeakValueDictionary[tuple[object, ...], OnnxSession] = WeakValueDictionary()
+_OPENING = Lock()
+"""The sessions of this process: the workspaces of a daemon share 60 MB and 0.2 s of CPU time for each model."""
+
+
+class LocalModel:
+    """Session and encoder of one model; `threads` 0 takes every core, `exact` keeps its arithmetic as it is stored.
+
+    Raises ModelDamagedError when the file is not the one its card names.
+    """
+
+    def __init__(
+        self, files: ModelFiles, models_home: Path, outputs: Sequence[str], *, threads: int = 0, exact: bool = False
+    ) -> None:
+        self.sha256 = verified_sha256(files, models_home)
+        self._files = files
+        self._outputs = outputs
+        self._threads = threads or os.cpu_count() or 1
+        self._prepared = None if exact else models_home / "prepared" / f"{self.sha256[:16]}.onnx"
+        self._session: OnnxSession | None = None
+        self._encoder: TextEncoder | None = None
+        self._lock = Lock()
+
+    @property
+    def encoder(self) -> TextEncoder:
+        """What turns texts into tokens."""
+        with self._lock:
+            if self._encoder is None:
+                self._encoder = load_encoder(self._files.tokenizer)
+            return self._encoder
+
+    def read(self, rows: Sequence[Row]) -> Iterator[NDArray[np.float32]]:
+        """What the model says to each of the rows, in order.
+
+        Each row takes one core: several rows at once lose less than one row on several cores.
+        """
+        session, budget = self._opened(), current_budget()
+
+        def run(row: Row) -> NDArray[np.float32]:
+            started = time.thread_time()
+            try:
+                return session.run(row)
+            finally:
+                budget.charge(time.thread_time() - started)
+
+        threads = min(self._threads, len(rows))
+        if threads <= 1:
+            yield from map(session.run, rows)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(run, rows)
+
+    def close(self) -> None:
+        """Give the model's memory back; the next text opens it again."""
+        with self._lock:
+            self._session = None
+
+    def _opened(self) -> OnnxSession:
+        with self._lock:
+            if self._session is None:
+                self._session = self._shared()
+            return self._session
+
+    def _shared(self) -> OnnxSession:
+        key = self.sha256, *self._outputs, self._prepared is None
+        with _OPENING:
+            if (session := _OPEN.get(key)) is None:
+                session = _OPEN[key] = _open_session(self._files.model, self._outputs, self._prepared)
+            return session

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 import numpy as np
 
 from findling.models.remote import dialects as wire
-from findling.models.remote.address import is_loopback, parse_address
-from findling.models.remote.http_client import HttpClient, OversizeError
+from findling.models.remote.http_client import HttpClient, OversizeError, is_loopback, parse_address
 from findling.models.remote.providers import Provider, prefixes, split_spec
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from findling.pipelines.answer.types import HighlightSpec, Ranked
 from findling.pipelines.retrieve.candidates import Candidate
 from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
 from findling.text.analysis.analysis import WordSpan, index_form, terms
-from findling.text.analysis.sentences import SENTENCE_WORDS
+from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.query.tree import canonical, identifier_parts, positive_terms, positive_texts
 
 __all__ = ["asked_for", "make_hit", "term_weights"]

@@ -28,11 +28,9 @@ from findling.ranking.boosts import (
     recency,
     starts_field,
 )
-from findling.ranking.cutting import adaptive_k
-from findling.ranking.diversity import diversify, jaccard
-from findling.ranking.near_duplicates import collapse
+from findling.ranking.diversity import adaptive_k, collapse, diversify, jaccard
 from findling.text.analysis.analysis import terms
-from findling.text.chunking.embedding_text import passage
+from findling.text.chunking.chunk_plan import passage
 from findling.text.query.tree import typed_terms
 
 __all__ = ["reorder"]

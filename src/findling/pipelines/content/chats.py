@@ -29,7 +29,7 @@ from findling.pipelines.content.chat_parts import (
     stamp,
     thread_of,
 )
-from findling.sources.chats.values import YEAR_10000
+from findling.sources.chats.json_stream import YEAR_10000
 from findling.text.chunking.chunk_plan import ChunkPlan
 
 __all__ = ["Arrival", "ChatReport", "Merge", "arrivals", "parts_by_thread"]

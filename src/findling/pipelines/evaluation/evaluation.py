@@ -8,8 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from findling.pipelines.evaluation.evaluation_collections import JudgedQuery
-from findling.ranking.metrics import MEASURES, mean, measure, unique
-from findling.ranking.significance import interval
+from findling.ranking.metrics import MEASURES, interval, mean, measure, unique
 
 __all__ = [
     "MAIN_MEASURE",

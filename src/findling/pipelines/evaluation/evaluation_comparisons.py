@@ -10,7 +10,7 @@ from typing import Any
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.domain.strangers import read_json
 from findling.pipelines.evaluation.evaluation import MAIN_MEASURE, EvaluatedCollection, EvaluatedRun
-from findling.ranking.significance import Comparison, compare
+from findling.ranking.metrics import Comparison, compare
 
 __all__ = ["PairedRuns", "SavedRuns", "pair_runs", "read_saved_runs"]
 

@@ -28,7 +28,7 @@ from findling.domain.resources import Chunk, Document, Resource
 from findling.pipelines.export.browser_packing import DeflatedTexts, length_code, numbers, postings, signed, units
 from findling.stores.keyword.scoring import padding
 from findling.text.analysis.analysis import STOP_WORDS, chunk_terms, index_form
-from findling.text.analysis.sentences import SENTENCE_WORDS
+from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.analysis.stemming import stem
 
 __all__ = ["FORMAT", "BrowserIndex", "Related"]

@@ -16,8 +16,8 @@ from math import log2
 
 from findling.domain.resources import Document
 from findling.text.analysis.spelling import edits
-from findling.text.mining.compounds import Compounds, compounds
 from findling.text.mining.glossary_keys import glossary_key
+from findling.text.mining.noun_runs import Compounds, compounds
 from findling.text.mining.synonyms import (
     LONGEST_SNIPPET,
     Candidate,

@@ -12,9 +12,8 @@ from itertools import islice
 from findling.domain.resources import Chunk, Document, Fingerprint, Piece, Place, Resource
 from findling.sources.documents.extracted import Extracted
 from findling.text.analysis.lines import line_numbers
-from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.chunking.chunk_plan import HEADED, ChunkPlan, passage
 from findling.text.chunking.chunker import chunk_outline, chunk_text
-from findling.text.chunking.embedding_text import HEADED, passage
 from findling.text.chunking.outlines import Outline
 
 __all__ = ["make_document", "text_documents", "with_own_ids"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from findling.domain.ports import Embedder, TruthStore
 from findling.domain.resources import Resource, StoredChunk
-from findling.text.chunking.embedding_text import passage
+from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors

@@ -12,12 +12,10 @@ from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS
 from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.table import FORMATS
-from findling.sources.files.file_text import UnreadableError, decode, read_bytes
+from findling.sources.files.file_text import UnreadableError, changed_ns, decode, inode_of, read_bytes
 from findling.sources.files.file_types import file_type
-from findling.sources.files.stamps import changed_ns, inode_of
 from findling.text.analysis.analysis import chunk_terms
-from findling.text.chunking.chunk_plan import ChunkPlan
-from findling.text.chunking.embedding_text import passage
+from findling.text.chunking.chunk_plan import ChunkPlan, passage
 
 __all__ = ["Job", "Prepared", "Task", "file_rid", "prepare", "refuse"]
 

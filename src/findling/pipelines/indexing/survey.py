@@ -14,9 +14,9 @@ from findling.domain.resources import Fingerprint
 from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS, IndexOptions
 from findling.sources.documents.table import versions
 from findling.sources.files.discovery import FoundFile, scan
+from findling.sources.files.file_text import changed_ns_at
 from findling.sources.files.file_types import file_type
 from findling.sources.files.ignore_rules import IGNORE_FILES
-from findling.sources.files.stamps import changed_ns_at
 
 __all__ = ["UNKNOWN", "Survey", "survey"]
 

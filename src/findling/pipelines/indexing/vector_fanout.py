@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, Embedder, TruthStore, VectorHits
 from findling.pipelines.indexing.embedding_run import to_rows
-from findling.text.chunking.embedding_text import passage
+from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors

@@ -195,7 +195,7 @@ def _is_collapsed_into(case: _Case, entry: Ranked) -> bool:
     told = [step.reason for step in entry.steps if step.name == "collapse"]
     if not any((resource.path or resource.rid) in reason for reason in told):
         return False
-    from findling.ranking.near_duplicates import collapse
+    from findling.ranking.diversity import collapse
     from findling.text.analysis.analysis import terms
 
     words = terms(entry.stored.text)

@@ -23,7 +23,7 @@ from findling.pipelines.retrieve.candidates import Candidate
 from findling.pipelines.retrieve.vector_retrieval import Judge, Meaning, Space, can_read
 from findling.ranking.evidence import words_evidence
 from findling.text.analysis.analysis import STOP_WORDS, terms
-from findling.text.chunking.embedding_text import passage
+from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors

@@ -9,8 +9,7 @@ from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.pipelines.retrieve.vector_retrieval import Meaning, MeaningHit
 
 if TYPE_CHECKING:
-    from findling.ranking.fusion import Part
-    from findling.ranking.weighting import Weighing
+    from findling.ranking.fusion import Part, Weighing
 
 __all__ = ["Candidate", "Found", "Retrievers"]
 

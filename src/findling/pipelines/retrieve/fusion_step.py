@@ -12,8 +12,7 @@ from findling.domain.ports import ReadStore
 from findling.pipelines.retrieve.candidates import Candidate
 from findling.pipelines.retrieve.vector_retrieval import MeaningHit
 from findling.ranking.evidence import words_evidence
-from findling.ranking.fusion import Fused, rrf, rrf_weighted, weighted, with_recency
-from findling.ranking.weighting import Weighing, meaning_weight
+from findling.ranking.fusion import Fused, Weighing, meaning_weight, rrf, rrf_weighted, weighted, with_recency
 
 __all__ = ["ages_of", "fuse"]
 

@@ -190,7 +190,7 @@ def find_by_meaning(
     `held` are the words of the query that the index holds, whatever a model knows. Raises ModelError when the query
     cannot be turned into a vector.
     """
-    from findling.text.analysis.known_words import known_share
+    from findling.text.analysis.wordpieces import known_share
 
     found: dict[int, MeaningHit] = {}
     judges = []

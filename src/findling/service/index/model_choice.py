@@ -40,7 +40,7 @@ def choose_embedder(settings: Settings) -> Embedder | None:
     files = find_model(settings, "semantic.model")
     if files is None:
         return None
-    from findling.models.local.onnx_embedder import OnnxEmbedder
+    from findling.models.local.onnx_models import OnnxEmbedder
 
     # MiniLM on SciFact, a development set: NDCG@10 .736 exactly, .731 with 8-bit numbers.
     return OnnxEmbedder(
@@ -61,7 +61,7 @@ def choose_reranker(settings: Settings) -> Reranker | None:
     files = find_model(settings, "rerank.model")
     if files is None:
         return None
-    from findling.models.local.onnx_reranker import OnnxReranker
+    from findling.models.local.onnx_models import OnnxReranker
 
     return OnnxReranker(files, models_home(settings), threads=settings["semantic.threads"])
 

@@ -7,7 +7,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.values import FIELDS
 from findling.pipelines.indexing.freshness import IndexOptions
 from findling.service.settings.layers import Settings
-from findling.sources.files.rule_patterns import Rules
+from findling.sources.files.ignore_rules import Rules
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan, check_plan
 
 __all__ = ["check_together", "chunk_plan", "index_options", "scoring"]

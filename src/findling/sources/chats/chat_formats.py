@@ -11,8 +11,7 @@ from typing import IO, Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
 from findling.domain.records import Thread
-from findling.sources.chats.chatgpt import read_chatgpt
-from findling.sources.chats.claude import read_claude
+from findling.sources.chats.assistants import read_chatgpt, read_claude
 from findling.sources.chats.discord import read_discord
 from findling.sources.chats.export_files import ExportFiles, FolderFiles, ZipFiles, opened_file
 from findling.sources.chats.json_stream import JsonStream

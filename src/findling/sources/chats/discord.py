@@ -8,8 +8,7 @@ from typing import IO, Any
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
-from findling.sources.chats.json_stream import JsonStream
-from findling.sources.chats.values import first_text, named_files, objects, text, time
+from findling.sources.chats.json_stream import JsonStream, first_text, named_files, objects, text, time
 
 __all__ = ["read_discord"]
 

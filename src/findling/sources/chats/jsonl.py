@@ -16,14 +16,14 @@ from typing import IO, Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
-from findling.sources.chats.values import time
+from findling.sources.chats.json_stream import time
 
-__all__ = ["KEYS", "read_jsonl"]
+__all__ = ["read_jsonl"]
 
-KEYS = ("thread", "id", "author", "at", "text", "title", "reply_to")
+_KEYS = ("thread", "id", "author", "at", "text", "title", "reply_to")
 
 _LONGEST_LINE = 64 << 20
-_HINT = f"a message has the keys {', '.join(KEYS)}"
+_HINT = f"a message has the keys {', '.join(_KEYS)}"
 
 
 class _Line(NamedTuple):
@@ -68,7 +68,7 @@ def _row(raw: bytes, where: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise InvalidValueError(f"{where}: no JSON object", hint=_HINT)
     for key in row:
-        if key not in KEYS:
+        if key not in _KEYS:
             raise InvalidValueError(f"{where}: unknown key {key!r}", hint=_HINT)
     return row
 

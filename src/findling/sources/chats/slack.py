@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
 from findling.sources.chats.export_files import ExportFiles
-from findling.sources.chats.json_stream import JsonStream
-from findling.sources.chats.values import first_text, named_files, objects, text, time
+from findling.sources.chats.json_stream import JsonStream, first_text, named_files, objects, text, time
 
 __all__ = ["Names", "is_slack", "read_slack", "readable"]
 

@@ -3,17 +3,71 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 from findling.domain.resources import Place
+from findling.sources.files.file_text import UnreadableError
 from findling.text.chunking.outlines import Heading
 from findling.text.chunking.windows import Span
 
-__all__ = ["PARTIAL", "TEXT_LIMIT", "Extracted", "Source", "TextBuilder"]
+__all__ = [
+    "PARTIAL",
+    "Extracted",
+    "LineGroups",
+    "Properties",
+    "Source",
+    "TextBuilder",
+    "finished",
+    "parse_iso_time",
+    "parse_mail_time",
+    "seconds_of",
+    "windows_time",
+    "with_properties",
+]
 
-TEXT_LIMIT = 16 << 20
+
+def parse_iso_time(text: str) -> float | None:
+    """The time of an ISO 8601 text, of which months, days and hours may be missing."""
+    text = text.strip()
+    if _YEAR_OR_MONTH.fullmatch(text):
+        text = (text + "-01-01")[: len("2000-01-01")]
+    try:
+        return seconds_of(datetime.fromisoformat(text))
+    except ValueError:
+        return None
+
+
+def parse_mail_time(text: str) -> float | None:
+    """The time of a text such as `Fri, 01 Mar 2024 10:00:00 +0100`, as mails and web servers write it."""
+    try:
+        return seconds_of(parsedate_to_datetime(text))
+    except (IndexError, OverflowError, TypeError, ValueError):
+        return None
+
+
+def windows_time(ticks: int) -> float | None:
+    """The time that Windows counts in tenths of microseconds since 1601."""
+    seconds = ticks / 10_000_000 - 11_644_473_600
+    return seconds if 0 < seconds < _YEAR_2200 else None
+
+
+def seconds_of(moment: datetime) -> float | None:
+    """The time of a moment, which is in UTC unless it says otherwise."""
+    if moment.year <= _LAST_PLACEHOLDER_YEAR:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+_YEAR_OR_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
+_LAST_PLACEHOLDER_YEAR = 1601  # an unset time is the year 101 in some e-books and 1601 on Windows
+_YEAR_2200 = 7_258_118_400
+
+
+_TEXT_LIMIT = 16 << 20
 """Characters of text that one document gives at most, unless the caller says otherwise."""
 
 
@@ -29,7 +83,7 @@ class Source(NamedTuple):
 
     data: bytes
     name: str
-    limit: int = TEXT_LIMIT
+    limit: int = _TEXT_LIMIT
     depth: int = 0
 
 
@@ -61,7 +115,7 @@ class TextBuilder:
     What is written after the limit is left out; `full` tells an extractor that it may stop.
     """
 
-    def __init__(self, limit: int = TEXT_LIMIT) -> None:
+    def __init__(self, limit: int = _TEXT_LIMIT) -> None:
         self._limit = limit
         self._parts: list[str] = []
         self._tail = ""
@@ -194,3 +248,82 @@ def _shortened(title: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(_clean(text).split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Properties:
+    """The metadata of a document; times are seconds since the epoch."""
+
+    title: str = ""
+    author: str = ""
+    created_at: float | None = None
+    updated_at: float | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+def finished(builder: TextBuilder, properties: Properties) -> Extracted:
+    """The text that was built, under its real title or else its first top heading. Raises `UnreadableError`."""
+    extracted = with_properties(builder, properties)
+    if extracted.title:
+        return extracted
+    written = [each for each in extracted.headings if extracted.text.startswith(each.title, each.start)]
+    return replace(extracted, title=min(written, key=lambda heading: heading.level).title if written else "")
+
+
+def with_properties(builder: TextBuilder, properties: Properties) -> Extracted:
+    """The text that was built, with what the document says about itself. Raises `UnreadableError`."""
+    extracted = builder.extracted(
+        title=_real_title(properties.title),
+        author=properties.author,
+        created_at=properties.created_at,
+        updated_at=properties.updated_at,
+        fields=properties.fields,
+    )
+    if not extracted.text:
+        raise UnreadableError("no-text", "holds no text")
+    return extracted
+
+
+def _real_title(title: str) -> str:
+    """The title, unless a program put its own name or that of the file where nobody gave one."""
+    title = " ".join(title.split())
+    return "" if _PLACEHOLDER_TITLE.fullmatch(title) else title
+
+
+_PLACEHOLDER_TITLE = re.compile(
+    r"microsoft (?:office )?(?:word|powerpoint|excel) - .*"
+    r"|powerpoint[ -]?\w+|\w+(?: de| do)? powerpoint"  # "PowerPoint Presentation", in any language
+    r"|(?:untitled|unbenannt)(?:[ -](?:document|presentation|page))?[ .-]?\d*"
+    r"|(?:document|dokument|presentation|slide) ?\d*"
+    r"|\S+\.(?:docx?|dvi|html?|indd|odp|ods|odt|pdf|pptx?|ps|qxd|qxp|rtf|tex|txt|xlsx?)",
+    re.IGNORECASE,
+)
+
+
+class LineGroups:
+    """Writes the items of lists and the rows of tables, with an empty line between one group and another."""
+
+    def __init__(self, builder: TextBuilder) -> None:
+        self._builder = builder
+        self._kind = ""
+
+    def item(self, text: str) -> None:
+        """Write an item of a list, unless it is empty."""
+        if text.strip():
+            self._write("item", f"- {text}")
+
+    def row(self, cells: Iterable[str]) -> None:
+        """Write a row of a table, unless all its cells are empty."""
+        cells = list(cells)
+        if any(cell.strip() for cell in cells):
+            self._write("row", " | ".join(cells))
+
+    def begin(self) -> None:
+        """What follows is another group, even if it is of the same kind."""
+        self._kind = ""
+
+    def _write(self, kind: str, text: str) -> None:
+        if kind != self._kind:
+            self._builder.end_paragraph()
+            self._kind = kind
+        self._builder.line(text)

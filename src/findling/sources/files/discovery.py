@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.domain.ports import SkippedPath
-from findling.sources.files.file_text import UnreadableError, read_bytes
+from findling.sources.files.file_text import UnreadableError, changed_ns, inode_of, read_bytes
 from findling.sources.files.file_types import (
     KNOWN_NAMES,
     MACHINE_MADE,
@@ -30,14 +30,22 @@ from findling.sources.files.ignore_rules import (
     IGNORE_FILES,
     Layer,
     PatternSet,
+    Rules,
+    compile_rules,
     ignoring_rule,
     layers_above,
     layers_of,
 )
-from findling.sources.files.rule_patterns import Rules, compile_rules
-from findling.sources.files.stamps import changed_ns, inode_of
 
-__all__ = ["REASONS", "TELLING_NAMES", "FoundFile", "admits", "scan", "verdict"]
+__all__ = [
+    "REASONS",
+    "TELLING_NAMES",
+    "FoundFile",
+    "admits",
+    "scan",
+    "verdict",
+]
+
 
 REASONS = {
     "binary": "not text: an image, sound, archive or program by its name, or by its content",

@@ -8,7 +8,17 @@ import re
 import stat
 from typing import NamedTuple
 
-__all__ = ["TextFile", "UnreadableError", "decode", "decode_data", "read_bytes", "read_text"]
+__all__ = [
+    "TextFile",
+    "UnreadableError",
+    "changed_ns",
+    "changed_ns_at",
+    "decode",
+    "decode_data",
+    "inode_of",
+    "read_bytes",
+    "read_text",
+]
 
 
 class TextFile(NamedTuple):
@@ -208,3 +218,25 @@ def _guess(data: bytes) -> tuple[str, str] | None:
         return data.decode(best.encoding), best.encoding
     except UnicodeDecodeError:
         return data.decode(best.encoding, "replace"), best.encoding
+
+
+_LARGEST = (1 << 63) - 1
+"""Some network file systems number files with 64 bits; a store keeps 63 of them."""
+
+
+def changed_ns(status: os.stat_result) -> int:
+    """When a path changed last in any way. Programs set the time of its content back, never that of its status."""
+    return max(status.st_mtime_ns, status.st_ctime_ns)
+
+
+def inode_of(status: os.stat_result) -> int:
+    """The number of the file itself, which another one in its place does not have; 0 where there is none."""
+    return status.st_ino & _LARGEST
+
+
+def changed_ns_at(path: str) -> int:
+    """When what lies at a path changed last; 0 when it is not there."""
+    try:
+        return changed_ns(os.stat(path))  # noqa: PTH116 - a Path costs more than the call
+    except OSError:
+        return 0

@@ -22,7 +22,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from findling.domain.resources import Chunk, ChunkTerms
-from findling.text.analysis.identifiers import LONGEST_WORD, SIGNS, identifier_terms, word_spans, words_of_run
+from findling.text.analysis.scripts import LONGEST_WORD, SIGNS, identifier_terms, word_spans, words_of_run
 
 __all__ = [
     "FINGERPRINT",

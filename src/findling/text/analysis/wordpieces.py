@@ -12,13 +12,16 @@ from __future__ import annotations
 import gzip
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from string import punctuation
 
-__all__ = ["CONTROLS", "Vocabulary", "WordPieces", "bert_vocabulary", "piece_ids", "plain_words"]
+from findling.text.analysis.lines import SENTENCE_WORDS
+
+__all__ = ["CONTROLS", "Vocabulary", "WordPieces", "bert_vocabulary", "known_share", "piece_ids", "plain_words"]
+
 
 CONTROLS = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n\r")
 """Bytes that BERT drops wherever they stand."""
@@ -175,3 +178,28 @@ def _longest_by_start(entries: Mapping[str, int]) -> dict[str, int]:
         if length > longest.get(start, 0):
             longest[start] = length
     return longest
+
+
+_FEW_PIECES, _LETTERS_A_PIECE = 2, 3
+"""A word of more pieces that are shorter on average is cut into letters: `asdkjhqwe` is as dk j h q we, `blockchain` is
+block chain. 95 % of random words are cut so, and 11 % of all words of the questions of four development sets."""
+
+
+def known_share(text: str, held: Container[str] = ()) -> float:
+    """The share of the words of a text, those aside that hold a sentence together, which have a meaning.
+
+    `held` are words that are known anyway, since the index holds them. A text without words is known wholly.
+    """
+    words = [word for word in plain_words(text) if word.isalpha()]
+    telling = [word for word in words if word not in SENTENCE_WORDS] or words
+    if not telling:
+        return 1.0
+    return sum(word in held or _is_known(word) for word in telling) / len(telling)
+
+
+def _is_known(word: str) -> bool:
+    vocabulary = bert_vocabulary()
+    pieces = len(vocabulary.pieces(word))
+    if pieces == 1:
+        return word in vocabulary.numbers  # else it is read as one unknown word
+    return pieces <= _FEW_PIECES or len(word) >= _LETTERS_A_PIECE * pieces

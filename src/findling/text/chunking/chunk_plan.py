@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["CODE_WAYS", "PRESETS", "STRATEGIES", "UNITS", "ChunkPlan", "check_plan"]
+from findling.domain.resources import Resource
+
+__all__ = ["HEADED", "PRESETS", "STRATEGIES", "UNITS", "ChunkPlan", "check_plan", "passage"]
+
+
+HEADED = frozenset({"asciidoc", "latex", "markdown", "mdx", "org", "rst"})
+"""Languages whose first heading is the title of the whole."""
+
+
+def passage(resource: Resource, heading: Sequence[str], text: str) -> str:
+    """The text of a chunk with its context.
+
+    Nothing in it depends on where a file lies, so that a move changes nothing. The title of a marked-up file is its
+    first heading: it stands above the chunks it belongs to already, and the others must not change with it.
+    """
+    title = "" if resource.path and resource.lang in HEADED else resource.title
+    context = dict.fromkeys(line for line in (title, *heading) if line)
+    return "\n".join((*context, text))
 
 
 STRATEGIES = ("semantic", "fixed", "overlapping")
 UNITS = ("characters", "tokens", "words")
-CODE_WAYS = ("auto", "patterns", "syntax")
+_CODE_WAYS = ("auto", "patterns", "syntax")
 
 
 def check_plan(plan: ChunkPlan) -> None:
@@ -18,8 +36,8 @@ def check_plan(plan: ChunkPlan) -> None:
         raise ValueError(f"chunk strategy must be one of {', '.join(STRATEGIES)}, not {plan.strategy!r}")
     if plan.unit not in UNITS:
         raise ValueError(f"chunk unit must be one of {', '.join(UNITS)}, not {plan.unit!r}")
-    if plan.code not in CODE_WAYS:
-        raise ValueError(f"code must be cut by one of {', '.join(CODE_WAYS)}, not {plan.code!r}")
+    if plan.code not in _CODE_WAYS:
+        raise ValueError(f"code must be cut by one of {', '.join(_CODE_WAYS)}, not {plan.code!r}")
     if plan.size < 1:
         raise ValueError(f"chunk size must be positive, not {plan.size}")
     if not 0 <= plan.overlap < plan.size:

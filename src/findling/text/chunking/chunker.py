@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from findling.domain.resources import Piece
 from findling.text.analysis.lines import with_plain_breaks
@@ -15,14 +16,54 @@ from findling.text.chunking.code_chunks import CODE_LANGS, chunk_code
 from findling.text.chunking.data_outlines import DATA_OUTLINES
 from findling.text.chunking.measures import Measure, characters_of, measure_of
 from findling.text.chunking.outlines import OUTLINES, Outline
-from findling.text.chunking.sections import Section, heading_paths, sections_of
 from findling.text.chunking.syntax import SYNTAX_LANGS
 from findling.text.chunking.windows import Span, cluster_start, windows
 
-__all__ = ["chunk_fixed", "chunk_outline", "chunk_sections", "chunk_text", "parses", "with_table_headers"]
+__all__ = ["Section", "chunk_outline", "chunk_text", "parses"]
 
 
-def with_table_headers(text: str, pieces: list[Piece], *, ruled: bool = True) -> list[Piece]:
+class Section(NamedTuple):
+    """From one heading to the next; the path holds the heading itself and those above it."""
+
+    start: int
+    end: int
+    level: int
+    path: tuple[str, ...]
+
+
+def _sections_of(text: str, outline: Outline) -> list[Section]:
+    """The text after the front matter, cut at every heading; what stands above the first has no path."""
+    ends = [*(heading.start for heading in outline.headings), len(text)]
+    sections = [Section(outline.front, ends[0], 0, ())]
+    enclosing: list[tuple[int, str]] = []
+    for heading, end in zip(outline.headings, ends[1:], strict=True):
+        while enclosing and enclosing[-1][0] >= heading.level:
+            enclosing.pop()
+        enclosing.append((heading.level, heading.title))
+        path = tuple(title for _, title in enclosing if title)
+        sections.append(Section(heading.start, end, heading.level, path))
+    return sections if text[outline.front : sections[0].end].strip() else sections[1:]
+
+
+def _heading_paths(sections: Sequence[Section], spans: Sequence[Span]) -> list[tuple[str, ...]]:
+    """For each span the headings that all its sections stand under: one of two siblings is filed under neither."""
+    starts = [section.start for section in sections]
+    paths = []
+    for start, end in spans:
+        held = sections[max(bisect_right(starts, start) - 1, 0) : bisect_left(starts, end)]
+        paths.append(_common([section.path for section in held if section.path]))
+    return paths
+
+
+def _common(paths: list[tuple[str, ...]]) -> tuple[str, ...]:
+    shared = paths[0] if paths else ()
+    for path in paths[1:]:
+        while path[: len(shared)] != shared:
+            shared = shared[:-1]
+    return shared
+
+
+def _with_table_headers(text: str, pieces: list[Piece], *, ruled: bool = True) -> list[Piece]:
     """The pieces, those that begin inside a table of rows with `|` filed under its header.
 
     A table is `ruled` when a line of dashes stands above or below its header. Where that is not asked, the first row is
@@ -96,10 +137,10 @@ def _cells(row: str) -> str:
     return cells if len(cells) <= _MAX_STEP else cells[: _MAX_STEP - 1] + "…"
 
 
-def chunk_sections(text: str, outline: Outline, measure: Measure) -> list[Piece]:
+def _chunk_sections(text: str, outline: Outline, measure: Measure) -> list[Piece]:
     """Pieces that follow the headings; the heading path is what all sections in the piece share."""
     size, fit = measure
-    sections, blocks = sections_of(text, outline), outline.blocks
+    sections, blocks = _sections_of(text, outline), outline.blocks
     spans: list[Span] = []
     first = 0
     while first < len(sections):
@@ -110,7 +151,7 @@ def chunk_sections(text: str, outline: Outline, measure: Measure) -> list[Piece]
         first = last + 1
     front = windows(text, 0, outline.front, size, fit=fit)
     return [Piece(*span) for span in front] + [
-        Piece(*span, path) for span, path in zip(spans, heading_paths(sections, spans), strict=True)
+        Piece(*span, path) for span, path in zip(spans, _heading_paths(sections, spans), strict=True)
     ]
 
 
@@ -130,7 +171,7 @@ def _join_small(sections: list[Section], first: int, size: int) -> int:
     return last
 
 
-def chunk_fixed(text: str, outline: Outline, plan: ChunkPlan) -> list[Piece]:
+def _chunk_fixed(text: str, outline: Outline, plan: ChunkPlan) -> list[Piece]:
     """Windows of the plan's size under the headings that they stand under; they overlap if the plan says so.
 
     An overlap is taken out of the size: a window is cut to what is left and then begins that much earlier.
@@ -138,7 +179,7 @@ def chunk_fixed(text: str, outline: Outline, plan: ChunkPlan) -> list[Piece]:
     overlap = plan.overlap if plan.strategy == "overlapping" else 0
     size, fit = measure_of(text, plan._replace(size=plan.size - overlap))
     spans = windows(text, 0, len(text), size, outline.blocks, fit=fit, least=0.75)
-    paths = heading_paths(sections_of(text, outline), spans)
+    paths = _heading_paths(_sections_of(text, outline), spans)
     if overlap:
         whole, shared = measure_of(text, plan), measure_of(text, plan._replace(size=overlap))
         spans = spans[:1] + [
@@ -202,7 +243,7 @@ def chunk_text(text: str, lang: str, plan: ChunkPlan = PRESETS["default"]) -> li
     if plan.strategy == "semantic" and lang == "chat":
         return chunk_chat(plain, measure_of(plain, plan))
     outline = _OUTLINES[lang](plain) if lang in _OUTLINES else _NO_OUTLINE
-    return with_table_headers(plain, _along(plain, outline, plan))
+    return _with_table_headers(plain, _along(plain, outline, plan))
 
 
 def chunk_outline(text: str, outline: Outline, plan: ChunkPlan = PRESETS["default"]) -> list[Piece]:
@@ -212,7 +253,7 @@ def chunk_outline(text: str, outline: Outline, plan: ChunkPlan = PRESETS["defaul
     """
     check_plan(plan)
     plain = _with_plain_breaks(text)
-    return with_table_headers(plain, _along(plain, outline, plan), ruled=False)
+    return _with_table_headers(plain, _along(plain, outline, plan), ruled=False)
 
 
 def parses(plan: ChunkPlan, lang: str) -> bool:
@@ -235,8 +276,8 @@ _NO_OUTLINE = Outline([], [])
 
 def _along(text: str, outline: Outline, plan: ChunkPlan) -> list[Piece]:
     if plan.strategy == "semantic":
-        return chunk_sections(text, outline, measure_of(text, plan))
-    return chunk_fixed(text, outline, plan)
+        return _chunk_sections(text, outline, measure_of(text, plan))
+    return _chunk_fixed(text, outline, plan)
 
 
 def _with_plain_breaks(text: str) -> str:

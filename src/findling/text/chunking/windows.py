@@ -7,7 +7,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-__all__ = ["BLOCK_CEILING", "CEILING", "Fit", "Span", "cluster_start", "fits_whole", "trim", "windows"]
+__all__ = ["BLOCK_CEILING", "Fit", "Span", "cluster_start", "fits_whole", "trim", "windows"]
 
 Span = tuple[int, int]
 
@@ -15,7 +15,7 @@ Fit = Callable[[str, int, int], int]
 """Of a text, a start and an end: the furthest end, up to that one, that a window may have. A window that may have none
 holds one character all the same."""
 
-CEILING = 2
+_CEILING = 2
 """A window may grow to this many times its size to keep a block with the line that introduces it."""
 
 BLOCK_CEILING = 4
@@ -95,7 +95,7 @@ def _outside_blocks(start: int, cut: int, size: int, blocks: Sequence[Span]) -> 
     if index < 0 or cut >= blocks[index][1]:
         return cut
     block_start, block_end = blocks[index]
-    if block_start > start and (block_start - start >= size // 4 or block_end - start > CEILING * size):
+    if block_start > start and (block_start - start >= size // 4 or block_end - start > _CEILING * size):
         return block_start
     return block_end if block_end - block_start <= BLOCK_CEILING * size else cut
 

@@ -10,18 +10,7 @@ from typing import NamedTuple
 from findling.text.mining.glossary_keys import glossary_key, lower_key
 from findling.text.mining.noun_runs import QUOTES, clause_after, clause_before, noun_after, noun_before, noun_unspaced
 
-__all__ = [
-    "LONGEST_SNIPPET",
-    "Candidate",
-    "acronyms",
-    "expansion_after",
-    "expansion_before",
-    "is_one_term",
-    "other_names",
-    "prose",
-    "short_form",
-    "snippet_of",
-]
+__all__ = ["LONGEST_SNIPPET", "Candidate", "acronyms", "is_one_term", "other_names", "prose", "snippet_of"]
 
 
 _SHAPE = re.compile(r"[^\W_](?:[\w&/+-]|\.(?=\w)){1,9}\.?")
@@ -44,7 +33,7 @@ class _Word(NamedTuple):
     end: int
 
 
-def short_form(text: str) -> str:
+def _short_form(text: str) -> str:
     """The text as an acronym in the singular, or nothing when it has not the shape of one: 2 to 10 letters and signs.
 
     Lower-case letters are allowed; whether they are an acronym shows when words are found for them.
@@ -55,14 +44,14 @@ def short_form(text: str) -> str:
     return text if sum(map(str.isalpha, text)) > 1 else ""
 
 
-def expansion_before(short: str, text: str) -> str:
+def _expansion_before(short: str, text: str) -> str:
     """The words at the end of the text that a short form stands for, or nothing."""
     words = _words(text)[-_most_words(short) :]
     count = _spelled(short, words, inside=False) or _spelled(short, words, inside=True)
     return _written_out(short, text, words[len(words) - count :])
 
 
-def expansion_after(short: str, text: str, *, whole: bool) -> str:
+def _expansion_after(short: str, text: str, *, whole: bool) -> str:
     """The words at the beginning of the text, or with `whole` all its words, that a short form stands for."""
     words = _words(text)
     if not words or not _begins(words[0].text, short[0].lower()):
@@ -199,10 +188,10 @@ def acronyms(text: str) -> Iterator[Candidate]:
     for found in _found(_PARENTHESES, text):
         inside = found[1].strip(QUOTES)
         before = text[max(0, found.start() - _REACH) : found.start()]
-        if short := short_form(inside):
-            yield from _candidate(short, expansion_before(short, clause_before(before)), "acronym", text, found)
+        if short := _short_form(inside):
+            yield from _candidate(short, _expansion_before(short, clause_before(before)), "acronym", text, found)
         elif short := _last_short_form(before):
-            yield from _candidate(short, expansion_after(short, inside, whole=True), "acronym", text, found)
+            yield from _candidate(short, _expansion_after(short, inside, whole=True), "acronym", text, found)
     for found in _found(_DEFINITION, text):
         yield from _explained(_capitals(found[1]), found[2], text, found)
     if any(words in text for words in _WORDS_FOR_SHORT):
@@ -213,7 +202,7 @@ def acronyms(text: str) -> Iterator[Candidate]:
 
 def _explained(short: str, after: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
     if short:
-        yield from _candidate(short, expansion_after(short, clause_after(after), whole=False), "acronym", text, found)
+        yield from _candidate(short, _expansion_after(short, clause_after(after), whole=False), "acronym", text, found)
 
 
 _PARENTHESES = re.compile(r"\((?<=\s\()([^(),;]{2,100})[),;]")
@@ -230,7 +219,7 @@ def _last_short_form(text: str) -> str:
 
 def _capitals(word: str) -> str:
     """The word as a short form; one in lower case that something is said about is just a word."""
-    return short_form(word) if sum(map(str.isupper, word)) > 1 else ""
+    return _short_form(word) if sum(map(str.isupper, word)) > 1 else ""
 
 
 def other_names(text: str) -> Iterator[Candidate]:
@@ -249,7 +238,7 @@ def other_names(text: str) -> Iterator[Candidate]:
 
 
 def _named(before: str, alias: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
-    if (short := short_form(alias)) and (long := expansion_before(short, clause_before(before))):
+    if (short := _short_form(alias)) and (long := _expansion_before(short, clause_before(before))):
         return _candidate(short, long, "acronym", text, found)
     return _longer_first(noun_before(before), alias, text, found)
 

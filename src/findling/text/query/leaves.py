@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 from findling.domain.queries import All, Fuzzy, Near, Node, Phrase, Prefix, Term
 from findling.text.analysis.analysis import is_unspaced, phrase_terms, row_terms, terms
-from findling.text.analysis.identifiers import LONGEST_WORD
+from findling.text.analysis.scripts import LONGEST_WORD
 from findling.text.query.lexer import KEYWORD, is_plain, shortened, split_suffix, unescaped, unquoted
 
 __all__ = [
-    "FARTHEST",
     "TOO_LONG",
     "UNCLOSED_QUOTE",
     "Remarks",
@@ -22,7 +21,7 @@ __all__ = [
     "word_leaf",
 ]
 
-FARTHEST = 100
+_FARTHEST = 100
 """The most words that may stand between two that are asked for near each other."""
 
 TOO_LONG = "is too long to be one, and is left out"
@@ -86,7 +85,7 @@ def plain_word(raw: str) -> str:
 
 def near_leaf(words: list[str], distances: list[str]) -> Node:
     """Each word near the next one, within as many words as the digits say."""
-    pairs = [Near(a, b, _within(n, _NEAR, FARTHEST)) for a, b, n in zip(words, words[1:], distances, strict=False)]
+    pairs = [Near(a, b, _within(n, _NEAR, _FARTHEST)) for a, b, n in zip(words, words[1:], distances, strict=False)]
     return pairs[0] if len(pairs) == 1 else All(tuple(pairs))
 
 
@@ -116,7 +115,7 @@ def _fuzzy(text: str, digits: str, field: str, remarks: Remarks) -> Node | None:
 
 def _close_together(text: str, digits: str, field: str, remarks: Remarks) -> Node:
     words = [_word(word) for raw in text.split() if row_terms(word := raw.rstrip("\\"))]
-    distance = _within(digits, _NEAR, FARTHEST)
+    distance = _within(digits, _NEAR, _FARTHEST)
     if len(words) < 2 or not distance:
         return Phrase(text, field)
     if field:

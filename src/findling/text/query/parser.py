@@ -42,8 +42,8 @@ from findling.text.query.lexer import (
     unquoted,
     visible,
 )
-from findling.text.query.simplify import limited_to, negation, simplified, size
 from findling.text.query.symbols import OPENING_QUOTES, TEXT_FIELDS
+from findling.text.query.tree import limited_to, negation, simplified, size
 
 __all__ = ["MOST_LEVELS", "MOST_PASTED", "Parsed", "parse"]
 

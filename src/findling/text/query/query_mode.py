@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from findling.domain.queries import GROUPS, All, Any, Near, Node, Not, Phrase, Same, Term, Word
 from findling.text.analysis.analysis import STOP_WORDS, row_terms
-from findling.text.analysis.sentences import SENTENCE_WORDS, is_sentence
+from findling.text.analysis.lines import SENTENCE_WORDS, is_sentence
 from findling.text.query.parser import Parsed
 from findling.text.query.tree import asks_for_text, canonical
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from findling.text.analysis.sentences import is_sentence
+from findling.text.analysis.lines import is_sentence
 from findling.text.query.symbols import OPENING_QUOTES, QUOTES
 
 __all__ = ["KINDS", "SIGNALS", "Route", "route", "scripts", "shapes", "word_count", "words"]

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from olefile import OleFileIO  # type: ignore[import-untyped]
 
 from findling.sources.documents.charsets import decode_bytes
-from findling.sources.documents.document_properties import Properties
-from findling.sources.documents.times import windows_time
+from findling.sources.documents.extracted import Properties, windows_time
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["list_storages", "open_compound", "read_stream", "read_summary"]

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
-from findling.sources.documents.document_properties import finished
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.documents.extracted import Extracted, Source, TextBuilder, finished
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["Record", "Text", "children", "extract", "listed_texts", "locate_objects", "page_texts", "read_record"]
+__all__ = ["Record", "Text", "children", "extract", "read_record"]
 
 
 class Record(NamedTuple):
@@ -43,7 +42,7 @@ _USER_EDIT, _PERSIST_DIRECTORY = 4085, 6002
 _MOST_EDITS = 1000
 
 
-def locate_objects(stream: memoryview, current_edit: int) -> tuple[dict[int, int], int]:
+def _locate_objects(stream: memoryview, current_edit: int) -> tuple[dict[int, int], int]:
     """Where the slides and other objects stand by their numbers, and the number of the document.
 
     Every save adds a list of what it has changed; the last one counts. Both are empty when the lists are broken.
@@ -94,7 +93,7 @@ class Text(NamedTuple):
     is_placeholder: bool = False
 
 
-def page_texts(page: Record, listed: list[Text]) -> list[Text]:
+def _page_texts(page: Record, listed: list[Text]) -> list[Text]:
     """The texts on a page in drawing order, then footers and comments; shapes may refer to the `listed` texts."""
     texts: list[Text] = []
     asides: list[Text] = []
@@ -110,7 +109,7 @@ def page_texts(page: Record, listed: list[Text]) -> list[Text]:
     return [text for text in [*texts, *asides] if text.text not in ("", "*")]  # a star stands for a number or a date
 
 
-def listed_texts(records: list[Record]) -> list[Text]:
+def _listed_texts(records: list[Record]) -> list[Text]:
     """The texts among the records of a list: each has a header that says what it is."""
     texts: list[Text] = []
     is_title = False
@@ -143,7 +142,7 @@ def _shape_texts(shape: Record, listed: list[Text]) -> Iterator[Text]:
         if part.kind != _SHAPE_TEXT:
             continue
         records = list(children(part.content))
-        for text in listed_texts(records):
+        for text in _listed_texts(records):
             yield text._replace(is_placeholder=is_placeholder)
         for record in records:
             if record.kind == _OUTLINE_REFERENCE and len(record.content) >= 4:
@@ -243,17 +242,17 @@ def _current_user(stream: bytes) -> tuple[int, int]:
 
 
 def _read(stream: memoryview, current_edit: int) -> _Deck:
-    offsets, number = locate_objects(stream, current_edit)
+    offsets, number = _locate_objects(stream, current_edit)
     document = read_record(stream, offsets.get(number, -1))
     entries = {_SLIDES: [], _MASTERS: [], _NOTES_PAGES: []} if document is None else _entries(stream, offsets, document)
     if not entries[_SLIDES]:  # the lists are broken: the slides still stand in the stream, in the order of their saving
         loose = [record for record in children(stream) if record.kind == _SLIDE]
-        return _Deck([(page_texts(page, []), []) for page in loose], [])
+        return _Deck([(_page_texts(page, []), []) for page in loose], [])
     notes: dict[int, list[Text]] = {}
     for entry in entries[_NOTES_PAGES]:
-        notes.setdefault(_slide_of_notes(entry.page), []).extend(page_texts(entry.page, entry.listed))
-    slides = [(page_texts(entry.page, entry.listed), notes.get(entry.identity, [])) for entry in entries[_SLIDES]]
-    masters = [text for entry in entries[_MASTERS] for text in page_texts(entry.page, [])]
+        notes.setdefault(_slide_of_notes(entry.page), []).extend(_page_texts(entry.page, entry.listed))
+    slides = [(_page_texts(entry.page, entry.listed), notes.get(entry.identity, [])) for entry in entries[_SLIDES]]
+    masters = [text for entry in entries[_MASTERS] for text in _page_texts(entry.page, [])]
     return _Deck(slides, [text for text in masters if not text.is_placeholder])
 
 
@@ -264,7 +263,7 @@ def _entries(stream: memoryview, offsets: dict[int, int], document: Record) -> d
             for number, identity, texts in _listed_pages(pages):
                 page = read_record(stream, offsets.get(number, -1))
                 if page is not None:
-                    entries[pages.instance].append(_Entry(page, identity, listed_texts(texts)))
+                    entries[pages.instance].append(_Entry(page, identity, _listed_texts(texts)))
     return entries
 
 

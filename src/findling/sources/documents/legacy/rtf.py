@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from findling.sources.documents.document_properties import Properties, finished
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, finished, seconds_of
 from findling.sources.documents.legacy.rtf_reader import Paragraph, RtfDocument, read_rtf
-from findling.sources.documents.markup.embedding import embed_html
-from findling.sources.documents.times import seconds_of
+from findling.sources.documents.markup.html import embed_html
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]

@@ -7,18 +7,68 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from findling.sources.documents.charsets import decode_bytes, paired_surrogates
-from findling.sources.documents.legacy.rtf_words import (
-    ASIDES,
-    CODE_PAGES_OF_CHARSETS,
-    FLAGGED_DESTINATIONS,
-    INFO_TEXTS,
-    INFO_TIMES,
-    SKIPPED_DESTINATIONS,
-    SYMBOLS,
-    TIME_UNITS,
-)
 
 __all__ = ["Paragraph", "RtfDocument", "read_rtf"]
+
+
+_SYMBOLS = {
+    "bullet": "•",
+    "emdash": "—",
+    "emspace": " ",
+    "endash": "–",
+    "enspace": " ",
+    "ldblquote": "“",
+    "line": "\n",
+    "lquote": "‘",
+    "qmspace": " ",
+    "rdblquote": "”",
+    "rquote": "’",
+    "tab": "\t",
+}
+
+_ASIDES = frozenset("annotation footer footerf footerl footerr footnote header headerf headerl headerr shptxt".split())
+"""Texts beside the main one."""
+
+_SKIPPED_DESTINATIONS = frozenset(
+    "aftncn aftnsep aftnsepc atnauthor atndate atnicn atnid atnparent atnref atntime bkmkend bkmkstart colortbl"
+    " datafield falt fldinst ftncn ftnsep ftnsepc generator listoverridetable listtable mmathPict nonesttables"
+    " nonshppict objclass objdata objname panose pict pn pntxta pntxtb revtbl rsidtbl sn sp sv tc"
+    " themedata upr xe".split()
+)
+"""Groups whose text is not for readers."""
+
+_FLAGGED_DESTINATIONS = frozenset(
+    "annotation htmltag moMath moMathPara nesttableprops shpinst shppict shptxt ud".split()
+)
+"""Groups marked as optional that hold text all the same."""
+
+_INFO_TEXTS = frozenset("author keywords subject title".split())
+_INFO_TIMES = frozenset("creatim revtim".split())
+_TIME_UNITS = frozenset("yr mo dy hr min sec".split())
+
+_CODE_PAGES_OF_CHARSETS = {
+    0: 1252,
+    2: 1252,
+    77: 10000,
+    78: 10001,
+    128: 932,
+    129: 949,
+    130: 1361,
+    134: 936,
+    136: 950,
+    161: 1253,
+    162: 1254,
+    163: 1258,
+    177: 1255,
+    178: 1256,
+    186: 1257,
+    204: 1251,
+    222: 874,
+    238: 1250,
+    254: 437,
+    255: 850,
+}
+"""The encoding of a font's characters; a font of charset 1 takes that of the document."""
 
 
 class Paragraph(NamedTuple):
@@ -200,8 +250,8 @@ class _Reader:
         self.to_skip = 0
         if self._enter(word, flagged) or self._describe(word, number) or self._set(word, number):
             return
-        if word in SYMBOLS:
-            self._emit(SYMBOLS[word])
+        if word in _SYMBOLS:
+            self._emit(_SYMBOLS[word])
         elif not self.is_html:
             self._structure(word)
         elif word in ("par", "line"):
@@ -226,10 +276,10 @@ class _Reader:
         group = self.group
         if word in ("fonttbl", "stylesheet", "info"):
             group.place, group.flow = word, None
-        elif word in SKIPPED_DESTINATIONS or (flagged and word not in FLAGGED_DESTINATIONS):
+        elif word in _SKIPPED_DESTINATIONS or (flagged and word not in _FLAGGED_DESTINATIONS):
             group.flow = None
             group.place = "skipped"
-        elif word in ASIDES and group.flow is not None:
+        elif word in _ASIDES and group.flow is not None:
             group.flow = _Flow()
             group.in_table, group.level = False, 0
             self.asides.append(group.flow)
@@ -245,8 +295,8 @@ class _Reader:
         if group.place == "fonttbl":
             if word == "f":
                 group.number = number or 0
-            elif word == "fcharset" and number in CODE_PAGES_OF_CHARSETS:
-                self.fonts.setdefault(group.number, CODE_PAGES_OF_CHARSETS[number])
+            elif word == "fcharset" and number in _CODE_PAGES_OF_CHARSETS:
+                self.fonts.setdefault(group.number, _CODE_PAGES_OF_CHARSETS[number])
             elif word == "cpg" and number:
                 self.fonts[group.number] = number
         elif group.place == "stylesheet":
@@ -254,11 +304,11 @@ class _Reader:
                 group.number = number or 0
             elif word == "outlinelevel" and number is not None:
                 self.styles[group.number] = _level(number)
-        elif group.place == "info" and word in INFO_TEXTS:
+        elif group.place == "info" and word in _INFO_TEXTS:
             group.flow = self.info[word] = _Flow()  # once more in Unicode, perhaps
-        elif group.place == "info" and word in INFO_TIMES:
+        elif group.place == "info" and word in _INFO_TIMES:
             group.place = word
-        elif group.place in INFO_TIMES and word in TIME_UNITS:
+        elif group.place in _INFO_TIMES and word in _TIME_UNITS:
             self.document.times.setdefault(group.place, {})[word] = number or 0
         return group.place != "" and word not in _WORDS_EVERYWHERE
 
@@ -330,8 +380,8 @@ _DEFAULT_CODE_PAGES = {"ansicpg": 0, "mac": 10000, "pc": 437, "pca": 850}
 _MEANINGFUL = frozenset(
     "cell cpg deleted f fcharset fonttbl fromhtml htmlrtf info intbl nestcell nestrow outlinelevel page par pard plain"
     " row s sect stylesheet u uc ud v".split()
-).union(_DEFAULT_CODE_PAGES, ASIDES, INFO_TEXTS, INFO_TIMES, SKIPPED_DESTINATIONS, SYMBOLS, TIME_UNITS)
-_WORDS_EVERYWHERE = {"uc", "f", *SYMBOLS}
+).union(_DEFAULT_CODE_PAGES, _ASIDES, _INFO_TEXTS, _INFO_TIMES, _SKIPPED_DESTINATIONS, _SYMBOLS, _TIME_UNITS)
+_WORDS_EVERYWHERE = {"uc", "f", *_SYMBOLS}
 
 
 def _level(outline_level: int) -> int:

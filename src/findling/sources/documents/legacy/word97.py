@@ -4,17 +4,269 @@ from __future__ import annotations
 
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from findling.sources.documents.charsets import decode_bytes
 from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
-from findling.sources.documents.document_properties import finished
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.documents.legacy.word97_layout import Layout, ParagraphKind, read_layout, visible_text
-from findling.sources.documents.legacy.word97_pieces import Piece, read_pieces, read_word_file
+from findling.sources.documents.extracted import Extracted, Source, TextBuilder, finished
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["extract"]
+__all__ = ["Piece", "extract"]
+
+
+class _WordFile(NamedTuple):
+    """The two streams of a document, and the lengths of its texts: first the main one, then those beside it."""
+
+    main: bytes
+    table: bytes
+    lengths: tuple[int, ...]
+    is_word95: bool = False
+
+
+class Piece(NamedTuple):
+    """A run of text; its characters stand from `offset` on in the main stream, `width` bytes each."""
+
+    text: str
+    offset: int
+    width: int
+
+
+_MAGIC = (0xA5EC, 0xA5DC)
+_FIRST_WORD_6, _FIRST_WORD_97 = 101, 192
+_ENCRYPTED, _SECOND_TABLE = 0x0100, 0x0200
+
+
+def _read_word_file(main: bytes, tables: dict[str, bytes]) -> _WordFile:
+    """Read the head of the main stream. Raises `UnreadableError`, and `struct.error` when it is cut off."""
+    magic, version = struct.unpack_from("<HH", main)
+    (flags,) = struct.unpack_from("<H", main, 10)
+    if magic not in _MAGIC:
+        raise UnreadableError("damaged", "does not begin as Word documents do")
+    if flags & _ENCRYPTED:
+        raise UnreadableError("encrypted", "needs a password")
+    if version < _FIRST_WORD_6:
+        raise UnreadableError("unsupported", "a document of Word 2 or older")
+    if version < _FIRST_WORD_97:
+        return _WordFile(main, main, struct.unpack_from("<8I", main, 0x34), is_word95=True)
+    table = tables["1Table" if flags & _SECOND_TABLE else "0Table"]
+    return _WordFile(main, table, struct.unpack_from("<8I", main, 0x4C))
+
+
+def _read_pieces(word: _WordFile) -> list[Piece]:
+    """The pieces of all texts in order. Raises `struct.error` when their table is broken."""
+    plan = list(_plan(word))
+    pieces = []
+    room = len(word.main)  # every character has a byte of its own, unless the table lies
+    for count, offset, width in plan:
+        count = min(count, room)
+        raw = word.main[offset : offset + count * width]
+        text = raw.decode("utf-16-le", "replace") if width == 2 else decode_bytes(raw, _code_page(word))
+        room -= count
+        if len(text) == count:
+            pieces.append(Piece(text, offset, width))
+        elif text:  # characters of several bytes: their offsets are unknown, and so is their layout
+            pieces.append(Piece(text, -1, 0))
+        if room <= 0:
+            break
+    return pieces
+
+
+def _plan(word: _WordFile) -> Iterator[tuple[int, int, int]]:
+    """Count of characters, offset and bytes for each character of every piece."""
+    at, size = struct.unpack_from("<II", word.main, 0x160 if word.is_word95 else 0x1A2)
+    if word.is_word95 and not size:
+        (first,) = struct.unpack_from("<I", word.main, 0x18)
+        yield sum(word.lengths), first, 1
+        return
+    pieces = _piece_table(word.table[at : at + size])
+    count = (len(pieces) - 4) // 12
+    starts = struct.unpack_from(f"<{count + 1}I", pieces)
+    for index in range(count):
+        (place,) = struct.unpack_from("<I", pieces, 4 * (count + 1) + 8 * index + 2)
+        length = max(0, starts[index + 1] - starts[index])
+        if word.is_word95:
+            yield length, place, 1
+        elif place & _ONE_BYTE:
+            yield length, (place & ~_ONE_BYTE) // 2, 1
+        else:
+            yield length, place, 2
+
+
+_ONE_BYTE = 1 << 30
+
+
+def _piece_table(clx: bytes) -> bytes:
+    """The table of pieces, which comes after any number of formatting changes."""
+    at = 0
+    while clx[at : at + 1] == b"\x01":
+        at += 3 + struct.unpack_from("<H", clx, at + 1)[0]
+    kind, size = struct.unpack_from("<BI", clx, at)
+    if kind != 2 or size < 16:
+        raise struct.error("no table of pieces")
+    return clx[at + 5 : at + 5 + size]
+
+
+def _code_page(word: _WordFile) -> int:
+    """Word 97 writes single bytes only for Western text; before, they meant what the document's language needs."""
+    if not word.is_word95:
+        return 1252
+    (language,) = struct.unpack_from("<H", word.main, 6)
+    return _CODE_PAGES.get(language) or _CODE_PAGES.get(language & 0x3FF, 1252)
+
+
+_CODE_PAGES = {
+    0x0404: 950,
+    0x0C04: 950,
+    0x01: 1256,
+    0x02: 1251,
+    0x04: 936,
+    0x05: 1250,
+    0x08: 1253,
+    0x0D: 1255,
+    0x0E: 1250,
+    0x11: 932,
+    0x12: 949,
+    0x15: 1250,
+    0x18: 1250,
+    0x19: 1251,
+    0x1B: 1250,
+    0x1E: 874,
+    0x1F: 1254,
+    0x22: 1251,
+    0x23: 1251,
+    0x25: 1257,
+    0x26: 1257,
+    0x27: 1257,
+    0x2A: 1258,
+}
+
+
+class _ParagraphKind(NamedTuple):
+    """Level of a heading (0: none), whether the paragraph lies in a table, whether it ends a row."""
+
+    level: int = 0
+    in_table: bool = False
+    ends_row: bool = False
+
+
+class _Layout(NamedTuple):
+    """Kinds of paragraphs by where their characters stand in the main stream, and the spans that are not shown."""
+
+    starts: list[int]
+    kinds: list[_ParagraphKind]
+    hidden: list[tuple[int, int]]
+
+    def at(self, offset: int) -> _ParagraphKind | None:
+        """The kind of the paragraph with the character at `offset`; `None` when nothing is known about it."""
+        index = bisect_right(self.starts, offset) - 1
+        return self.kinds[index] if index >= 0 and offset >= 0 else None
+
+
+def _read_layout(word: _WordFile) -> _Layout:
+    """The layout of a document; what is broken stays unknown. Word 95 keeps it in another form, which is not read."""
+    if word.is_word95:
+        return _Layout([], [], [])
+    known = sorted((pair for page in _pages(word, _PARAGRAPH_PAGES) for pair in _paragraph_kinds(page)), key=_start)
+    hidden = sorted(span for page in _pages(word, _CHARACTER_PAGES) for span in _hidden_spans(page))
+    return _Layout([start for start, _ in known], [kind for _, kind in known], hidden)
+
+
+def _visible_text(piece: Piece, layout: _Layout) -> str:
+    """The text of a piece with zeros for its characters that were deleted or hidden; marks and their places stay."""
+    text = piece.text
+    if not piece.width:
+        return text
+    index = max(0, bisect_right(layout.hidden, (piece.offset, 0)) - 1)
+    parts: list[str] = []
+    position = 0
+    while index < len(layout.hidden) and position < len(text):
+        first, last = (max(position, (at - piece.offset) // piece.width) for at in layout.hidden[index])
+        if first >= len(text):
+            break
+        parts += text[position:first], _SHOWN.sub("\0", text[first:last])
+        position = last
+        index += 1
+    return "".join([*parts, text[position:]])
+
+
+_SHOWN = re.compile("[^\r\x07\x0c\x13\x14\x15]")
+
+
+def _start(pair: tuple[int, _ParagraphKind]) -> int:
+    return pair[0]
+
+
+_PAGE = 512
+_CHARACTER_PAGES, _PARAGRAPH_PAGES = 0xFA, 0x102
+
+
+def _pages(word: _WordFile, field: int) -> Iterator[bytes]:
+    """The pages that describe paragraphs or characters. Raises `struct.error` when the head is cut off."""
+    at, size = struct.unpack_from("<II", word.main, field)
+    table = word.table[at : at + size]
+    count = (len(table) - 4) // 8
+    if count > 0:
+        for number in dict.fromkeys(struct.unpack_from(f"<{count}I", table, 4 * (count + 1))):
+            page = word.main[(number & 0x3FFFFF) * _PAGE :][:_PAGE]
+            if len(page) == _PAGE:
+                yield page
+
+
+def _paragraph_kinds(page: bytes) -> Iterator[tuple[int, _ParagraphKind]]:
+    count = min(page[-1], _MOST_PARAGRAPHS)
+    for index, start in enumerate(struct.unpack_from(f"<{count}I", page)):
+        at = page[4 * (count + 1) + 13 * index] * 2
+        yield start, _kind(page, at) if at else _ParagraphKind()
+
+
+def _hidden_spans(page: bytes) -> Iterator[tuple[int, int]]:
+    count = min(page[-1], _MOST_RUNS)
+    bounds = struct.unpack_from(f"<{count + 1}I", page)
+    for index in range(count):
+        at = page[4 * (count + 1) + index] * 2
+        changes = dict(_changes(page[at + 1 : at + 1 + page[at]])) if at else {}
+        if changes.get(_DELETED) in _ON or changes.get(_HIDDEN) in _ON:
+            yield bounds[index], bounds[index + 1]
+
+
+_MOST_PARAGRAPHS, _MOST_RUNS = 29, 101  # no more have room on a page
+
+
+def _kind(page: bytes, at: int) -> _ParagraphKind:
+    size = page[at] * 2 - 1
+    if size < 0:
+        at += 1
+        size = page[at] * 2
+    properties = page[at + 1 : at + 1 + size]
+    style = int.from_bytes(properties[:2], "little")
+    level = style if style <= _LAST_HEADING_STYLE else 0
+    in_table = ends_row = False
+    for code, value in _changes(properties[2:]):
+        if code == _OUTLINE_LEVEL:
+            level = value + 1 if value < _LAST_HEADING_STYLE else 0
+        elif code == _IN_TABLE:
+            in_table = value != 0
+        elif code == _ENDS_ROW:
+            ends_row = value != 0
+    return _ParagraphKind(level, in_table, ends_row)
+
+
+_LAST_HEADING_STYLE = 9  # the first styles are always the headings, whatever a language calls them
+_IN_TABLE, _ENDS_ROW, _OUTLINE_LEVEL = 0x2416, 0x2417, 0x2640
+_DELETED, _HIDDEN = 0x0800, 0x083C
+_ON = (0x01, 0x81)  # the second one: not as in the style, which hides nothing
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2, 7: 3}
+
+
+def _changes(properties: bytes) -> Iterator[tuple[int, int]]:
+    """The changes of formatting, each with the first byte of its value."""
+    at = 0
+    while at + 3 <= len(properties):
+        (code,) = struct.unpack_from("<H", properties, at)
+        yield code, properties[at + 2]
+        at += 2 + (_SIZES.get(code >> 13) or properties[at + 2] + 1)
 
 
 def extract(source: Source) -> Extracted:
@@ -25,9 +277,9 @@ def extract(source: Source) -> Extracted:
         raise UnreadableError("damaged", "holds no Word document")
     tables = {name: read_stream(compound, name) or b"" for name in ("0Table", "1Table")}
     try:
-        word = read_word_file(main, tables)
-        pieces = read_pieces(word)
-        layout = read_layout(word)
+        word = _read_word_file(main, tables)
+        pieces = _read_pieces(word)
+        layout = _read_layout(word)
     except struct.error:
         raise UnreadableError("damaged", "the table of its text is broken") from None
     builder = TextBuilder(source.limit)
@@ -38,7 +290,7 @@ def extract(source: Source) -> Extracted:
 class _Paragraph(NamedTuple):
     text: str
     mark: str
-    kind: ParagraphKind | None
+    kind: _ParagraphKind | None
     is_main: bool
 
 
@@ -84,13 +336,13 @@ _FIELD, _RESULT, _FIELD_END = "\x13", "\x14", "\x15"
 _TOKEN = re.compile("[\r\x07\x0c\x13\x14\x15]|[^\r\x07\x0c\x13\x14\x15]+")
 
 
-def _paragraphs(pieces: list[Piece], main_length: int, layout: Layout) -> Iterator[_Paragraph]:
+def _paragraphs(pieces: list[Piece], main_length: int, layout: _Layout) -> Iterator[_Paragraph]:
     """The paragraphs of all texts; of a field only the result, unless it has none."""
     text: list[str] = []
     sinks = [text]  # the innermost last: where characters go, which is the code of a field or what lies around it
     position = 0
     for piece in pieces:
-        for token in _TOKEN.finditer(visible_text(piece, layout)):
+        for token in _TOKEN.finditer(_visible_text(piece, layout)):
             value = token[0]
             if value == _FIELD:
                 sinks.append([])

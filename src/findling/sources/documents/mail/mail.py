@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.documents.mail.messages import message_extracted, write_message
-from findling.sources.documents.mail.mime import read_message
+from findling.sources.documents.mail.mime import message_extracted, read_message, write_message
 from findling.sources.files.file_text import UnreadableError, decode
 
 __all__ = ["extract"]

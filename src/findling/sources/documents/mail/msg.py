@@ -12,11 +12,9 @@ from olefile import OleFileIO  # type: ignore[import-untyped]
 
 from findling.sources.documents.charsets import codec_of_code_page, decode_bytes
 from findling.sources.documents.containers.ole import list_storages, open_compound, read_stream
-from findling.sources.documents.extracted import Extracted, Source
+from findling.sources.documents.extracted import Extracted, Source, windows_time
 from findling.sources.documents.legacy.rtf_reader import read_rtf
-from findling.sources.documents.mail.messages import Attachment, Body, Message, message_extracted
-from findling.sources.documents.mail.mime import decode_text, read_headers
-from findling.sources.documents.times import windows_time
+from findling.sources.documents.mail.mime import Attachment, Body, Message, decode_text, message_extracted, read_headers
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["decompress_rtf", "extract"]

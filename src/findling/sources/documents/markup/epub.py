@@ -20,20 +20,25 @@ from findling.sources.documents.containers.xml_tree import (
     parse_xml,
 )
 from findling.sources.documents.containers.zip_packages import open_zip, read_member, read_side_xml, read_xml
-from findling.sources.documents.document_properties import Properties, finished
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.documents.line_groups import LineGroups
-from findling.sources.documents.markup.embedding import embed
-from findling.sources.documents.times import parse_iso_time
+from findling.sources.documents.extracted import (
+    Extracted,
+    LineGroups,
+    Properties,
+    Source,
+    TextBuilder,
+    finished,
+    parse_iso_time,
+)
+from findling.sources.documents.markup.html import embed
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["HEADINGS", "extract", "write_xhtml"]
+__all__ = ["extract"]
 
 
-HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
 
 
-def write_xhtml(root: Element, builder: TextBuilder, labels: Mapping[str, str]) -> None:
+def _write_xhtml(root: Element, builder: TextBuilder, labels: Mapping[str, str]) -> None:
     """Write the text of a page; `labels` are the places that begin at elements, by their ids."""
     _Writer(builder, labels).write(root)
 
@@ -77,9 +82,9 @@ class _Writer:
 
     def _begin(self, element: Element, name: str) -> list[Element | str | _End]:
         """Begin an element; what it gives is left to be read, last one first."""
-        if name in HEADINGS:
+        if name in _HEADINGS:
             self._end_block()
-            self._write_heading(element, HEADINGS[name])
+            self._write_heading(element, _HEADINGS[name])
         elif name == "pre":
             self._end_block()
             self._builder.block("".join(element.itertext()))
@@ -262,9 +267,9 @@ def _try_chapter(
         root = parse_xml(_without_named_entities(data))
     except UnreadableError:
         return _try_as_html(builder, data, part)
-    if "" in labels and not any(local_name(each.tag) in HEADINGS for each in root.iter()):
+    if "" in labels and not any(local_name(each.tag) in _HEADINGS for each in root.iter()):
         builder.section(labels[""])
-    write_xhtml(root, builder, labels)
+    _write_xhtml(root, builder, labels)
     return None
 
 

@@ -8,22 +8,27 @@ from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from findling.sources.documents.document_properties import Properties, finished
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.documents.markup.html_encoding import decode_html
-from findling.sources.documents.markup.html_lines import with_line_marks, without_line_marks
-from findling.sources.documents.markup.html_writer import HtmlWriter
-from findling.sources.documents.times import parse_iso_time, parse_mail_time
+from findling.sources.documents.charsets import decode_html
+from findling.sources.documents.extracted import (
+    Extracted,
+    Properties,
+    Source,
+    TextBuilder,
+    finished,
+    parse_iso_time,
+    parse_mail_time,
+)
+from findling.sources.documents.markup.html_writer import HtmlWriter, with_line_marks, without_line_marks
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["extract", "write_html"]
+__all__ = ["embed", "embed_html", "extract"]
 
 
 _TAG = re.compile(r"<(/?[a-zA-Z][^\s>/]*)([^>]*)>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
-def write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
+def _write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
     """Write the text of markup, best as a parser serializes it, from a file of so many lines."""
     # Whatever opens after the last end is text. Without that cut, a search for each end would go through all of it.
     if comments_end := markup.rfind("-->") + 3 if "<!--" in markup else 0:
@@ -105,11 +110,11 @@ def extract(source: Source) -> Extracted:
     markup = with_line_marks(text)
     builder = TextBuilder(source.limit)
     if _nests_too_deep(markup):
-        write_html(markup, builder, last_line)
+        _write_html(markup, builder, last_line)
         return finished(builder, Properties())
     page = LexborHTMLParser(markup)
     properties = _properties(page)
-    write_html(_main_markup(page) or _markup(LexborHTMLParser(markup)), builder, last_line)
+    _write_html(_main_markup(page) or _markup(LexborHTMLParser(markup)), builder, last_line)
     try:
         return finished(builder, properties)
     except UnreadableError:
@@ -207,3 +212,52 @@ def _time(about: Mapping[str, str], *names: str) -> float | None:
     """The first of the named times that can be read."""
     values = (about.get(name, "") for name in names)
     return next((time for value in values if value and (time := parse_iso_time(value) or parse_mail_time(value))), None)
+
+
+def embed(builder: TextBuilder, inner: Extracted, label: str = "", level: int = 0) -> None:
+    """Write the text of `inner`: its headings sink by `level`, and `label` is put before the labels of its places.
+
+    Places that have only a line are left out: it is no line of the outer file.
+    """
+    places = {place.start: place.label for place in inner.places if place.label}
+    headings: dict[int, list[tuple[str, int]]] = {}
+    for heading in inner.headings:
+        headings.setdefault(heading.start, []).append((heading.title, heading.level + level))
+    blocks = dict(inner.blocks)
+    starts = sorted({0, *places, *headings, *blocks, *blocks.values()})
+    for start, end in zip(starts, [*starts[1:], len(inner.text)], strict=True):
+        if builder.full:
+            return
+        if start in places:
+            builder.place(f"{label} {places[start]}".strip())
+        for title, depth in headings.get(start, ()):
+            builder.section(title, depth)
+        if start in blocks:
+            builder.block(inner.text[start:end])
+        else:
+            _write(builder, inner.text[start:end])
+
+
+def embed_html(builder: TextBuilder, page: str, source: Source, label: str = "", level: int = 0) -> None:
+    """Write the text of an HTML page that has been decoded already, as `embed` does."""
+
+    marked = _BYTE_ORDER_MARK + page.encode("utf-8", "replace")  # outranks whatever the page says about its encoding
+    try:
+        inner = extract(Source(marked, "body.html", source.limit, source.depth))
+    except UnreadableError as error:
+        if error.reason != "no-text":
+            builder.line(f"The HTML text was not read: {error}")
+        return
+    embed(builder, inner, label, level)
+
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _write(builder: TextBuilder, text: str) -> None:
+    """A single line stays one, so that rows with places of their own do not drift apart."""
+    is_row = text.endswith("\n") and not text.endswith("\n\n") and "\n" not in text.strip("\n")
+    if is_row:
+        builder.line(text)
+    else:
+        builder.paragraph(text)

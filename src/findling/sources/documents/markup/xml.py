@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from findling.sources.documents.charsets import decode_html
 from findling.sources.documents.extracted import Extracted, Source, TextBuilder
 from findling.sources.documents.markup import html
-from findling.sources.documents.markup.html_encoding import decode_html
 from findling.sources.documents.markup.xml_events import Element, StopReadingError, read_elements
 from findling.sources.files.file_text import UnreadableError
 

@@ -11,7 +11,7 @@ from xml.parsers import expat
 
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["Element", "Receiver", "StopReadingError", "read_elements"]
+__all__ = ["Element", "StopReadingError", "read_elements"]
 
 
 class StopReadingError(Exception):

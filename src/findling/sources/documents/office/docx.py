@@ -13,42 +13,41 @@ from xml.etree.ElementTree import Element
 from findling.sources.documents.containers.xml_tree import attribute_of, child_of, local_name, number_of
 from findling.sources.documents.containers.zip_packages import open_zip, read_member, read_side_xml, read_xml
 from findling.sources.documents.document_formats import extract as extract_any
-from findling.sources.documents.document_properties import finished
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.documents.line_groups import LineGroups
-from findling.sources.documents.markup.embedding import embed
-from findling.sources.documents.office.drawingml import DRAWING_REFERENCES, referenced_lines
+from findling.sources.documents.extracted import Extracted, LineGroups, Source, TextBuilder, finished
+from findling.sources.documents.markup.html import embed
 from findling.sources.documents.office.ooxml import (
+    DRAWING_REFERENCES,
     Relationship,
     chosen_alternative,
     described,
     main_part,
     properties_of,
+    referenced_lines,
     relationship_id,
     relationships_of,
 )
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["ParagraphStyle", "extract", "is_numbered", "outline_level", "read_styles", "style_of_id"]
+__all__ = ["extract", "outline_level"]
 
 
-class ParagraphStyle(NamedTuple):
+class _ParagraphStyle(NamedTuple):
     """`level` is that of a heading, counted from 1, or 0 for anything else."""
 
     level: int = 0
     is_list: bool = False
 
 
-def read_styles(root: Element | None) -> dict[str, ParagraphStyle]:
+def _read_styles(root: Element | None) -> dict[str, _ParagraphStyle]:
     """The paragraph styles by id, with what they inherit."""
     elements = () if root is None else root
     styles = {attribute_of(element, "styleId"): element for element in elements if local_name(element.tag) == "style"}
     return {name: _resolved(name, styles) for name in styles}
 
 
-def style_of_id(name: str) -> ParagraphStyle:
+def _style_of_id(name: str) -> _ParagraphStyle:
     """The best guess for a style that the document does not define: the ids of built-in styles are their names."""
-    return ParagraphStyle(_level_of_name(name))
+    return _ParagraphStyle(_level_of_name(name))
 
 
 def outline_level(properties: Element | None) -> int | None:
@@ -60,7 +59,7 @@ def outline_level(properties: Element | None) -> int | None:
     return value + 1 if value < _BODY_TEXT else 0
 
 
-def is_numbered(properties: Element | None) -> bool | None:
+def _is_numbered(properties: Element | None) -> bool | None:
     """Whether a `pPr` makes its paragraph an item of a list; `None` when it says nothing."""
     number = child_of(child_of(properties, "numPr"), "numId")
     return None if number is None else attribute_of(number, "val") != "0"
@@ -76,7 +75,7 @@ def _level_of_name(name: str) -> int:
     return int(match[1]) if match else int(name == "title")
 
 
-def _resolved(name: str, styles: dict[str, Element]) -> ParagraphStyle:
+def _resolved(name: str, styles: dict[str, Element]) -> _ParagraphStyle:
     level: int | None = None
     is_list: bool | None = None
     seen: set[str] = set()
@@ -84,12 +83,12 @@ def _resolved(name: str, styles: dict[str, Element]) -> ParagraphStyle:
         seen.add(name)
         style = styles[name]
         properties = child_of(style, "pPr")
-        is_list = is_numbered(properties) if is_list is None else is_list
+        is_list = _is_numbered(properties) if is_list is None else is_list
         level = outline_level(properties)
         if level is None:
             level = max(_level_of_name(name), _level_of_name(_value(style, "name"))) or None
         name = _value(style, "basedOn")
-    return ParagraphStyle(level or 0, bool(is_list))
+    return _ParagraphStyle(level or 0, bool(is_list))
 
 
 def _value(element: Element, name: str) -> str:
@@ -108,7 +107,7 @@ def extract(source: Source) -> Extracted:
     if root is None or local_name(root.tag) != "document":
         raise UnreadableError("damaged", "holds no Word document")
     document = _Document(source, archive, TextBuilder(source.limit), relationships_of(archive, part))
-    document.styles = read_styles(_related(document, "styles"))
+    document.styles = _read_styles(_related(document, "styles"))
     document.remarks = _remarks(document)
     _write_margins(document, "header")
     if any(local_name(element.tag) == _PAGE_BREAK for element in root.iter()):
@@ -137,7 +136,7 @@ class _Document:
     archive: zipfile.ZipFile
     builder: TextBuilder
     relationships: Mapping[str, Relationship]
-    styles: Mapping[str, ParagraphStyle] = field(default_factory=dict)
+    styles: Mapping[str, _ParagraphStyle] = field(default_factory=dict)
     remarks: dict[tuple[str, str], Element] = field(default_factory=dict)
     page: int = 0
 
@@ -209,12 +208,12 @@ def _write_paragraph(document: _Document, paragraph: Element) -> list[Element]:
     return content.blocks
 
 
-def _style_of(document: _Document, properties: Element | None) -> ParagraphStyle:
+def _style_of(document: _Document, properties: Element | None) -> _ParagraphStyle:
     reference = child_of(properties, "pStyle")
     name = "" if reference is None else attribute_of(reference, "val")
-    style = document.styles.get(name) or style_of_id(name)
-    level, is_list = outline_level(properties), is_numbered(properties)
-    return ParagraphStyle(
+    style = document.styles.get(name) or _style_of_id(name)
+    level, is_list = outline_level(properties), _is_numbered(properties)
+    return _ParagraphStyle(
         style.level if level is None else level,
         style.is_list if is_list is None else is_list,
     )

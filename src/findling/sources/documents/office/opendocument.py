@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
@@ -19,13 +19,139 @@ from findling.sources.documents.containers.xml_tree import (
     parse_xml,
 )
 from findling.sources.documents.containers.zip_packages import open_zip, read_side_xml, read_xml
-from findling.sources.documents.document_properties import finished
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.documents.line_groups import LineGroups
-from findling.sources.documents.office.opendocument_package import meta_properties, refuse_encrypted
+from findling.sources.documents.extracted import (
+    Extracted,
+    LineGroups,
+    Properties,
+    Source,
+    TextBuilder,
+    finished,
+    parse_iso_time,
+)
+from findling.sources.documents.office.sheet_rows import Row, Value
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["extract"]
+__all__ = ["extract", "meta_properties", "opendocument_sheets", "refuse_encrypted"]
+
+
+def refuse_encrypted(archive: zipfile.ZipFile) -> None:
+    """Raises `UnreadableError` for a document with a password."""
+    manifest = read_side_xml(archive, "META-INF/manifest.xml")
+    for entry in () if manifest is None else manifest:
+        if child_of(entry, "encryption-data") is not None and attribute_of(entry, "full-path") in _MAIN_PARTS:
+            raise UnreadableError("encrypted", "needs a password")
+
+
+_MAIN_PARTS = frozenset({"content.xml", "encrypted-package"})
+
+
+def meta_properties(root: Element | None) -> Properties:
+    """What a document says about itself, in `meta.xml` or in a flat file."""
+    meta = None if root is None else next(descendants(root, "meta"), None)
+    values: dict[str, str] = {}
+    for element in () if meta is None else meta:
+        name, text = local_name(element.tag), (element.text or "").strip()
+        values[name] = f"{values[name]}, {text}" if values.get(name) and name == "keyword" else text
+    return Properties(
+        title=values.get("title", ""),
+        author=values.get("initial-creator") or values.get("creator", ""),
+        created_at=parse_iso_time(values.get("creation-date", "")),
+        updated_at=parse_iso_time(values.get("date", "")),
+        fields={
+            "language": values.get("language", ""),
+            "subject": values.get("subject", ""),
+            "keywords": values.get("keyword", ""),
+        },
+    )
+
+
+def opendocument_sheets(root: Element) -> Iterator[tuple[str, Iterator[Row]]]:
+    """The names and rows of all sheets, in their order."""
+    for element in root.iter():
+        if local_name(element.tag) == "table":
+            yield attribute_of(element, "name"), _rows(element)
+
+
+_MAX_COPIES = 100
+"""How often a cell or row is written that says it is repeated; whole columns are filled with one element."""
+
+
+def _rows(table: Element) -> Iterator[Row]:
+    number = 0
+    for element in _row_elements(table):
+        count = _repeated(_attributes(element), "number-rows-repeated")
+        cells = list(_cells(element))
+        if cells:
+            for copy in range(min(count, _MAX_COPIES)):
+                yield number + copy, cells
+        number += count
+
+
+def _row_elements(parent: Element) -> Iterator[Element]:
+    """The rows of a table; headers and groups lie around some of them, one in another."""
+    waiting = [iter(parent)]
+    while waiting:
+        element = next(waiting[-1], None)
+        if element is None:
+            waiting.pop()
+        elif (name := local_name(element.tag)) == "table-row":
+            yield element
+        elif name in _ROW_GROUPS:
+            waiting.append(iter(element))
+
+
+def _cells(row: Element) -> Iterator[tuple[int, Value]]:
+    column = 0
+    for element in row:
+        if local_name(element.tag) in _CELLS:
+            attributes = _attributes(element)
+            count = _repeated(attributes, "number-columns-repeated")
+            value = _value(element, attributes)
+            if value != "":
+                for copy in range(min(count, _MAX_COPIES)):
+                    yield column + copy, value
+            column += count
+
+
+_ROW_GROUPS = frozenset({"table-header-rows", "table-row-group", "table-rows"})
+_CELLS = frozenset({"table-cell", "covered-table-cell"})
+_NUMBERS = frozenset({"float", "percentage", "currency"})
+_SPACES = frozenset({"s", "tab", "line-break"})
+
+
+def _attributes(element: Element) -> dict[str, str]:
+    return {local_name(name): value for name, value in element.items()}
+
+
+def _repeated(attributes: Mapping[str, str], name: str) -> int:
+    count = attributes.get(name, "1")
+    return int(count) if count.isdecimal() and count.isascii() else 1
+
+
+def _value(cell: Element, attributes: Mapping[str, str]) -> Value:
+    kind = attributes.get("value-type", "")
+    if kind in _NUMBERS:
+        try:
+            return float(attributes.get("value", ""))
+        except ValueError:
+            return _shown(cell)
+    if kind == "boolean":
+        return attributes.get("boolean-value") == "true"
+    if kind == "date":  # as the document shows it: that is what people remember
+        return _shown(cell) or attributes.get("date-value", "").removesuffix("T00:00:00").replace("T", " ")
+    return _shown(cell) or attributes.get("string-value", "")
+
+
+def _shown(cell: Element) -> str:
+    """The text that the cell shows, without the comment on it."""
+    paragraphs = [element for element in cell if local_name(element.tag) == "p"]
+    if len(paragraphs) == 1 and not len(paragraphs[0]):
+        return (paragraphs[0].text or "").strip()
+    for paragraph in paragraphs:
+        for element in paragraph.iter():
+            if local_name(element.tag) in _SPACES:
+                element.text = " "
+    return " ".join("".join(paragraph.itertext()) for paragraph in paragraphs).strip()
 
 
 def extract(source: Source) -> Extracted:

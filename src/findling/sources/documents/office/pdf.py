@@ -15,22 +15,11 @@ from typing import Any, NamedTuple
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
-from findling.sources.documents.document_properties import Properties, with_properties
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, seconds_of, with_properties
 from findling.sources.documents.markup.xml_events import Element, StopReadingError, read_elements
-from findling.sources.documents.times import seconds_of
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = [
-    "decode_utf16",
-    "extract",
-    "field_line",
-    "join_lines",
-    "pdf_string",
-    "split_lines",
-    "usual_width",
-    "write_form_data",
-]
+__all__ = ["extract", "join_lines", "split_lines", "usual_width"]
 
 
 def split_lines(text: str) -> list[str]:
@@ -99,24 +88,24 @@ def _is_unspaced(character: str) -> bool:
     return "\u2e80" <= character <= "\u9fff" or "\uf900" <= character <= "\ufaff" or "\uff00" <= character <= "\uff9f"
 
 
-def field_line(form: Any, widget: Any) -> str:
+def _field_line(form: Any, widget: Any) -> str:
     """`name: value` of a form field; empty when nothing was filled in.
 
     Half-merged files have fields without a form around them; those say their name and value themselves.
     """
     if not form:
-        name, value = (pdf_string(pdfium_c.FPDFAnnot_GetStringValue, widget, key).strip() for key in (b"T", b"V"))
+        name, value = (_pdf_string(pdfium_c.FPDFAnnot_GetStringValue, widget, key).strip() for key in (b"T", b"V"))
         return _line(name, value)
     if pdfium_c.FPDFAnnot_GetFormFieldType(form, widget) in _CHOICES and not pdfium_c.FPDFAnnot_IsChecked(form, widget):
         return ""
-    value = pdf_string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, widget).strip()
-    name = pdf_string(pdfium_c.FPDFAnnot_GetFormFieldAlternateName, form, widget) or pdf_string(
+    value = _pdf_string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, widget).strip()
+    name = _pdf_string(pdfium_c.FPDFAnnot_GetFormFieldAlternateName, form, widget) or _pdf_string(
         pdfium_c.FPDFAnnot_GetFormFieldName, form, widget
     )
     return _line(name, value)
 
 
-def write_form_data(builder: TextBuilder, document: Any) -> None:
+def _write_form_data(builder: TextBuilder, document: Any) -> None:
     """Write the values of an XFA form; the pages of such a file often only ask to wait for Acrobat."""
     is_first = True
 
@@ -138,15 +127,15 @@ def write_form_data(builder: TextBuilder, document: Any) -> None:
     builder.end_paragraph()
 
 
-def pdf_string(read: Callable[..., int], *of: Any) -> str:
+def _pdf_string(read: Callable[..., int], *of: Any) -> str:
     """A string that pdfium hands out in UTF-16, after telling how many bytes it takes."""
     size = read(*of, None, 0)
     buffer = (ctypes.c_ushort * ((size + 1) // 2))()
     read(*of, buffer, size)
-    return decode_utf16(memoryview(buffer)).rstrip("\0")
+    return _decode_utf16(memoryview(buffer)).rstrip("\0")
 
 
-def decode_utf16(utf16: memoryview) -> str:
+def _decode_utf16(utf16: memoryview) -> str:
     """The text in 16-bit units; halves of pairs are left out."""
     return utf16.tobytes().decode("utf-16-le", "ignore")
 
@@ -184,7 +173,7 @@ def extract(source: Source) -> Extracted:
     with _open(source.data) as document:
         builder = TextBuilder(source.limit)
         broken = _write_pages(builder, document)
-        write_form_data(builder, document)
+        _write_form_data(builder, document)
         _list_attachments(builder, document)
         damage = f"{broken} of {len(document)} pages cannot be read" if broken else ""
         properties = Properties(
@@ -238,7 +227,7 @@ def _page_text(page: Any) -> str:
         count = text_page.count_chars()
         buffer = (ctypes.c_ushort * (count + 1))()
         written = pdfium_c.FPDFText_GetText(text_page, 0, count, buffer)
-        return decode_utf16(memoryview(buffer)[: max(written - 1, 0)])
+        return _decode_utf16(memoryview(buffer)[: max(written - 1, 0)])
 
 
 def _write_text(builder: TextBuilder, text: str, bookmarks: Sequence[_Bookmark]) -> None:
@@ -275,7 +264,7 @@ def _bookmarks(document: Any) -> Mapping[int, Sequence[_Bookmark]]:
         target = bookmark.get_dest()
         index = target.get_index() if target else None
         if index is not None:
-            by_page[index].append(_Bookmark(pdf_string(pdfium_c.FPDFBookmark_GetTitle, bookmark), bookmark.level + 1))
+            by_page[index].append(_Bookmark(_pdf_string(pdfium_c.FPDFBookmark_GetTitle, bookmark), bookmark.level + 1))
     return by_page
 
 
@@ -328,9 +317,9 @@ def _write_annotations(builder: TextBuilder, page: Any, form: Any) -> None:
         try:
             subtype = pdfium_c.FPDFAnnot_GetSubtype(annotation)
             if subtype == pdfium_c.FPDF_ANNOT_WIDGET:
-                builder.line(field_line(form, annotation))
+                builder.line(_field_line(form, annotation))
             elif subtype not in _UNREAD_ANNOTATIONS:
-                builder.paragraph(pdf_string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"Contents"))
+                builder.paragraph(_pdf_string(pdfium_c.FPDFAnnot_GetStringValue, annotation, b"Contents"))
         finally:
             pdfium_c.FPDFPage_CloseAnnot(annotation)
     builder.end_paragraph()
@@ -344,19 +333,19 @@ def _list_attachments(builder: TextBuilder, document: Any) -> None:
     for index in range(count):
         attachment = pdfium_c.FPDFDoc_GetAttachment(document, index)
         if attachment and not builder.full:
-            builder.line(pdf_string(pdfium_c.FPDFAttachment_GetName, attachment))
+            builder.line(_pdf_string(pdfium_c.FPDFAttachment_GetName, attachment))
 
 
 def _page_label(document: Any, index: int) -> str:
-    return pdf_string(pdfium_c.FPDF_GetPageLabel, document, index).strip()
+    return _pdf_string(pdfium_c.FPDF_GetPageLabel, document, index).strip()
 
 
 def _metadata(document: Any, key: str) -> str:
-    return pdf_string(pdfium_c.FPDF_GetMetaText, document, key.encode() + b"\0").strip()
+    return _pdf_string(pdfium_c.FPDF_GetMetaText, document, key.encode() + b"\0").strip()
 
 
 def _language(document: Any) -> str:
-    return pdf_string(pdfium_c.FPDFCatalog_GetLanguage, document).strip()
+    return _pdf_string(pdfium_c.FPDFCatalog_GetLanguage, document).strip()
 
 
 _DATE = re.compile(

@@ -10,17 +10,19 @@ from xml.etree.ElementTree import Element
 
 from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name
 from findling.sources.documents.containers.zip_packages import has_member, open_zip, read_side_xml, read_xml
-from findling.sources.documents.document_properties import finished
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.documents.office.drawingml import DRAWING_REFERENCES, frame_lines, referenced_lines, table_lines
+from findling.sources.documents.extracted import Extracted, Source, TextBuilder, finished
 from findling.sources.documents.office.ooxml import (
+    DRAWING_REFERENCES,
     Relationship,
     chosen_alternative,
     described,
+    frame_lines,
     main_part,
     properties_of,
+    referenced_lines,
     relationship_id,
     relationships_of,
+    table_lines,
 )
 from findling.sources.files.file_text import UnreadableError
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 from xml.etree.ElementTree import Element
 
+import xlrd  # type: ignore[import-untyped]
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
@@ -20,18 +23,136 @@ from findling.sources.documents.containers.zip_packages import (
     read_member,
     read_side_xml,
 )
-from findling.sources.documents.document_properties import Properties, with_properties
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.documents.office.excel97 import is_biff, write_biff
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, with_properties
 from findling.sources.documents.office.ooxml import properties_of
-from findling.sources.documents.office.opendocument_package import meta_properties, refuse_encrypted
-from findling.sources.documents.office.opendocument_sheets import opendocument_sheets
-from findling.sources.documents.office.sheet_notes import write_notes
+from findling.sources.documents.office.opendocument import meta_properties, opendocument_sheets, refuse_encrypted
 from findling.sources.documents.office.sheet_rows import Row, Value, write_sheet
-from findling.sources.documents.office.workbook_parts import PackedRow, dense_workbook, sheet_parts
+from findling.sources.documents.office.workbook_parts import PackedRow, dense_workbook, sheet_parts, write_notes
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
+
+
+_FILE_PASS, _END_OF_GLOBALS = 0x2F, 0x0A
+_STARTS = (b"\x09\x00\x04\x00", b"\x09\x02\x06\x00", b"\x09\x04\x06\x00", b"\x09\x08")
+"""The first record of a stream: Excel 2, 3, 4, and 5 to 2003."""
+
+
+def _is_biff(data: bytes) -> bool:
+    """Whether the bytes begin as a stream of cells does; before Excel 5 a file was nothing else."""
+    return data.startswith(_STARTS)
+
+
+def _write_biff(builder: TextBuilder, stream: bytes) -> None:
+    """Write all sheets that can be read. Raises `UnreadableError` when none can."""
+    if _is_encrypted(stream):
+        raise UnreadableError("encrypted", "needs a password")
+    book = _open(stream)
+    failures = 0
+    for index in range(book.nsheets):
+        try:
+            sheet = book.sheet_by_index(index)
+        except _BIFF_ERRORS:
+            failures += 1
+        else:
+            write_sheet(builder, sheet.name, _excel97_rows(book, sheet))
+            book.unload_sheet(index)
+    if failures and failures == book.nsheets:
+        raise UnreadableError("damaged", "the cells cannot be read")
+
+
+# xlrd trusts most of the numbers it reads, so a broken file may raise any of these.
+_BIFF_ERRORS = (
+    xlrd.XLRDError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+
+
+def _open(stream: bytes) -> Any:
+    """Open a workbook; one with broken formats is opened without them, its durations are then dates."""
+    failure: Exception | None = None
+    for encoding, with_formats in ((None, True), (None, False), ("cp1252", False)):
+        try:
+            return xlrd.open_workbook(
+                file_contents=stream,
+                logfile=io.StringIO(),
+                encoding_override=encoding,
+                formatting_info=with_formats,
+                on_demand=True,
+                ragged_rows=True,
+            )
+        except _BIFF_ERRORS as error:
+            failure = error
+    raise UnreadableError("damaged", str(failure).partition("\n")[0] or "not a workbook") from failure
+
+
+def _is_encrypted(stream: bytes) -> bool:
+    """Whether the workbook has a password."""
+    offset = 0
+    while offset + 4 <= len(stream):
+        kind, length = struct.unpack_from("<HH", stream, offset)
+        if kind in (_FILE_PASS, _END_OF_GLOBALS):
+            return bool(kind == _FILE_PASS)
+        offset += 4 + length
+    return False
+
+
+def _excel97_rows(book: Any, sheet: Any) -> Iterator[Row]:
+    for number in range(sheet.nrows):
+        types, values = sheet.row_types(number), sheet.row_values(number)
+        cells = [
+            (column, _value(book, sheet, number, column, kind, value))
+            for column, (kind, value) in enumerate(zip(types, values, strict=True))
+            if kind not in _EMPTY
+        ]
+        if cells:
+            yield number, cells
+
+
+_EMPTY = (xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK)
+
+
+def _value(book: Any, sheet: Any, row: int, column: int, kind: int, value: Any) -> Value:
+    if kind == xlrd.XL_CELL_TEXT:
+        return str(value)
+    if kind == xlrd.XL_CELL_BOOLEAN:
+        return bool(value)
+    if kind == xlrd.XL_CELL_ERROR:
+        return str(xlrd.error_text_from_code.get(value, ""))
+    if kind == xlrd.XL_CELL_DATE:
+        return _moment(float(value), book.datemode, _format(book, sheet, row, column))
+    return float(value)
+
+
+def _format(book: Any, sheet: Any, row: int, column: int) -> str:
+    if not book.formatting_info:
+        return ""
+    try:
+        key = book.xf_list[sheet.cell_xf_index(row, column)].format_key
+        return str(book.format_map[key].format_str)
+    except _BIFF_ERRORS:
+        return ""
+
+
+def _moment(number: float, datemode: int, format_: str) -> date | time | timedelta | float:
+    """A date, a time of day, or a duration where the format counts hours beyond a day (`[h]:mm`)."""
+    try:
+        if format_.lower().startswith(("[h", "[m", "[s")):
+            return timedelta(days=number)
+        moment: datetime = xlrd.xldate.xldate_as_datetime(number, datemode)
+    except _BIFF_ERRORS:
+        return number
+    return moment.time() if 0 <= number < 1 else moment
 
 
 def extract(source: Source) -> Extracted:
@@ -39,8 +160,8 @@ def extract(source: Source) -> Extracted:
     builder = TextBuilder(source.limit)
     if source.data.startswith(OLE_MAGIC):
         properties = _write_excel97(builder, source.data)
-    elif is_biff(source.data):
-        write_biff(builder, source.data)
+    elif _is_biff(source.data):
+        _write_biff(builder, source.data)
         properties = Properties()
     elif source.data.startswith(b"PK"):
         with open_zip(source.data) as archive:
@@ -62,7 +183,7 @@ def _write_excel97(builder: TextBuilder, data: bytes) -> Properties:
         stream = read_stream(compound, "Workbook") or read_stream(compound, "Book")
     if not stream:
         raise UnreadableError("damaged", "holds no workbook")
-    write_biff(builder, stream)
+    _write_biff(builder, stream)
     return properties
 
 

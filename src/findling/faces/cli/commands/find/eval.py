@@ -31,8 +31,7 @@ from findling.faces.cli.request.options import json_option, resolve
 from findling.pipelines.evaluation.evaluation import MAIN_MEASURE, EvaluatedCollection, collection_document
 from findling.pipelines.evaluation.evaluation_collections import read_collection
 from findling.pipelines.evaluation.evaluation_comparisons import PairedRuns, SavedRuns, pair_runs, read_saved_runs
-from findling.ranking.metrics import GAINS, mean
-from findling.ranking.significance import interval
+from findling.ranking.metrics import GAINS, interval, mean
 from findling.service.export.evaluating import (
     GOLDEN_SET,
     OWN_SETTINGS,

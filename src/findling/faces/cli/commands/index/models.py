@@ -18,7 +18,7 @@ from findling.faces.cli.request.options import json_option
 from findling.service.settings.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from findling.models.cards import ModelCard
+    from findling.models.catalogue import ModelCard
 
 __all__ = ["models"]
 
@@ -59,8 +59,7 @@ def _list(as_json: bool) -> int:
 @click.argument("name")
 def _pull(name: str) -> int:
     """Fetch the model NAME, or ORG/NAME, from the hub."""
-    from findling.models.cards import ModelCard
-    from findling.models.catalogue import CATALOGUE, known_card
+    from findling.models.catalogue import CATALOGUE, ModelCard, known_card
     from findling.models.pulling import pull
     from findling.service.index.model_choice import models_home
 

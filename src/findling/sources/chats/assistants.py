@@ -1,4 +1,4 @@
-"""ChatGPT exports: conversations as trees of messages, of which the branch that was open last is the conversation."""
+"""What exports of assistants have in common: an array of conversations, or a single one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,54 @@ from typing import IO, Any
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
-from findling.sources.chats.conversations import conversations
-from findling.sources.chats.values import first_text, text, time
+from findling.sources.chats.json_stream import JsonStream, first_text, named_files, objects, text, time
 
-__all__ = ["read_chatgpt"]
+__all__ = ["conversations", "read_chatgpt", "read_claude"]
+
+
+def conversations(stream: IO[bytes], name: str, needed: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each conversation with the line it ends in. Raises InvalidValueError for one without the key `needed`."""
+    json = JsonStream(stream, name)
+    if not json.peek():  # an empty file
+        return
+    entries = json.items() if json.peek() == "[" else iter([json.value()])
+    for entry in entries:
+        if not isinstance(entry, dict) or needed not in entry:
+            raise InvalidValueError(
+                f"{name}:{json.line}: a conversation without {needed}", hint="is this the format that --format names?"
+            )
+        yield json.line, entry
+
+
+def read_claude(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
+    """One thread for each conversation. Raises InvalidValueError naming the line of what is no JSON."""
+    for line, conversation in conversations(stream, name, "chat_messages"):
+        id_ = text(conversation, "uuid")
+        if not id_:
+            raise InvalidValueError(f"{name}:{line}: a conversation without a uuid", hint="export it again")
+        yield Thread(source, id_, _claude_messages(conversation), title=text(conversation, "name"))
+
+
+def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[Message]:
+    for number, entry in enumerate(objects(conversation["chat_messages"]), start=1):
+        yield Message(
+            text(entry, "uuid") or str(number),
+            _claude_text(entry),
+            text(entry, "sender"),
+            time(entry.get("created_at")),
+            text(entry, "parent_message_uuid"),
+        )
+
+
+def _claude_text(entry: Mapping[str, Any]) -> str:
+    """The blocks of text, or the plain text of older exports; then what was pasted, and the names of files."""
+    blocks = [text(block, "text") for block in objects(entry.get("content")) if text(block, "type") == "text"]
+    said = [block for block in blocks if block.strip()] or [text(entry, "text")]
+    for attachment in objects(entry.get("attachments")):
+        said += [*named_files([attachment], "file_name"), first_text(attachment, ("extracted_content",))]
+    said += named_files(entry.get("files"), "file_name")
+    return "\n".join(part for part in said if part.strip())
+
 
 _AUTHORS = frozenset({"user", "assistant"})
 """System prompts and the output of tools are no part of what the two have said."""
@@ -25,14 +69,14 @@ def read_chatgpt(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
         id_ = first_text(conversation, ("conversation_id",), ("id",))
         if not id_:
             raise InvalidValueError(f"{name}:{line}: a conversation without an id", hint="export it again")
-        yield Thread(source, id_, _messages(conversation), title=text(conversation, "title"))
+        yield Thread(source, id_, _chatgpt_messages(conversation), title=text(conversation, "title"))
 
 
-def _messages(conversation: Mapping[str, Any]) -> Iterator[Message]:
+def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[Message]:
     previous = ""
     for node in _branch(conversation):
         message = node.get("message")
-        said = _said(message)
+        said = _chatgpt_text(message)
         if said and isinstance(message, dict):
             id_ = first_text(message, ("id",)) or first_text(node, ("id",))
             yield Message(id_, said, text(message, "author", "role"), time(message.get("create_time")), previous)
@@ -53,7 +97,7 @@ def _branch(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(branch.values())[::-1]
 
 
-def _said(message: object) -> str:
+def _chatgpt_text(message: object) -> str:
     """What the message says to people; empty when it says nothing to them."""
     if not isinstance(message, dict) or text(message, "author", "role") not in _AUTHORS:
         return ""

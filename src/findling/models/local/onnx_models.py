@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,15 +13,106 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import ModelError
-from findling.models.local.local_model import LocalModel
-from findling.models.local.onnx_session import Row
-from findling.models.local.tokenizing import TextEncoder
+from findling.domain.strangers import read_json
+from findling.models.local.onnx_session import LocalModel, Row, TextEncoder
 from findling.models.locating import ModelFiles, file_sha256
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
 
-__all__ = ["OnnxEmbedder"]
+__all__ = ["OnnxEmbedder", "OnnxReranker", "usual_cosines"]
+
+
+class OnnxReranker:
+    """Scores passages with an ONNX cross-encoder, which is opened at the first query; `threads` 0 takes every core.
+
+    A query takes at most half of what the model reads, and the passage is cut to the rest. Raises ModelDamagedError
+    when the file is not the one its card names.
+    """
+
+    def __init__(self, files: ModelFiles, models_home: Path, *, threads: int = 0) -> None:
+        self._card = files.card
+        self._model = LocalModel(files, models_home, ("logits",), threads=threads)
+
+    @property
+    def name(self) -> str:
+        """What users call the model."""
+        return self._card.name
+
+    @property
+    def host(self) -> str:
+        """Empty: nothing leaves the machine."""
+        return ""
+
+    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One score for each text, in order, between 0 and 1. Raises ModelError when the model fails."""
+        if not texts:
+            return []
+        rows = _pairs(query, texts, self._model.encoder, self._card.max_tokens)
+        return [_probability(logits.reshape(-1)) for logits in self._model.read(rows)]
+
+    def close(self) -> None:
+        """Give the model's memory back; the next query opens it again."""
+        self._model.close()
+
+
+def _pairs(query: str, texts: Sequence[str], encoder: TextEncoder, max_tokens: int) -> list[Row]:
+    room = max_tokens - len(encoder.start) - len(encoder.middle) - len(encoder.end)
+    asked = encoder.ids(query, room // 2)
+    lead = [*encoder.start, *asked, *encoder.middle]
+    return [Row([*lead, *encoder.ids(text, room - len(asked)), *encoder.end], len(lead)) for text in texts]
+
+
+def _probability(logits: NDArray[np.float32]) -> float:
+    """The last logit as a probability; of two, that of the second against the first."""
+    value = logits[-1] - (logits[0] if len(logits) == 2 else 0)
+    return float(np.nan_to_num(1 / (1 + np.exp(-np.clip(value, -60, 60))), nan=0.0))
+
+
+_QUERIES = (
+    "how to bake bread at home",
+    "symptoms of a heart attack",
+    "sort a list in python",
+    "causes of the first world war",
+    "cheap flights to the coast",
+    "what is a black hole",
+    "train a puppy to sit",
+    "mortgage interest rates",
+)
+_PASSAGES = (
+    "The glacier retreated by forty metres last summer, and the meltwater carved a new channel through the moraine.",
+    "Violins of that period were varnished with a mixture of oil and resin whose recipe has been lost.",
+    "The committee adjourned without a vote after two members objected to the wording of the amendment.",
+    "Each server keeps a log of the transactions it has seen and replays it when it starts again.",
+    "Bees find their way by the position of the sun and pass it on to others in a dance.",
+    "The goalkeeper saved two penalties before the captain scored in the last minute of extra time.",
+    "Concrete reaches most of its strength within a month, provided that it is kept moist.",
+    "Her second novel is set in a harbour town where nobody will speak about the shipwreck.",
+)
+_SHORTEST_DEVIATION = 0.01
+
+
+def usual_cosines(
+    fingerprint: str, embed: Callable[[Sequence[str], str], Vectors], memory: Path
+) -> tuple[float, float]:
+    """Mean and deviation, kept in the file `memory` for the next process."""
+    try:
+        known = read_json(memory.read_text(encoding="utf-8"))
+        mean, deviation = known[fingerprint]
+        return float(mean), float(deviation)
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or not readable: it is found out anew
+        pass
+    cosines = embed(_QUERIES, "query") @ embed(_PASSAGES, "passage").T
+    # Sixty-four pairs of short texts lie closer together than the passages of a whole collection.
+    found = float(cosines.mean()), max(float(cosines.std()), _SHORTEST_DEVIATION)
+    with suppress(OSError, ValueError):
+        kept = read_json(memory.read_text(encoding="utf-8")) if memory.is_file() else {}
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        fresh = memory.with_name(f"{memory.name}.{os.getpid()}")
+        fresh.write_text(json.dumps({**kept, fingerprint: found}), encoding="utf-8")
+        fresh.replace(memory)
+    return found
+
 
 _WAY = "alone"
 """How texts are read: each by itself. Vectors without this word in their fingerprint were read in mixed company."""
@@ -80,8 +174,6 @@ class OnnxEmbedder:
     def usual_cosines(self) -> tuple[float, float] | None:
         """Mean and deviation of the cosines of unrelated texts: as its card says, or as a few of them show."""
         if self._card.usual_cosines is None and self._usual is None:
-            from findling.models.local.score_calibration import usual_cosines
-
             self._usual = usual_cosines(self.fingerprint, self.embed, self._models_home / "usual-cosines.json")
         return self._card.usual_cosines or self._usual
 

@@ -36,7 +36,7 @@ _DEEPEST = 50
 
 
 def _read_conditions(filters: Mapping[str, AnyValue]) -> Node:
-    """What has to hold for a resource. Raises InvalidValueError for what a search cannot be limited by."""
+    """Translate filters into a condition on resources. Raises InvalidValueError for a filter that no search has."""
     return _condition(filters, _DEEPEST)
 
 
@@ -169,7 +169,7 @@ class FindlingRetriever(Closing):
         }
 
     def to_dict(self) -> dict[str, AnyValue]:
-        """How a pipeline is written down. Raises UsageError when an open engine was given: it cannot be written."""
+        """Serialise the component. Raises UsageError for an open engine, which has no written form."""
         if self._is_given_open:
             raise UsageError("a retriever with an open engine cannot be written down", hint="give path or workspace")
         return default_to_dict(self, top_k=self.top_k, **deepcopy(self._given))

@@ -68,7 +68,7 @@ class FindlingRetriever(Closing, BaseRetriever):
 
     def model_post_init(self, context: Any, /) -> None:
         """Open the workspace. Raises as `findling.open` does, and InvalidValueError for filters that do not fit."""
-        # What can be read here is what holds: a list or a table could be changed in place.
+        # Fields are copies: a caller could change a list or a table in place.
         if self.principals is not None:
             super().__setattr__("principals", checked_principals(self.principals))
         if self.filters is not None:

@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
 __all__ = ["FindlingRetriever"]
 
 _TOLD_TO_MODELS = ("id", "path", "title", "heading", "line_start", "line_end", "place", "author")
-"""What a model is told about a passage besides its text; the rest is for programs."""
+"""Metadata that a model reads beside the text of a passage; programs read the rest."""
 
 
 class FindlingRetriever(Closing, BaseRetriever):

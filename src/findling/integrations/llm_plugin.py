@@ -90,7 +90,7 @@ class Findling(llm.Toolbox):  # type: ignore[no-untyped-call]
 
 
 def load_passages(argument: str) -> list[llm.Fragment]:
-    """What answers a query in the current folder: -f 'findling:how is a token stored'"""
+    """Load passages that answer a query in the current folder: -f 'findling:how is a token stored'"""
     passages = json.loads(findling_search(argument))["passages"]
     if not passages:
         from findling.domain.errors import NotFoundError

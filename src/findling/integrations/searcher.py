@@ -1,4 +1,4 @@
-"""What every adapter does: open a workspace, ask it, and give passages in full, with what is known about each."""
+"""Base of all adapters: open a workspace, search it, and return whole passages with their metadata."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class SearchOptions(TypedDict, total=False):
-    """What an adapter may be told besides whom and what to ask: fields of SearchRequest and of Plan.
+    """Options of an adapter: fields of SearchRequest and of Plan.
 
     `filters` may be a table such as `{"ext": ["py"], "path": "src", "after": "2026-01-31"}`.
     """
@@ -163,7 +163,7 @@ def filters_from(given: Filters | Mapping[str, Any] | None) -> Filters:
     limits = {name: given.get(name) for name in ("after", "before")}
     moments = {name: read_moment(name, value) for name, value in limits.items() if isinstance(value, str)}
     listed = {name: [value] if isinstance(value, str) and name != "where" else value for name, value in given.items()}
-    # What is no filter, or of another kind, is found here; what fits no search, below.
+    # This finds unknown filters and wrong types; SearchRequest finds values that fit no search.
     read = {**vars(read_filters({**listed, **moments})), **limits}
     checked = {name: read.pop(name) for name in ("where", "within")}
     return replace(written_filters(**read), **checked)
@@ -175,7 +175,7 @@ def checked_principals(given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def missing_extra(extra: str, package: str) -> MissingExtraError:
-    """What to say when the library that an adapter is for is not there."""
+    """Error for an adapter whose library is not installed."""
     return MissingExtraError(f"{package} is not installed", hint=f"pip install 'findling[{extra}]'")
 
 

@@ -98,7 +98,7 @@ _PLAIN_FIELDS = frozenset(ModelCard._fields) - {"package", "mirrors", "usual_cos
 
 
 def _read_json(path: Path, **kinds: type) -> dict[str, Any]:
-    """What a JSON file holds, without what is null; nothing when it is not there. `kinds` are those of some keys."""
+    """Read a JSON file without its nulls; an absent file is empty. `kinds` gives the types of some keys."""
     try:
         document = read_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Where a model lies on this machine, and whether its file is the one that it should be. Never asks the network."""
+"""Model files on this machine: their folders, and a check of their sha256. Nothing here asks the network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from findling.models.catalogue import CARD_FILE, CATALOGUE, ModelCard, card_of_f
 __all__ = ["ModelFiles", "file_sha256", "locate", "model_folder", "verified_sha256"]
 
 VERIFIED_FILE = "verified.json"
-"""Which model files were read whole, with size, time of change and sha256: a search does not pay for that again."""
+"""Record of checked model files: size, time of change and sha256, so that no search reads them whole again."""
 
 
 class ModelFiles(NamedTuple):
@@ -56,7 +56,7 @@ def locate(name_or_path: str, models_home: Path) -> ModelFiles:
 
 
 def model_folder(card: ModelCard, models_home: Path) -> Path:
-    """Where findling keeps a model that it has pulled."""
+    """Folder of a pulled model."""
     return models_home / card.name.replace("/", "--")
 
 

@@ -25,7 +25,7 @@ PullProgress = Callable[[str, int, int], None]
 _TIMEOUT_S = 10.0
 _BLOCK = 1 << 18
 _MOST_BREAKS = 3
-"""How often in a row a transfer may break off before the error is told."""
+"""Breaks in a row after which a transfer fails."""
 
 
 def pull(
@@ -78,7 +78,7 @@ class _File(NamedTuple):
 def _files_of(card: ModelCard) -> list[_File]:
     known = known_card(card.name) is not None
     sources = (card.file,) if known else (card.file, "model.onnx")
-    # What the card of a package's model names is the package's file, not the hub's.
+    # The card of a package's model names the package's file, not the hub's.
     files = [_File(sources, "model.onnx", "" if card.package else card.sha256)]
     files.append(_File(tuple(f"{source}_data" for source in sources), "model.onnx_data", optional=True))
     files.append(_File(("tokenizer.json",), "tokenizer.json"))

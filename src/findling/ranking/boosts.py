@@ -31,7 +31,7 @@ MOST = 1.45
 """The most that all boosts together multiply a score by."""
 
 FIELD_FACTORS: Mapping[str, float] = {"title": 1.15, "heading": 1.1, "file name": 1.1, "tags": 1.1}
-"""What a field is worth that holds the whole query."""
+"""Factor of a field that holds the whole query."""
 
 _LEAST = 1.005
 """A factor that comes to less is not worth a line in a receipt."""

@@ -1,4 +1,4 @@
-"""What the functions of this package refuse, in one place and in the same words."""
+"""Checks of numbers: one place and one wording for every refusal of this package."""
 
 from __future__ import annotations
 

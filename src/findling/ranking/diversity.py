@@ -22,7 +22,7 @@ __all__ = ["Cut", "Diverse", "Duplicate", "Kept", "adaptive_k", "collapse", "cos
 
 
 class Cut(NamedTuple):
-    """How many to give, and why; `gap` is the largest one that was found, as a share of the best score."""
+    """Number of hits to give, and the reason; `gap` is the largest gap as a share of the best score."""
 
     k_used: int
     gap: float
@@ -131,7 +131,7 @@ def _twin(runs: _Runs, kept: dict[int, _Runs], seen: _Runs, threshold: float) ->
 
 
 Similarity: TypeAlias = Callable[[int, int], float] | Sequence[Sequence[float]]
-"""How much alike two candidates are, by their places in the list, counted from 0; 1 is the same."""
+"""Similarity of two candidates by their places in the list, counted from 0; 1 is the same."""
 
 
 class Diverse(NamedTuple):
@@ -190,7 +190,7 @@ def cosines(vectors: Vectors) -> list[list[float]]:
 
 
 def jaccard(one: AbstractSet[object], other: AbstractSet[object]) -> float:
-    """What two sets share, as a part of all they have; 0 when both are empty."""
+    """Shared part of two sets among all they hold; 0 when both are empty."""
     shared = len(one & other)
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 

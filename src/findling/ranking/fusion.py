@@ -64,7 +64,7 @@ _REFINED = _Rule(0.70, 0.6, 0.6, 0.5, 0.95)
 _INSTANT = _Rule(0.35, 0.8, 0.4, 0.3, 0.7)
 
 _IDENTIFIERS = 0.8
-"""What meaning loses where the query is an identifier."""
+"""Share of its weight that meaning loses where the query is an identifier."""
 
 _DEPTH = 10
 _IDENTIFIER = re.compile(r"_|[a-z]{2}\.[a-z]{2}|[a-z]{2}[A-Z][a-z]")
@@ -113,7 +113,7 @@ RECENCY_WEIGHTS: Mapping[str, float] = {"semantic": 0.7, "keyword": 0.2, "recenc
 
 
 class Part(NamedTuple):
-    """What one leg contributes to a score: `value` is `weight` × `normalised`; ranks count from 1."""
+    """Contribution of one leg to a score: `value` is `weight` × `normalised`; ranks count from 1."""
 
     leg: str
     rank: int

@@ -1,4 +1,4 @@
-"""How good a ranking is by graded judgements, with the conventions of trec_eval, so that figures compare.
+"""Measures of a ranking by graded judgements, with the conventions of trec_eval, so that figures compare.
 
 A ranking is a list of ids, best first; an id that comes twice counts once, at its best rank, and the ids behind it
 move up. Ids of equal score stand in the order in which they were given out. A judgement above 0 is relevant; an id
@@ -39,7 +39,7 @@ Grades = Mapping[str, int]
 """Id → how relevant it is."""
 
 GAINS = ("linear", "exponential")
-"""What a grade is worth to NDCG: itself, as in trec_eval, or 2^grade - 1, which favours the best grade."""
+"""Gains of a grade in NDCG: the grade, as in trec_eval, or 2^grade - 1, which favours the best grade."""
 
 
 def measure(ranking: Sequence[str], grades: Grades, *, gain: str = "linear") -> dict[str, float]:
@@ -191,7 +191,7 @@ def interval(values: Sequence[float], *, seed: int = _SEED) -> tuple[float, floa
 
 
 def randomisation_p(differences: Sequence[float], *, seed: int = _SEED) -> float:
-    """How often chance alone gives a difference this large, either way (Fisher's paired randomisation test).
+    """Probability that chance alone gives a difference this large, either way (Fisher's paired randomisation test).
 
     If the two ways were the same, each difference could as well have the other sign. All choices of signs are tried
     where there are few; otherwise a sample of them, of which the observed one is a member.

@@ -1,1 +1,1 @@
-"""Where content comes from: discovery of files, reading them as text."""
+"""Sources of content: discovery of files, reading them as text."""

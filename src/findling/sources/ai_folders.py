@@ -31,7 +31,7 @@ __all__ = [
 
 
 Header = dict[str, str | tuple[str, ...]]
-"""What a text says about itself."""
+"""Metadata at the head of a text."""
 
 _LONGEST = 20_000
 """Characters that a header may lie in."""
@@ -278,7 +278,7 @@ def read_ai_file(file: AiFile, max_size: int) -> tuple[str, str, float]:
     from hashlib import blake2b
 
     data, status = read_bytes(file.absolute, max_size, follow_symlink=False)
-    # What is made of the bytes belongs to the digest: raised when headers are read in another way.
+    # Version of header reading, part of the digest: raise it when headers read differently.
     digest = blake2b(data, digest_size=16, person=b"ai-folders-1").hexdigest()
     text, _ = decode(data)
     if not text.strip():

@@ -33,7 +33,7 @@ def placed_lines(lines: Sequence[Line], chunk: Chunk, text: str) -> tuple[Line, 
 
 
 class MatchSpan(NamedTuple):
-    """Where a word of the text stands that gives these terms of the query."""
+    """Span of a word of the text that gives these terms of the query."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ Match: TypeAlias = tuple[int, int, tuple[str, ...]]
 
 
 class Telling(NamedTuple):
-    """Which lines tell something, besides those that hold words of the query.
+    """Lines of interest besides those that hold words of the query.
 
     `weights` says how much each term tells; one that is not there counts by its length. `said` are lines, as
     `plain_line` gives them, that are shown elsewhere: a title or heading answers nothing. `nearness` tells how near in
@@ -57,7 +57,7 @@ class Telling(NamedTuple):
     nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
 
     def weight(self, term: str) -> float:
-        """How much a term tells: a long one more than a short one, a whole identifier more than its parts."""
+        """Weight of a term: a long one more than a short one, a whole identifier more than its parts."""
         return self.weights.get(term, len(term))
 
 
@@ -220,7 +220,7 @@ class _Judged:
         return round(words + _NEAR * near, 6), count
 
     def _nearness(self) -> dict[int, float]:
-        """How near each line is to the query: of a long line, its nearest sentence."""
+        """Similarity of each line to the query: of a long line, its nearest sentence."""
         if self._near is None:
             self._near = {}
             assert self._telling.nearness is not None

@@ -31,7 +31,7 @@ class InstantEmbedder:
 
     @property
     def name(self) -> str:
-        """What users call the model."""
+        """Name of the model as users write it."""
         return "instant"
 
     @property

@@ -221,7 +221,7 @@ def _fuse_gelu(nodes: list[_Node], tensors: Mapping[str, _Tensor]) -> list[_Node
     makers = {output: node for node in nodes for output in node.outputs}
 
     def step(name: str, operation: str, constant: float) -> str | None:
-        """What goes into the node that makes `name`, if this is `operation` with the constant."""
+        """Input of the node that makes `name`, if that node is `operation` with the constant."""
         node = makers.get(name)
         if node is None or node.operation != operation:
             return None

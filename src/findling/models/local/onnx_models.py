@@ -36,7 +36,7 @@ class OnnxReranker:
 
     @property
     def name(self) -> str:
-        """What users call the model."""
+        """Name of the model as users write it."""
         return self._card.name
 
     @property
@@ -115,7 +115,7 @@ def usual_cosines(
 
 
 _WAY = "alone"
-"""How texts are read: each by itself. Vectors without this word in their fingerprint were read in mixed company."""
+"""Mark of vectors whose texts were read one by one. Older fingerprints lack it: padding changed their vectors."""
 
 _OUTPUTS = ("sentence_embedding", "last_hidden_state", "token_embeddings")
 
@@ -142,7 +142,7 @@ class OnnxEmbedder:
 
     @property
     def name(self) -> str:
-        """What users call the model."""
+        """Name of the model as users write it."""
         return self._card.name
 
     @property

@@ -99,7 +99,7 @@ def _library_encoder(tokenizer_file: Path) -> TextEncoder:
 
 
 def _special_tokens(ids: list[int], is_special: list[int]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """What stands before, between and behind two texts."""
+    """Tokens before, between and behind two texts."""
     plain = [place for place, special in enumerate(is_special) if not special]
     gaps = [place for place in range(plain[0], plain[-1]) if is_special[place]]
     return tuple(ids[: plain[0]]), tuple(ids[place] for place in gaps), tuple(ids[plain[-1] + 1 :])
@@ -126,7 +126,7 @@ class OnnxSession:
         self._output = next((name for name in outputs if name in available), available[0])
 
     def run(self, row: Row) -> NDArray[np.float32]:
-        """What the model says to a row.
+        """Output of the model for a row.
 
         Raises ModelError when the model takes inputs that it is not known how to fill, or fails.
         """
@@ -234,14 +234,14 @@ class LocalModel:
 
     @property
     def encoder(self) -> TextEncoder:
-        """What turns texts into tokens."""
+        """Tokenizer of the model."""
         with self._lock:
             if self._encoder is None:
                 self._encoder = load_encoder(self._files.tokenizer)
             return self._encoder
 
     def read(self, rows: Sequence[Row]) -> Iterator[NDArray[np.float32]]:
-        """What the model says to each of the rows, in order.
+        """Outputs of the model for the rows, in order.
 
         Each row takes one core: several rows at once lose less than one row on several cores.
         """

@@ -1,4 +1,4 @@
-"""What is written to providers and read from them: requests as plain data, replies checked before use."""
+"""Dialects of providers: requests as plain data, replies checked before use."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LONGEST_REASON = 200
 
 
 def reason(body: bytes, secret: str = "") -> str:
-    """What an error reply says, on one line, shortened, without control characters and without `secret`.
+    """Message of an error reply on one line, shortened, without control characters and without `secret`.
 
     Empty when it says nothing.
     """
@@ -164,7 +164,7 @@ def chat_request(provider: Provider, model: str, system: str, user: str, max_tok
 
 
 def chat_words(reply: object) -> str:
-    """What the model said. Raises MalformedReplyError."""
+    """Answer of the model. Raises MalformedReplyError."""
     choices = reply.get("choices") if isinstance(reply, dict) else None
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None

@@ -53,7 +53,7 @@ def send_batches(
     max_concurrent: int,
     patience_s: float,
 ) -> list[Result]:
-    """What `send` makes of each batch, in order; the first error ends it all and is raised.
+    """Send all batches and return their results in order; the first error ends the call.
 
     `send` must finish within `patience_s`, and should when its event is set. The workers are daemons and the wait is
     bounded here too, because looking up a host's name cannot be interrupted: it may take 30 s without a network.
@@ -148,7 +148,7 @@ class _Options(TypedDict, total=False):
 
 
 class _Remote:
-    """What the three have in common: a name, a host, and a way to send texts in batches.
+    """Base of the three: a name, a host, and a way to send texts in batches.
 
     Raises InvalidValueError for a `base_url` that is no plain web address.
     """
@@ -187,7 +187,7 @@ class _Remote:
 
     @property
     def name(self) -> str:
-        """What users call the model: PROVIDER:MODEL."""
+        """Name of the model as users write it: PROVIDER:MODEL."""
         return f"{self._provider.name}:{self._model}"
 
     @property
@@ -202,7 +202,7 @@ class _Remote:
 
     @property
     def attempts(self) -> int:
-        """How many requests were tried so far."""
+        """Number of requests so far."""
         return self._client.attempts
 
     def _send(
@@ -212,7 +212,7 @@ class _Remote:
         *,
         background: bool = False,
     ) -> list[Part]:
-        """What `post` makes of the texts, in parts that together are all of them, in order.
+        """Post the texts in parts and return the results in order.
 
         In the background there is time for slow servers and for waits they ask for; else all must end in time.
         """
@@ -337,7 +337,7 @@ class RemoteChat(_Remote):
     """Answers in words from a provider."""
 
     def complete(self, system: str, user: str, *, max_tokens: int = 512) -> str:
-        """What the model says to `user` under the instructions of `system`. Raises ProviderError."""
+        """Answer of the model to `user` under the instructions of `system`. Raises ProviderError."""
 
         def post(batch: list[str], ask: Ask) -> str:
             body = wire.chat_request(self._provider, self._model, system, batch[0], max_tokens)

@@ -150,7 +150,7 @@ def split_spec(spec: str, task: str) -> tuple[Provider, str]:
 
 
 def prefixes(model: str) -> tuple[str, str]:
-    """What a model of open weights wants before a query and before a passage; servers do not add it themselves."""
+    """Prefixes of a query and of a passage for a model of open weights; servers do not add them."""
     lowered = model.lower()
     for family, query, passage in _FAMILIES:
         if family in lowered:

@@ -1,4 +1,4 @@
-"""What exports of assistants have in common: an array of conversations, or a single one."""
+"""Exports of ChatGPT and Claude: an array of conversations, or a single one."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _branch(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _chatgpt_text(message: object) -> str:
-    """What the message says to people; empty when it says nothing to them."""
+    """Text of a message for people; empty for calls of tools and the like."""
     if not isinstance(message, dict) or text(message, "author", "role") not in _AUTHORS:
         return ""
     metadata, content = message.get("metadata"), message.get("content")

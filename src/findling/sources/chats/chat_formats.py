@@ -1,4 +1,4 @@
-"""Which format an export has, by what is in it, and the threads it gives."""
+"""Formats of chat exports: recognised by content, read as threads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _READERS: dict[str, Callable[[IO[bytes], str, str], Iterator[Thread]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What the user says about an export.
+    """Options of the user for an export.
 
     `source` is what its threads are filed under, by default the name of the format; `thread` and `title` are for
     messages in JSON lines that do not name their own.

@@ -17,7 +17,7 @@ _LEFT_OUT = frozenset(
     "RecipientAdd RecipientRemove Call ChannelNameChange ChannelIconChange ChannelPinnedMessage GuildMemberJoin"
     " ThreadCreated".split()
 )
-"""What Discord writes by itself; nobody has said it."""
+"""Types of messages that Discord writes by itself."""
 
 
 def read_discord(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:

@@ -19,7 +19,7 @@ _SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 
 class ExportFiles(Protocol):
-    """What an export consists of; `name` is that of the whole."""
+    """Files of an export; `name` is that of the whole."""
 
     name: str
 

@@ -54,7 +54,7 @@ _LEFT_OUT = frozenset(
     "channel_join channel_leave group_join group_leave mpim_join channel_archive channel_unarchive group_archive"
     " group_unarchive bot_add bot_remove message_deleted tombstone huddle_thread".split()
 )
-"""What Slack writes by itself about people coming and going; nobody has said it."""
+"""Subtypes of messages that Slack writes about people coming and going."""
 
 
 def is_slack(names: list[str]) -> bool:
@@ -151,7 +151,7 @@ def _short(entry: Mapping[str, Any], key: str) -> str:
 
 
 def _folders(channel: Mapping[str, Any]) -> list[str]:
-    """What the folder of a channel may be called: direct conversations have no name."""
+    """Possible folder names of a channel: direct conversations have no name."""
     return [name for name in (text(channel, "name"), text(channel, "id")) if name]
 
 

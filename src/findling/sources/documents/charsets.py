@@ -45,7 +45,7 @@ def paired_surrogates(text: str) -> str:
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-# What these names mean in practice is the larger set around them, as every browser and mail program reads them.
+# Browsers and mail programs read these names as the larger set around them.
 _WIDER_CODECS = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",

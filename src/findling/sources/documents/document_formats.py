@@ -132,7 +132,7 @@ def _in_ole(data: bytes) -> str:
 
 
 def _text_instead(data: bytes, named: str) -> str:
-    """How to read a file that lacks the signature its name promises. Raises `UnreadableError` when it is no text."""
+    """Format of a file that lacks the signature its name promises. Raises `UnreadableError` when it is no text."""
     if named == "opendocument" or (named == "spreadsheet" and data.lstrip()[:5] == b"<?xml"):
         return named
     try:

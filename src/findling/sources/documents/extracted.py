@@ -1,4 +1,4 @@
-"""What every extractor takes and gives: bytes with a name in, text with its headings and places out."""
+"""Result of every extractor: text with headings, places, properties and times."""
 
 from __future__ import annotations
 
@@ -319,7 +319,7 @@ class LineGroups:
             self._write("row", " | ".join(cells))
 
     def begin(self) -> None:
-        """What follows is another group, even if it is of the same kind."""
+        """End the group, even if lines of the same kind follow."""
         self._kind = ""
 
     def _write(self, kind: str, text: str) -> None:

@@ -119,5 +119,5 @@ FORMATS: dict[str, Format] = {
 
 
 def versions() -> str:
-    """What the text of documents depends on, to be compared with what an index was made by."""
+    """Versions of all extractors, which an index compares with its own."""
     return " ".join(f"{lang}:{FORMATS[lang].version}" for lang in sorted(FORMATS))

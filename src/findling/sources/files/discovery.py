@@ -1,4 +1,4 @@
-"""Which files below a root are indexed: one predicate for the walk and for a single path, and a reason for the rest.
+"""Discovery of files: one predicate for the walk and for a single path, and a reason for each skipped path.
 
 A path is asked, in this order: do the user's rules, an ignore file, its name, its type or its size speak against it?
 A directory's name alone hides nothing but the few machine-made trees listed in `file_types`.
@@ -107,7 +107,7 @@ def scan(
 
 
 def verdict(root: str, path: str, rules: Rules = _DEFAULT_RULES) -> FoundFile | SkippedPath | None:
-    """What `scan` says about one path: found, skipped (or lying in a skipped directory), `None` for a walked directory.
+    """Verdict of `scan` on one path: found, skipped (or in a skipped directory), `None` for a walked directory.
 
     Raises as `scan` does.
     """

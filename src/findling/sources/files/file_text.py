@@ -225,7 +225,7 @@ _LARGEST = (1 << 63) - 1
 
 
 def changed_ns(status: os.stat_result) -> int:
-    """When a path changed last in any way. Programs set the time of its content back, never that of its status."""
+    """Time of the last change of any kind. Programs set the time of content back, never that of the status."""
     return max(status.st_mtime_ns, status.st_ctime_ns)
 
 
@@ -235,7 +235,7 @@ def inode_of(status: os.stat_result) -> int:
 
 
 def changed_ns_at(path: str) -> int:
-    """When what lies at a path changed last; 0 when it is not there."""
+    """Time of the last change at a path; 0 for an absent one."""
     try:
         return changed_ns(os.stat(path))  # noqa: PTH116 - a Path costs more than the call
     except OSError:

@@ -1,4 +1,4 @@
-"""Which files are text worth indexing, as data: a name tells the language and kind, or the reason to leave it out."""
+"""Types of files as data: a name gives the language and kind, or the reason to skip the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class FileType(NamedTuple):
-    """What a file holds: `kind` is `code`, `markdown` (structured by headings), `text`, `data`, `config` or `document`.
+    """Type of a file: `kind` is `code`, `markdown` (structured by headings), `text`, `data`, `config` or `document`.
 
     A document is no text file; an extractor reads it.
     """
@@ -338,7 +338,7 @@ EXTENSIONS: dict[str, FileType | Exclusion] = {
         for extension, lang in _split(languages)
     },
 }
-"""What an extension (in lower case, with its dot) says about a file."""
+"""Type of a file by its extension in lower case, with the dot."""
 
 KNOWN_NAMES: dict[str, FileType | Exclusion] = {
     **{name: meaning for meaning, names in _NAMES.items() for name in names.split()},
@@ -348,7 +348,7 @@ KNOWN_NAMES: dict[str, FileType | Exclusion] = {
     "thumbs.db": _MACHINE_MADE,
     "desktop.ini": _MACHINE_MADE,
 }
-"""What a whole name (in lower case) says about a file; such a file is not hidden by the dot it may begin with."""
+"""Type of a file by its whole name in lower case; a leading dot does not hide such a file."""
 
 _NAMES_WITH_VARIANTS = (
     "authors changelog containerfile copying dockerfile jenkinsfile licence license makefile notice readme vagrantfile"

@@ -1,4 +1,4 @@
-"""What ignore files say about a path, with git's rules: the deepest file wins, and in a file the last match wins.
+"""Ignore files with git's rules: the deepest file wins, and in a file the last match wins.
 
 Patterns are compiled here by hand. Most of them are plain names, paths or `*.ext` and become dictionary keys; the
 rest of a file becomes two regular expressions, whatever the number of patterns, so a path costs the same few steps.
@@ -158,7 +158,7 @@ def _repository_top(directory: Path) -> Path | None:
 
 
 def _git_directory(top: Path) -> Path:
-    """Where a repository keeps `info/`: worktrees and submodules have a `.git` file that points there."""
+    """Folder of `info/` in a repository: worktrees and submodules have a `.git` file that points there."""
     own = top / ".git"
     if not own.is_file():
         return own
@@ -359,7 +359,7 @@ def _segment_regex(segment: tuple[str, ...]) -> str:
 
 
 class Rules(NamedTuple):
-    """What the user wants indexed.
+    """Rules of the user.
 
     `include` holds extensions (`.log2`) and patterns, `exclude` patterns, all in gitignore syntax and relative to the
     root. An exclude wins over everything. An include wins over ignore files and over what a name says; it opens a

@@ -28,7 +28,7 @@ __all__ = ["Look", "Tree", "TreeWatch", "look_at", "need_watchfiles", "network_f
 
 
 class Tree(NamedTuple):
-    """What is watched: the folder, the rules that decide what of it is indexed, and the one file of it, if it is one.
+    """Watched tree: the folder, the rules for its files, and the one file of it, if it is one.
 
     A folder that is not there is missed by `look_at`, never made.
     """
@@ -39,7 +39,7 @@ class Tree(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a look tells: a digest of all files that would be indexed, and when each folder was changed.
+    """Result of a look: a digest of all files to index, and the time of change of each folder.
 
     Paths of folders are relative to the root, with a slash at their end; the root itself is empty.
     """
@@ -65,13 +65,13 @@ _NETWORK = frozenset(
     "9p acfs afs beegfs ceph cifs coda davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs gfs2 glusterfs gpfs lustre"
     " ncpfs nfs nfs4 ocfs2 orangefs prl_fs smb3 smbfs vboxsf virtiofs vmhgfs fuse.vmhgfs-fuse".split()
 )
-"""What Linux calls file systems whose files change on another machine, or on the host of a virtual one."""
+"""Names on Linux of file systems whose files change on another machine, or on the host of a virtual one."""
 
 _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str:
-    """What the network file system that holds a path is called; empty for another one, or where nobody can tell."""
+    """Name of the network file system that holds a path; empty for a local or unknown one."""
     try:
         lines = os.fsdecode(mounts.read_bytes()).splitlines()
     except OSError:  # not Linux
@@ -91,22 +91,22 @@ def _unescaped(field: str) -> str:
 
 
 _STEP_MS = 50
-"""How often what the system has told is fetched: the one thing that grows with the changes lasts no longer."""
+"""Seconds between two fetches of the system's events, which pile up meanwhile."""
 
 _MOST_JUDGED = 2_000
 """So many changes in one step are not judged one by one. The system may have dropped others: Linux holds 16,384."""
 
 _LOOK_S = 60.0
-"""How often a watched tree is looked at all the same, for what the system did not tell of."""
+"""Seconds between two full looks at a watched tree, for changes that the system did not report."""
 
 _SHARE_OF_LOOKING = {"polled": 0.05, "notified": 0.005}
 """The most of a processor that looking may take; a large tree is looked at less often."""
 
 _UNSURE_NS = 50_000_000
-"""What changed this shortly before it was looked at may change again without its time changing."""
+"""A second change within this time may leave the time of a file as it was."""
 
 _ATTEMPTS = 5
-"""How often watching begins anew when a folder vanishes while it does."""
+"""Tries to start watching when a folder vanishes meanwhile."""
 
 _MODIFIED = 2
 

@@ -144,7 +144,7 @@ def is_compound(word: str) -> bool:
 
 
 class WordSpan(NamedTuple):
-    """Where a word stands in the original text, and those of its terms that were wanted."""
+    """Span of a word in the original text, with those of its terms that were wanted."""
 
     start: int
     end: int

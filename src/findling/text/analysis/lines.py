@@ -52,7 +52,7 @@ def is_sentence(text: str) -> bool:
 
 
 class LineIndex:
-    """Where each line of a text begins; lines count from 1 and a break at the very end opens an empty last line."""
+    """Starts of the lines of a text; lines count from 1, and a final break opens an empty last line."""
 
     def __init__(self, text: str) -> None:
         self._text = text

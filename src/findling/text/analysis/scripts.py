@@ -24,7 +24,7 @@ LONGEST_WORD = 128
 """Longer runs of letters are encoded data, not words: nobody searches for them and each would be a new term."""
 
 SIGNS = ("++", "#")
-"""What a short name may end with: C++, g++, Notepad++, C++17; C#, F#. Elsewhere these characters are separators."""
+"""Ends of short names: C++, g++, Notepad++, C++17; C#, F#. Elsewhere these characters are separators."""
 
 _SIGNED_NAME = (
     r"(?<![A-Za-z0-9])(?:[A-Za-z]{1,12}\+\+(?![A-Za-z+])[A-Za-z0-9]*|[A-Za-z]{1,2}#(?![A-Za-z0-9#]))"  # not a++b, PR#12
@@ -48,7 +48,7 @@ def words_of_run(run: str) -> list[str]:
 
 
 def word_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Where the words of a run stand that is part of a text."""
+    """Spans of the words in a run of a text."""
     return [word.span() for word in _WORD.finditer(text, start, end)]
 
 
@@ -155,7 +155,7 @@ def is_emoji(character: str) -> bool:
 
 
 def unicode_places(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Where the words of a text begin and end; unspaced scripts give one place per term, and True with it."""
+    """Spans of the words of a text; unspaced scripts give one span per term, and True with it."""
     for place in _PLACE.finditer(text):
         start, end = place.span()
         if place["unspaced"]:

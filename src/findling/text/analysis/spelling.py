@@ -24,11 +24,11 @@ class Spellings:
             self._by_length.setdefault(len(word), {})[word] = frequency
 
     def frequency(self, word: str) -> int:
-        """How often a word occurs; 0 for one that is not there."""
+        """Frequency of a word; 0 for an unknown one."""
         return self._by_length.get(len(word), {}).get(word, 0)
 
     def compared(self, term: str, distance: int) -> int:
-        """How many words `close` has to compare: 100,000 of them take 30 ms."""
+        """Number of words that `close` compares: 100,000 of them take 30 ms."""
         return sum(map(len, self._alike(term, _sensible(term, distance))))
 
     def close(self, term: str, distance: int) -> list[tuple[str, int, int]]:
@@ -56,7 +56,7 @@ def _sensible(term: str, distance: int) -> int:
 
 
 def edits(a: str, b: str, most: int) -> int:
-    """How many letters to add, leave out, change or swap with their neighbour turn one word into the other.
+    """Edit distance of two words: letters added, left out, changed or swapped with their neighbour.
 
     No letter is edited twice (optimal string alignment). `most + 1` stands for everything beyond `most`.
     """
@@ -71,7 +71,7 @@ def close_terms(term: str, vocabulary: Iterable[tuple[str, int]], distance: int 
 
 
 def suggest(term: str, vocabulary: Spellings, *, limit: int = 3) -> list[str]:
-    """What a person may have meant by a term: words spelled nearly so, or two words that were run together.
+    """Suggest words for a term: words of a close spelling, or two words that were run together.
 
     Nothing for short words, for scripts without spaces, and nothing that is the term in another inflected form. The
     first letter is seldom mistyped, so words that share it come first; then fewer edits, then the same letters in

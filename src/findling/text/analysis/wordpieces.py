@@ -47,7 +47,7 @@ class WordPieces:
         while data and len(ids) < limit:
             wanted = limit - len(ids)
             parts = data.split(None, wanted)
-            # What stands behind the last split is the unread rest of the text.
+            # The part behind the last split is the unread rest of the text.
             data = parts.pop() if len(parts) > wanted else b""
             ids.extend(chain.from_iterable(map(self._parts.__getitem__, parts)))
         return ids[:limit]
@@ -136,7 +136,7 @@ class _Parts(dict[bytes, tuple[int, ...]]):
 
 
 class _Signs(dict[int, str]):
-    """What BERT makes of a character that does not decompose any further, for `str.translate`."""
+    """Table for `str.translate` of what BERT makes of a character that does not decompose further."""
 
     def __missing__(self, code: int) -> str:
         sign = self[code] = _plain_sign(chr(code))
@@ -171,7 +171,7 @@ _CHINESE = (
 
 
 def _longest_by_start(entries: Mapping[str, int]) -> dict[str, int]:
-    """How long an entry is at most, by its first two letters."""
+    """Length of the longest entry by its first two letters."""
     longest: dict[str, int] = {}
     for entry in entries:
         start, length = entry[:2], len(entry)

@@ -139,7 +139,7 @@ _UNTIMED = re.compile(
 
 
 def _is_month_first(found: Sequence[re.Match[str]]) -> bool:
-    """How `1/2/24` is to be read: by a number above twelve somewhere, else by the twelve-hour clock beside slashes."""
+    """Order of day and month in `1/2/24`: a number above twelve decides, else the twelve-hour clock beside slashes."""
     dates = [parts for parts in (match.groupdict() for match in found) if parts.get("third")]
     if any(int(parts["first"]) > 12 for parts in dates):
         return False

@@ -1,4 +1,4 @@
-"""How texts are cut, as data. A search compares it with what its index was made by, so this loads nothing."""
+"""Chunking options as data. A search compares them with those of its index, so this module loads nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def check_plan(plan: ChunkPlan) -> None:
 
 
 class ChunkPlan(NamedTuple):
-    """How texts are cut into chunks.
+    """Options of chunking.
 
     `strategy` is `semantic` (along sections, definitions and paragraphs), `fixed` (windows of one size) or
     `overlapping` (windows that share `overlap` with the one before). `unit` says what `size` and `overlap` count:

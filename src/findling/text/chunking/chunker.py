@@ -196,7 +196,7 @@ _UNSPACED = "\u2e80"
 
 
 def _overlap_start(text: str, floor: int, span: Span, blocks: Sequence[Span], whole: Measure, shared: Measure) -> int:
-    """Where the window begins together with the text before it: at a sentence, a line or at least a word."""
+    """Start of the window with its overlap: at a sentence, a line or at least a word."""
     start, end = span
     low = max(floor + 1, start - shared.size)
     while low < start and (reached := shared.fit(text, low, start)) < start:

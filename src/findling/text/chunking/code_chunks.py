@@ -232,7 +232,7 @@ _MAX_STEP = 80
 _DECORATOR_MARKS = ("@", "#[", "[")
 
 _CLOSING = re.compile(r"(?:\s++|[)\]}>;,]|(?:end\w*+|fi|done|esac)\b|[#@](?:end|else)\w*+|(?://|--)[^\n]*+)*+")
-"""What may stand between a definition and the end of the one around it without being worth a piece of its own."""
+"""Text between a definition and the end of the one around it that makes no piece of its own."""
 
 
 class _Code(NamedTuple):
@@ -378,7 +378,7 @@ def _statements_after(indent: int) -> re.Pattern[str]:
 
 
 def _attached_start(code: _Code, index: int) -> int:
-    """Where the decorators, attributes and comments directly above a definition begin."""
+    """Start of the decorators, attributes and comments directly above a definition."""
     text = code.text
     start = code.definitions[index].start
     before = code.definitions[index - 1] if index else None

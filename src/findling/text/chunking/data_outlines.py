@@ -153,13 +153,13 @@ def _yaml_title(source: str) -> str:
 
 @lru_cache(maxsize=64)
 def _scalar_end(column: int) -> re.Pattern[str]:
-    """Where a block scalar ends: before a line that is not indented deeper than its key."""
+    """End of a block scalar: before a line that is not indented deeper than its key."""
     return re.compile(rf"\n(?=[ ]{{0,{column}}}\S)")
 
 
 @lru_cache(maxsize=128)
 def _section_end(column: int, is_item: bool) -> re.Pattern[str]:
-    """Where a section ends; the items of a list may stand in the column of its key."""
+    """End of a section; the items of a list may stand in the column of its key."""
     if is_item:
         return re.compile(rf"\n(?=[ ]{{0,{column}}}[^\s#])")
     shallower = rf"[ ]{{0,{column - 1}}}[^\s#]|" if column else ""

@@ -1,4 +1,4 @@
-"""How much text makes a piece: a bound in characters, and a finer one for plans that count tokens or words."""
+"""Size of a piece: a bound in characters, and a finer one for plans that count tokens or words."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _SAMPLE = 500
 
 
 def _density(text: str) -> int:
-    """How many times the characters of a piece have to be halved, because the text takes more tokens than English.
+    """Number of halvings for a piece whose text takes more tokens than English.
 
     It is a coarse number on purpose: an edit somewhere must not move all the cuts of a file.
     """

@@ -25,7 +25,7 @@ class Heading(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """What a reader found. `front` is the length of the front matter; blocks are fences and the like, in order."""
+    """Outline of a text. `front` is the length of the front matter; blocks are fences and the like, in order."""
 
     headings: list[Heading]
     blocks: list[Span]

@@ -254,7 +254,7 @@ def _signature(text: str, start: int, end: int, name_start: int) -> tuple[int, i
 
 
 def _line_end(text: str, start: int, end: int) -> int:
-    """Where the line ends on which a node ends; some grammars count the blank lines below to the node."""
+    """End of the line on which a node ends; some grammars count the blank lines below to the node."""
     while end > start and text[end - 1].isspace():
         end -= 1
     return text.find("\n", end) + 1 or len(text)

@@ -1,4 +1,4 @@
-"""Which nodes of a syntax tree are definitions, language by language.
+"""Tree-sitter queries that find definitions, language by language.
 
 Captures: `@d` is the definition; its signature ends after `@n` (the name) or before `@b` (the body), without either
 at the first bracket of its first line; `@e` is a later sibling that still belongs to it. `@k` is a word that must be

@@ -104,7 +104,7 @@ def _fitting_cut(text: str, start: int, limit: int, fit: Fit, least: float) -> i
     cut = _cut(text, start, limit, least)
     if fit is fits_whole:
         return cut
-    # What fits up to the limit fits up to a space before it; the part of a word can have more tokens than the word.
+    # A text within the limit also fits up to a space before it; part of a word can have more tokens than the word.
     while cut > start + 1 and not (text[cut - 1].isspace() or text[cut].isspace()):
         limit = max(fit(text, start, cut), start + 1)
         if limit == cut:
@@ -114,7 +114,7 @@ def _fitting_cut(text: str, start: int, limit: int, fit: Fit, least: float) -> i
 
 
 def _cut(text: str, start: int, limit: int, least: float) -> int:
-    """Where to end a window that begins at `start`; a cut that leaves less than the least part is the last choice."""
+    """End of a window that begins at `start`; a cut that leaves less than the least part is the last choice."""
     content = min(_skip_whitespace(text, start, limit), limit - 1)
     floor = max(start + int((limit - start) * least), content)
     for find in (_after_paragraph, _after_line, _after_sentence, _after_space):

@@ -55,7 +55,7 @@ def has_hangul(text: str) -> bool:
 
 @cache
 def _strip_particle() -> Callable[[str], str]:
-    """What makes of a Korean word the noun in it."""
+    """Endings that turn a Korean noun into a word of a sentence."""
     from importlib import import_module
     from importlib.util import find_spec
 

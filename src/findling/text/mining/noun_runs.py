@@ -55,7 +55,7 @@ FUNCTION_WORDS = (
 )
 _DETERMINERS = frozenset("a an the der die das den dem des ein eine einen einem einer eines".split())
 _MIDDLE_OF_NAME = _DETERMINERS | {"from"}
-"""What cuts a name short rather than ends it: Danny the Dog."""
+"""Words that cut a name short rather than end it: Danny the Dog."""
 _CLAUSE = re.compile(
     r"[.!?](?=\s|$)|[,;:()（）。、，；|<>=]|\s[–—-]+\s|\n\s*\n|\n[ \t]*(?:[-+•#]|\d+\.)\s|^[ \t]*(?:[-+•#]+)\s"
 )
@@ -70,12 +70,12 @@ _QUOTED = re.compile(r"[「『《“\"]([^「『《“\"」』》”]{2,40})[」
 
 
 def clause_before(text: str) -> str:
-    """What stands between the last punctuation and the end of the text."""
+    """Text between the last punctuation and the end."""
     return _CLAUSE.split(text.rstrip(QUOTES))[-1].strip(QUOTES)
 
 
 def clause_after(text: str) -> str:
-    """What stands between the beginning of the text and the next punctuation."""
+    """Text between the beginning and the next punctuation."""
     return _CLAUSE.split(text.lstrip(QUOTES), maxsplit=1)[0].strip(QUOTES)
 
 

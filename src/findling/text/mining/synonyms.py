@@ -24,7 +24,7 @@ _SMALL = frozenset(
 )
 _DETERMINERS = frozenset("a an the der die das den dem des ein eine le la les el los".split())
 _SPOKEN = {"2": ("to", "two"), "4": ("for", "four"), "x": ("ex", "cross", "trans")}
-"""What else a letter stands for: P2P is peer-to-peer, XML is extensible markup language."""
+"""Other readings of a letter: P2P is peer-to-peer, XML is extensible markup language."""
 
 
 class _Word(NamedTuple):
@@ -86,14 +86,14 @@ def _written_out(short: str, text: str, words: Sequence[_Word]) -> str:
 
 
 def _spelled(short: str, words: Sequence[_Word], *, inside: bool) -> int:
-    """How many of the last words spell the short form; 0 when none do. `inside`: with letters from inside words."""
+    """Number of last words that spell the short form; 0 for none. `inside`: with letters from inside words."""
     lowered = short.lower()
     if inside and words and (numeronym := _NUMERONYM.fullmatch(lowered)):
         first, between, last = numeronym.groups()
         word = words[-1].text
         if len(word) == int(between) + 2 and word[0] == first and word[-1] == last:
             return 1
-    # What is not in capitals may be any word in parentheses: only the initials of three or more words will do.
+    # A word in small letters may be any word in parentheses: it needs the initials of three or more words.
     if (inside or len(short) < 3) and not _is_capital(short):
         return 0
     letters = "".join(filter(str.isalnum, lowered))
@@ -105,7 +105,7 @@ def _is_capital(short: str) -> bool:
 
 
 def _aligned(letters: str, words: Sequence[str], *, inside: bool) -> int | None:
-    """How many of the last words give the letters: each its initial and, `inside`, any that follow it in a row."""
+    """Number of last words that give the letters: each its initial and, `inside`, any that follow it in a row."""
     if not letters:
         return 0
     if not words:
@@ -223,7 +223,7 @@ def _capitals(word: str) -> str:
 
 
 def other_names(text: str) -> Iterator[Candidate]:
-    """What a text calls by two names: `X (also Y)`, `X, a.k.a. Y`, `X, auch Y genannt`, `X(일명 Y)`, `X（又称Y）`."""
+    """Pairs of names for one thing: `X (also Y)`, `X, a.k.a. Y`, `X, auch Y genannt`, `X(일명 Y)`, `X（又称Y）`."""
     for word, marker, link in _MARKERS:
         if word not in text:  # most texts have none, and this is the quickest way to tell
             continue

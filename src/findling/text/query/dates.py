@@ -1,4 +1,4 @@
-"""When a query says something changed: days, months, moments, `yesterday` and `7d`, all in local time."""
+"""Dates in queries: days, months, moments, `yesterday` and `7d`, all in local time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["changed", "moment"]
 
 
 def changed(name: str, value: str, now: float | None = None) -> Range | None:
-    """What changed `before`, `after` or within (`date`) the period of this name; `None` when there is none."""
+    """Range of changes `before`, `after` or within (`date`) the named period; `None` for an unknown period."""
     try:
         if name == "date":
             return _dates(value.lower(), now)
@@ -45,7 +45,7 @@ _LAST_YEAR = 9990
 
 
 def _dates(value: str, now: float | None) -> Range | None:
-    """What lies within a period, or from the beginning of one to the end of another; `7d` alone lasts until now."""
+    """Range of a period, or from the beginning of one to the end of another; `7d` alone lasts until now."""
     first, dots, last = value.partition("..")
     if not dots:
         period = _period(first, now)
@@ -59,7 +59,7 @@ def _dates(value: str, now: float | None) -> Range | None:
 
 
 def _period(value: str, now: float | None) -> tuple[float, float] | None:
-    """When the period that is called so begins and ends.
+    """Beginning and end of a named period.
 
     Raises `ValueError`, `OverflowError` or `OSError` for one that the calendar does not have.
     """

@@ -36,7 +36,7 @@ def condition(name: str, values: list[str], now: float | None = None) -> Node | 
 
 
 def possible_values(name: str) -> str:
-    """What can stand after the name of a field, in words."""
+    """Possible values of a field, in words."""
     return _POSSIBLE.get(name, "a value right after the colon")
 
 

@@ -38,7 +38,7 @@ _UNSPACED_SENTENCE = 12
 
 
 def intent_of(tokens: Sequence[tuple[str, str]]) -> Intent:
-    """How the tokens of a query are meant."""
+    """Intent of the tokens of a query."""
     kinds = {kind for kind, _ in tokens}
     has_keywords = not KEYWORD_KINDS.isdisjoint(kinds)
     unsigned = without_signs(tokens) if "minus" in kinds else tokens
@@ -132,7 +132,7 @@ def _is_prose(runs: Sequence[Sequence[str]], keywords: int) -> bool:
 
 
 def _unspaced(word: str) -> int:
-    """How many letters of a word belong to a script that is written without spaces; Korean has them."""
+    """Number of letters of a script without spaces; Korean has spaces."""
     return 0 if word.isascii() else sum(_is_unspaced(letter) for letter in word)
 
 

@@ -34,7 +34,7 @@ _MOST_EDITS = 2
 
 
 class Remarks(NamedTuple):
-    """What there is to say about a query while it is read: the operators in use, and notes for the person."""
+    """Findings of the parser: the operators in use, and notes for the person."""
 
     operators: set[str]
     notes: list[str]

@@ -1,4 +1,4 @@
-"""How a query is spelled: its tokens, its quotes and escapes, and how a word is written so that it reads back."""
+"""Lexer of the query language: tokens, quotes, escapes, and the spelling of a word that reads back."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def unescaped(raw: str) -> str:
 
 
 def unquoted(raw: str) -> tuple[str, str, bool]:
-    """What stands in the quotes, the `*` or `~2` behind them, and whether the end quote was there."""
+    """Text in the quotes, the `*` or `~2` behind them, and whether the end quote was there."""
     from findling.text.query.patterns import BLANK_END, QUOTED
 
     match = QUOTED.match(raw)
@@ -114,7 +114,7 @@ def spelled(word: str, field: str = "") -> str:
 
 
 def field_prefix(field: str) -> str:
-    """What stands before a word or phrase that is looked for in one field only."""
+    """Prefix of a word or phrase that is searched in one field only."""
     return f"in:{field}:" if field and field != "title" else field and "title:"
 
 

@@ -1,4 +1,4 @@
-"""What a person types, as a tree.
+"""Parser of the query language: text in, tree out.
 
     conj    := item+                      all of them; AND between them is noise
     item    := ways ("OR" ways)*          any of them; OR binds tighter than standing side by side
@@ -48,7 +48,7 @@ from findling.text.query.tree import limited_to, negation, simplified, size
 __all__ = ["MOST_LEVELS", "MOST_PASTED", "Parsed", "parse"]
 
 MOST_LEVELS = 20
-"""What is nested deeper is read as plain words."""
+"""Deeper nesting counts as plain words."""
 
 MOST_PASTED = 512
 """Terms of a pasted text that are searched: 20,000 of them took a keyword leg 2.3 s."""
@@ -200,7 +200,7 @@ class _Parser:
         return _joined(All, nodes)
 
     def _word_between(self, kind: str) -> Node | None:
-        """What becomes of AND, NEAR, a joint or an end where nothing begins."""
+        """Treat AND, NEAR, a joint or an end where nothing begins."""
         raw = self._tokens[self._at][1]
         before = self._tokens[self._at - 1][0] if self._at else "end"
         self._at += 1
@@ -382,7 +382,7 @@ def _joined(kind: type[All | Any | Same], nodes: Sequence[Node | None]) -> Node 
 
 
 def _levels(read: list[tuple[str, str]]) -> int:
-    """How deep the parentheses of the tokens are nested."""
+    """Depth of the parentheses in the tokens."""
     level = deepest = 0
     for kind, _ in read:
         if kind == "open":

@@ -1,4 +1,4 @@
-"""How a query is read: its words as what to rank by, or its tree as what has to hold."""
+"""Mode of a query: its words rank, or its tree must hold."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read(parsed: Parsed, words: str = "auto") -> Reading:
     demanded = tuple(part for part in asked if part not in ranks)
     if not ranks:
         return Reading(node, "boolean", "nothing is asked for but what has to be there")
-    # What is demanded ranks, too: so nothing else has to be there. What is said twice counts twice.
+    # Demanded words rank, too, so nothing else has to be there. A word that stands twice counts twice.
     loose = [one for part in asked if part in ranks for one in _to_rank(part, True)]
     words_to_rank = (*loose, *dict.fromkeys(one for part in demanded for one in _to_rank(part, False)))
     ranked = words_to_rank[0] if len(words_to_rank) == 1 else Any(words_to_rank)
@@ -54,7 +54,7 @@ def read(parsed: Parsed, words: str = "auto") -> Reading:
 
 
 def demands(node: Node) -> tuple[Node, ...]:
-    """What of a tree has to hold for its text: not its conditions, and not what it excludes."""
+    """Demands of a tree on the text, without its conditions and its exclusions."""
     return tuple(part for part in _parts(node) if asks_for_text(part) and not _is_limited(part) and not _is_loose(part))
 
 
@@ -69,7 +69,7 @@ def relaxed(node: Node) -> Node | None:
     limits = tuple(part for part in parts if not asks_for_text(part) or _is_limited(part))
     loose: list[Node] = []
     for part in parts:
-        # What is demanded ranks already; a word that was said twice still counts twice.
+        # Demanded words rank already; a word that stands twice still counts twice.
         known = set(loose)
         loose += [] if part in limits else [one for one in _loosened(part) if one not in known]
     ranked = loose[0] if len(loose) == 1 else Any(tuple(loose))

@@ -1,4 +1,4 @@
-"""How much work a query asks for: a score over its words, no model, with every decision in words."""
+"""Routing of a query by a score over its words: no model, every decision with its reason."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def words(text: str) -> list[str]:
 
 
 def word_count(text: str, tokens: Sequence[str]) -> int:
-    """How many words a text has, given its `words`: two characters of a script without spaces count as one."""
+    """Number of words in a text, given its `words`: two characters of a script without spaces count as one."""
     return len(tokens) if text.isascii() else max(len(tokens), len(re.findall(_UNSPACED, text)) // 2)
 
 
 def shapes(text: str, tokens: Sequence[str], count: int) -> dict[str, str]:
-    """What the query looks like, each with its reason; `tokens` and `count` are its `words` and `word_count`.
+    """Shapes of the query, each with its reason; `tokens` and `count` are its `words` and `word_count`.
 
     Any of `identifier`, `number`, `path`, `url`, `regex`, `code`, `quoted`, `question` and `sentence`; if none,
     `keywords`, and `empty` when there is no word at all.
@@ -100,7 +100,7 @@ def _word_shapes(raw: Sequence[str]) -> dict[str, str]:
 
 
 def _shape_of(word: str) -> str:
-    """What a word by itself is: `number`, `url`, `path`, `regex`, `identifier` or nothing of these."""
+    """Kind of a single word: `number`, `url`, `path`, `regex`, `identifier` or empty."""
     if any(map(str.isdigit, word)) and not any(map(str.isalpha, word)):
         return "number"  # 2024, 3.11.7, 12:30, $1,000
     if word.isalnum():
@@ -210,7 +210,7 @@ def _is_question(text: str, tokens: Sequence[str]) -> bool:
 
 
 class Route(NamedTuple):
-    """What a query looks like and what follows from it.
+    """Shapes of a query and the consequences.
 
     `complexity` runs from 0 to 1 and gives the `kind`. Each of `signals` is its name and the words that gave it
     (`comparison: difference, between`). `shape` holds what the query is made of, and then its scripts. `depth_factor`
@@ -258,7 +258,7 @@ SIGNALS = (
 
 
 def route(query: str) -> Route:
-    """How to treat a query, which is given without its operators."""
+    """Route a query, which comes without its operators."""
     text = query[:_LONGEST].strip()
     tokens = words(text)
     count = word_count(text, tokens)

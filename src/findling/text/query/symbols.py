@@ -9,7 +9,7 @@ FIELD_NAMES = (
     *("before", "after", "date", "is", "in"),
 )
 TEXT_FIELDS = ("title", "heading", "body", "path", "tags", "name", "description")
-"""What `in:` limits words to; `in:heading:word` does so for one word."""
+"""Fields that `in:` limits words to; `in:heading:word` does so for one word."""
 
 OPENING_QUOTES = '"“„«‹「『'
 QUOTES = '"“”„«»‹›「」『』'

@@ -64,7 +64,7 @@ def simplified(node: Node, notes: list[str], *, is_negated: bool = False) -> Nod
 
 
 def negation(node: Node) -> Node:
-    """What must not match; of a negation, what it negates."""
+    """Negation of a tree; of a negation, the tree it negates."""
     return node.node if isinstance(node, Not) else Not(node)
 
 
@@ -79,7 +79,7 @@ def limited_to(node: Node, fields: tuple[str, ...]) -> Node:
 
 
 def size(node: Node) -> tuple[int, int]:
-    """How many leaves a tree has, and how deep it is nested."""
+    """Number of leaves of a tree, and its depth."""
     if isinstance(node, Not):
         return size(node.node)
     if not isinstance(node, GROUPS):
@@ -235,7 +235,7 @@ def identifier_parts(node: Node) -> dict[str, set[str]]:
 
 
 def split_where(node: Node) -> tuple[Node, Node | None]:
-    """What is left of a tree without the conditions on resources that hold for all of it, and these conditions."""
+    """Split a tree into its demands on the text and the conditions on resources that hold for all of it."""
     parts = node.nodes if isinstance(node, All) else (node,)
     where = [part for part in parts if _is_about_resources(part)]
     if not where:

@@ -105,7 +105,7 @@ _ZIP_ERRORS = (
 
 @dataclass
 class _Ledger:
-    """What is remembered about an open archive."""
+    """State of an open archive."""
 
     members: dict[str, zipfile.ZipInfo] = field(default_factory=dict)
     unpacked: int = 0

@@ -107,7 +107,7 @@ def _unpack_lzma(data: bytes) -> _Unpacked:
 
 
 def _bounded(packed: io.BufferedIOBase) -> _Unpacked:
-    """What can be unpacked, up to a bound; a broken end costs only itself."""
+    """Unpack up to a bound; a broken end costs only itself."""
     pieces: list[bytes] = []
     try:
         while len(pieces) * _PIECE < _MAX_UNPACKED:

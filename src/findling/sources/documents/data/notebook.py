@@ -90,7 +90,7 @@ def _as_heading(cell: _Json, text: str) -> str:
 
 
 def _outputs(cell: _Json) -> Iterator[str]:
-    """What the cell printed, returned or failed with, as plain text."""
+    """Output of a cell as plain text: prints, results, errors."""
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else []:
         output = _mapping(output)

@@ -62,7 +62,7 @@ def _opened(data: bytes) -> sqlite3.Connection:
 
 
 class _Budget:
-    """How much longer the database engine may work."""
+    """Remaining seconds of the database engine."""
 
     def __init__(self, checks: int) -> None:
         self._left = checks
@@ -117,7 +117,7 @@ def _write_table(builder: TextBuilder, database: sqlite3.Connection, table: str)
 
 
 def _rows(database: sqlite3.Connection, quoted: str) -> Iterator[tuple[str, str]]:
-    """What a row is called, and its values; rows of a table without row ids go by their primary key."""
+    """Name of a row and its values; a table without row ids uses its primary key."""
     try:
         cursor = database.execute(f"SELECT rowid, * FROM {quoted} LIMIT {_MAX_ROWS}")
         keys = [0]

@@ -30,7 +30,7 @@ def extract(source: Source) -> Extracted:
 
 
 class _Cue(NamedTuple):
-    """What is shown from `start` to `end`, in seconds; `line` is that of the file, counted from 1."""
+    """Caption from `start` to `end`, in seconds; `line` is that of the file, counted from 1."""
 
     start: float
     end: float

@@ -43,7 +43,7 @@ _MOST_EDITS = 1000
 
 
 def _locate_objects(stream: memoryview, current_edit: int) -> tuple[dict[int, int], int]:
-    """Where the slides and other objects stand by their numbers, and the number of the document.
+    """Offsets of slides and other objects by their numbers, and the number of the document.
 
     Every save adds a list of what it has changed; the last one counts. Both are empty when the lists are broken.
     """

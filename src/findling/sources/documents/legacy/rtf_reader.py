@@ -81,7 +81,7 @@ class Paragraph(NamedTuple):
 
 @dataclass
 class RtfDocument:
-    """What an RTF file holds: its text, then notes and page headers, then what it says about itself.
+    """Content of an RTF file: its text, then notes and page headers, then its properties.
 
     `html` is the page that a mail program has wrapped into RTF; then there are no paragraphs.
     """
@@ -157,7 +157,7 @@ class _Flow:
 
 @dataclass(slots=True)
 class _Group:
-    """What a group inherits from the one around it, and what its end restores."""
+    """State that a group inherits from the one around it and that its end restores."""
 
     flow: _Flow | None
     place: str = ""  # fonttbl, stylesheet, info or a time in it, where words mean something of their own

@@ -370,7 +370,7 @@ def _paragraphs(pieces: list[Piece], main_length: int, layout: _Layout) -> Itera
 
 
 def _shown(code: str) -> str:
-    """What a field without a result shows: equations and words with their reading above them, nothing else."""
+    """Text of a field without a result: only equations and words with their reading above them have one."""
     code = code.strip()
     if reading := _READING.search(code):
         return f"{reading[2]} ({reading[1]})"

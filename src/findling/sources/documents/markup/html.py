@@ -30,7 +30,7 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 def _write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
     """Write the text of markup, best as a parser serializes it, from a file of so many lines."""
-    # Whatever opens after the last end is text. Without that cut, a search for each end would go through all of it.
+    # A tag that opens after the last end is text. Without that cut, each search for an end would read all of it.
     if comments_end := markup.rfind("-->") + 3 if "<!--" in markup else 0:
         markup = _COMMENT.sub(_line_ends_only, markup[:comments_end]) + markup[comments_end:]
     tags_end = markup.rfind(">") + 1
@@ -187,7 +187,7 @@ def _markup(page: LexborHTMLParser) -> str:
 
 
 def _properties(page: LexborHTMLParser) -> Properties:
-    """What the head of the page says; of meta tags with the same name, the first one counts."""
+    """Metadata in the head of the page; of meta tags with the same name, the first one counts."""
     about: dict[str, str] = {}
     for node in page.tags("meta"):
         attributes = node.attributes

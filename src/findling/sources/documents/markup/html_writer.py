@@ -1,4 +1,4 @@
-"""What the tags of a page do to its text: paragraphs, headings, lists, tables and code, each with its line."""
+"""Writer of HTML as text: paragraphs, headings, lists, tables and code, each with its line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Cell", "HtmlWriter", "Table", "with_line_marks", "without_line_marks
 
 
 _LINE_MARK = " \x01="
-"""How the attributes of a marked tag begin."""
+"""Beginning of the attributes of a marked tag."""
 
 _BLOCK_NAMES = (
     "p|div|h[1-6]|li|t[rdh]|d[td]|pre|br|hr|[uod]l|table|section|article|main|header|footer|aside|nav|summary|details"
@@ -154,7 +154,7 @@ _INPUTS_WITHOUT_TEXT = frozenset("checkbox color date file hidden image password
 
 
 class HtmlWriter:
-    """Where in the page the pass is: the run of text, the line of the file, the heading, lists and tables around."""
+    """Position in the page: the run of text, the line of the file, the heading, lists and tables around."""
 
     def __init__(self, builder: TextBuilder, last_line: int) -> None:
         self.run: list[str] = []

@@ -130,7 +130,7 @@ _LEFT_OUT = frozenset({"pPr", "rPr", "sdtPr", "tblPr", "trPr", "tcPr", "sectPr",
 
 @dataclass
 class _Document:
-    """What is known while a document is written; `page` is 0 when the file does not say where pages end."""
+    """State while a document is written; `page` is 0 when the file does not mark its pages."""
 
     source: Source
     archive: zipfile.ZipFile

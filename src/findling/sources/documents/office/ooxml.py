@@ -47,7 +47,7 @@ def main_part(archive: zipfile.ZipFile, usual: str) -> str:
 
 
 def relationships_of(archive: zipfile.ZipFile, part: str) -> dict[str, Relationship]:
-    """What a part (or, with an empty name, the package) refers to inside the package, by id."""
+    """Targets by id of a part, or of the package when the name is empty."""
     folder, name = posixpath.split(part)
     root = read_side_xml(archive, posixpath.join(folder, "_rels", name + ".rels"))
     relationships: dict[str, Relationship] = {}
@@ -72,7 +72,7 @@ def chosen_alternative(element: Element) -> Element | None:
 
 
 def described(element: Element) -> str:
-    """What a picture shows, in the words of its author; programs put in the name of the picture's file."""
+    """Description of a picture by its author; programs put in the name of the picture's file."""
     text = _MADE_BY_PROGRAM.sub("", attribute_of(element, "descr").strip())
     return "" if _FILE_NAME.search(text) else text
 
@@ -174,7 +174,7 @@ def _paragraph_text(paragraph: Element) -> str:
 
 
 def _cached_values(series: Element, *names: str) -> list[str]:
-    """What a chart keeps of the cells that it shows; points may be missing, each one says its index."""
+    """Cells that a chart keeps; points may be missing, each one has its index."""
     holder = next((child for child in series if local_name(child.tag) in names), None)
     if holder is None:
         return []

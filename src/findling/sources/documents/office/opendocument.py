@@ -46,7 +46,7 @@ _MAIN_PARTS = frozenset({"content.xml", "encrypted-package"})
 
 
 def meta_properties(root: Element | None) -> Properties:
-    """What a document says about itself, in `meta.xml` or in a flat file."""
+    """Properties of a document, in `meta.xml` or in a flat file."""
     meta = None if root is None else next(descendants(root, "meta"), None)
     values: dict[str, str] = {}
     for element in () if meta is None else meta:
@@ -73,7 +73,7 @@ def opendocument_sheets(root: Element) -> Iterator[tuple[str, Iterator[Row]]]:
 
 
 _MAX_COPIES = 100
-"""How often a cell or row is written that says it is repeated; whole columns are filled with one element."""
+"""Number of repetitions of a cell or row; one element fills whole columns."""
 
 
 def _rows(table: Element) -> Iterator[Row]:
@@ -182,7 +182,7 @@ class _Parts(NamedTuple):
 
 @dataclass
 class _Document:
-    """What is known while a document is written."""
+    """State while a document is written."""
 
     archive: zipfile.ZipFile | None
     builder: TextBuilder

@@ -36,7 +36,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def usual_width(lines: Sequence[str]) -> int:
-    """How long a full line of the page is: the longest tenth may be something else, such as a wide table."""
+    """Length of a full line of the page: the longest tenth may be something else, such as a wide table."""
     lengths = sorted(len(line) for line in lines if line)
     return lengths[len(lengths) * 9 // 10] if lengths else 0
 
@@ -70,7 +70,7 @@ _SENTENCE_ENDS = tuple('.!?:;…。！？”"»)')
 
 
 def _joint(line: str, following: str, width: int) -> str:
-    """What stands between two lines of a page: a space, a line break or an empty line."""
+    """Separator of two lines of a page: a space, a line break or an empty line."""
     if not line:
         return "\n\n"
     if width < _PROSE_WIDTH:
@@ -299,7 +299,7 @@ _NUMBERING = re.compile("(?:chapter|section|part|appendix|kapitel|abschnitt|teil
 
 
 def _title_key(text: str) -> str:
-    """What is the same in a title however it is spaced and printed."""
+    """Form of a title that ignores spacing and case."""
     return "".join(char for char in unicodedata.normalize("NFKC", text).casefold() if char.isalnum() or char == "§")
 
 

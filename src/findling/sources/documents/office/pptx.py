@@ -53,7 +53,7 @@ _SLIDE_NAME = re.compile(r"ppt/slides/slide(\d{1,9})\.xml", re.IGNORECASE)
 
 @dataclass
 class _Presentation:
-    """What is known while a presentation is written; `margins` are the footers and dates seen so far."""
+    """State while a presentation is written; `margins` are the footers and dates seen so far."""
 
     archive: zipfile.ZipFile
     builder: TextBuilder
@@ -160,7 +160,7 @@ def _comment_lines(comment: Element) -> list[str]:
 
 
 def _write_backgrounds(presentation: _Presentation) -> None:
-    """What layouts and masters show on every slide, such as a company's name; their placeholders only give hints."""
+    """Texts that layouts and masters show on every slide, such as a company's name, without placeholders."""
     parts = presentation.backgrounds
     for layout in list(parts):
         masters = relationships_of(presentation.archive, layout).values()

@@ -81,7 +81,7 @@ def column_index(letters: str) -> int:
 
 @lru_cache(maxsize=256)
 def column_letters(column: int) -> str:
-    """What spreadsheet programs call a column, counted from 0."""
+    """Letters of a column, counted from 0."""
     letters = ""
     column += 1
     while column:

@@ -70,7 +70,7 @@ def _write_lines(builder: TextBuilder, sheet: str, lines: list[str]) -> None:
 
 
 class PackedRow(NamedTuple):
-    """Where the cells of a row in a packed sheet come from; rows and columns count from 0."""
+    """Original row and columns of a row in a packed sheet, counted from 0."""
 
     row: int
     columns: list[int]

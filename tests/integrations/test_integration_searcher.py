@@ -18,7 +18,7 @@ from findling.domain.errors import (
     UsageError,
 )
 from findling.domain.queries import Field, Filters
-from findling.integrations.searcher import FoundText, Searcher, SearchOptions, filters_from
+from findling.integrations.searcher import AdapterOptions, FoundText, Searcher, filters_from
 from findling.pipelines.retrieve.plan_files import filters_document
 
 
@@ -156,7 +156,7 @@ def test_a_table_is_read_as_every_face_reads_filters() -> None:
 
 
 def test_options_are_those_of_a_search(indexed: findling.Engine) -> None:
-    def ask(**options: Unpack[SearchOptions]) -> set[object]:
+    def ask(**options: Unpack[AdapterOptions]) -> set[object]:
         return set(paths(Searcher(engine=indexed, options=options).find("token", limit=9)))
 
     assert ask(exclude_pattern="basket") == {"docs/guide.md", "docs/plan.md", "src/auth.py"}
@@ -254,7 +254,7 @@ def test_what_was_opened_is_closed(folder: Path) -> None:
 
 
 def test_a_limit_below_zero_is_an_error_and_none_of_it_is_nothing(indexed: findling.Engine) -> None:
-    searcher = Searcher(engine=indexed, options=SearchOptions())
+    searcher = Searcher(engine=indexed, options=AdapterOptions())
     assert searcher.find("token", limit=0) == []
     with pytest.raises(FindlingError, match="-1"):
         searcher.find("token", limit=-1)

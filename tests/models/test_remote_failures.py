@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from findling.domain.errors import InvalidValueError, ProviderError
+from findling.domain.errors import InvalidValueError, OverdueError, ProviderError
 from findling.models.remote import http_client
 from findling.models.remote.http_client import Address, HttpClient, https_proxy, parse_address, wait_before_retry
 from findling.models.remote.provider_models import (
-    OverdueError,
     RemoteEmbedder,
     remote_chat,
     remote_embedder,

@@ -13,7 +13,7 @@ from findling.pipelines.indexing.document_build import make_document
 from findling.sources.documents.extracted import Extracted
 from findling.sources.files.file_types import EXTENSIONS, FileType
 from findling.text.chunking.chunk_plan import ChunkPlan
-from findling.text.mining.synonyms import Candidate
+from findling.text.mining.synonyms import SynonymCandidate
 
 TTL = "Records have a Time To Live (TTL)."
 
@@ -27,13 +27,13 @@ def documents(*texts: str) -> list[Document]:
     return [document(text, f"{number}.md") for number, text in enumerate(texts)]
 
 
-def pairs(candidates: list[Candidate]) -> list[tuple[str, str, str]]:
+def pairs(candidates: list[SynonymCandidate]) -> list[tuple[str, str, str]]:
     return [(candidate.surface, candidate.group, candidate.source) for candidate in candidates]
 
 
 def test_what_a_text_says_outright_counts_from_the_first_time_on() -> None:
     (found,) = mine([document(TTL)])
-    assert found == Candidate("TTL", "Time To Live", "acronym", TTL)
+    assert found == SynonymCandidate("TTL", "Time To Live", "acronym", TTL)
     assert pairs(mine([document("A throttle, also known as a rate limiter, helps.")])) == [
         ("throttle", "rate limiter", "also")
     ]

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import findling
-from findling.models.local.onnx_session import OnnxSession, Row
+from findling.models.local.onnx_session import OnnxSession, TokenRow
 
 SUBJECTS = ("bread", "harbour", "tax", "violin", "volcano", "compiler", "glacier", "vaccine", "chess", "ferry")
 
@@ -22,7 +22,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     given: list[tuple[int, ...]] = []
     run = OnnxSession.run
 
-    def counted(self: OnnxSession, row: Row) -> NDArray[np.float32]:
+    def counted(self: OnnxSession, row: TokenRow) -> NDArray[np.float32]:
         given.append(tuple(row.ids))
         return run(self, row)
 

@@ -14,9 +14,9 @@ from typing import Unpack
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Range
 from findling.integrations.searcher import (
+    AdapterOptions,
     Closing,
     Searcher,
-    SearchOptions,
     checked_principals,
     filters_from,
     missing_extra,
@@ -129,10 +129,10 @@ except ModuleNotFoundError as error:
 class FindlingRetriever(Closing):
     """Finds passages of a workspace, each a document with its whole text.
 
-    The workspace is that of `path` (a folder or a file), the one called `workspace`, or an `engine` or viewer that is
-    open already. `principals` is whose rights hold, `None` for the owner; no run can change it. `filters` are written
-    as Haystack does, or as a table of findling's filters. Without `refresh` the index is asked as it is. The rest are
-    fields of SearchRequest.
+    The workspace is that of `path` (a folder or a file), the one called `workspace`, or an open `engine` or viewer.
+    `principals` is whose rights hold, `None` for the owner; no run can change it. `filters` are written as Haystack
+    does, or as a table of findling's filters. Without `refresh` the index is asked as it is. The rest are fields of
+    SearchRequest.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class FindlingRetriever(Closing):
         principals: str | Sequence[str] | None = None,
         refresh: bool = True,
         top_k: int = 10,
-        **options: Unpack[SearchOptions],
+        **options: Unpack[AdapterOptions],
     ) -> None:
         """Open the workspace. Raises as `findling.open` does, and InvalidValueError for options that do not fit."""
         self.top_k = top_k

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from findling.domain.errors import UsageError
 from findling.domain.queries import Filters
 from findling.integrations.searcher import (
+    AdapterOptions,
     Closing,
     Searcher,
-    SearchOptions,
     checked_principals,
     filters_from,
     missing_extra,
@@ -40,10 +40,10 @@ else:
 class FindlingRetriever(Closing, BaseRetriever):
     """Finds passages of a workspace, each a document with its whole text.
 
-    The workspace is that of `path` (a folder or a file), the one called `workspace`, or an `engine` or viewer that is
-    open already. `principals` is whose rights hold, `None` for the owner; no query can change it. `k` and `filters` may
-    also be given to `invoke`. Without `refresh` the index is asked as it is. The rest are fields of SearchRequest. All
-    but `k` stay as they were given: to change them, or to make a copy that differs in them, raises UsageError.
+    The workspace is that of `path` (a folder or a file), the one called `workspace`, or an open `engine` or viewer.
+    `principals` is whose rights hold, `None` for the owner; no query can change it. `k` and `filters` may also be given
+    to `invoke`. Without `refresh` the index is asked as it is. The rest are fields of SearchRequest. All but `k` stay
+    as they were given: to change them, or to make a copy that differs in them, raises UsageError.
     """
 
     model_config: ClassVar = {"extra": "forbid"}
@@ -73,7 +73,7 @@ class FindlingRetriever(Closing, BaseRetriever):
             super().__setattr__("principals", checked_principals(self.principals))
         if self.filters is not None:
             super().__setattr__("filters", filters_from(self.filters))
-        options = SearchOptions(
+        options = AdapterOptions(
             filters=self.filters,
             exclude_pattern=self.exclude_pattern,
             min_score=self.min_score,

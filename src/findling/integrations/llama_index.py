@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from findling.integrations.searcher import Closing, FoundText, Searcher, SearchOptions, missing_extra
+from findling.integrations.searcher import AdapterOptions, Closing, FoundText, Searcher, missing_extra
 from findling.service.engine.engine import Engine
 from findling.service.engine.viewer import Viewer
 
@@ -27,9 +27,9 @@ _TOLD_TO_MODELS = ("id", "path", "title", "heading", "line_start", "line_end", "
 class FindlingRetriever(Closing, BaseRetriever):
     """Finds passages of a workspace, each a node with its whole text.
 
-    The workspace is that of `path` (a folder or a file), the one called `workspace`, or an `engine` or viewer that is
-    open already. `principals` is whose rights hold, `None` for the owner; no query can change it. Without `refresh` the
-    index is asked as it is. The options are fields of SearchRequest.
+    The workspace is that of `path` (a folder or a file), the one called `workspace`, or an open `engine` or viewer.
+    `principals` is whose rights hold, `None` for the owner; no query can change it. Without `refresh` the index is
+    asked as it is. The options are fields of SearchRequest.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class FindlingRetriever(Closing, BaseRetriever):
         similarity_top_k: int = 10,
         callback_manager: CallbackManager | None = None,
         verbose: bool = False,
-        **options: Unpack[SearchOptions],
+        **options: Unpack[AdapterOptions],
     ) -> None:
         """Open the workspace. Raises as `findling.open` does, and InvalidValueError for options that do not fit."""
         super().__init__(callback_manager=callback_manager, verbose=verbose)

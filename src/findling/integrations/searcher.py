@@ -25,9 +25,9 @@ from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.workspaces import find_workspace
 
 __all__ = [
+    "AdapterOptions",
     "Closing",
     "FoundText",
-    "SearchOptions",
     "Searcher",
     "checked_principals",
     "filters_from",
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-class SearchOptions(TypedDict, total=False):
+class AdapterOptions(TypedDict, total=False):
     """Options of an adapter: fields of SearchRequest and of Plan.
 
     `filters` may be a table such as `{"ext": ["py"], "path": "src", "after": "2026-01-31"}`.
@@ -61,7 +61,7 @@ class FoundText(NamedTuple):
 
 
 class Searcher:
-    """Asks one workspace. What it has opened itself it closes, at the latest when nobody holds it any more."""
+    """Asks one workspace. It closes an engine that it opened, at the latest when it is garbage."""
 
     def __init__(
         self,
@@ -72,15 +72,14 @@ class Searcher:
         principals: str | Sequence[str] | None = None,
         refresh: bool = True,
         creates: bool = True,
-        options: SearchOptions,
+        options: AdapterOptions,
     ) -> None:
         """Without an engine, the workspace is opened as `findling.open` does; a named one has to be there already.
 
-        With `refresh` every search takes in what has changed on disk, and the first one indexes unless it `creates` no
-        index. Raises UsageError for what does not go together or is no option, NotFoundError for the name of a
-        workspace that is not there; as `findling.open` does.
+        With `refresh` every search indexes changes on disk; the first one builds the index if it `creates` one. Raises
+        UsageError for unknown or clashing options, NotFoundError for an unknown workspace; as `findling.open` does.
         """
-        known = SearchOptions.__annotations__
+        known = AdapterOptions.__annotations__
         if unknown := [name for name in options if name not in known]:
             raise InvalidValueError(f"there is no option {unknown[0]}", hint=f"there are: {', '.join(known)}")
         who = None if principals is None else checked_principals(principals)

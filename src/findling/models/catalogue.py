@@ -30,8 +30,8 @@ class ModelCard(NamedTuple):
     """One model. `kind` is `embedder` or `reranker`, `pooling` is `mean` or `cls`.
 
     `file` is the model's path in its repository, `sha256` that of this very file (empty: not known beforehand),
-    `package` an installed package that brings it. `usual_cosines` are mean and deviation of the cosines of queries and
-    passages that have nothing to do with each other, where they were measured.
+    `package` an installed package that brings it. `usual_cosines` are the measured mean and deviation of the cosines of
+    unrelated queries and passages.
     """
 
     name: str

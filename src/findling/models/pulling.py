@@ -20,7 +20,7 @@ from findling.models.locating import model_folder
 __all__ = ["pull"]
 
 PullProgress = Callable[[str, int, int], None]
-"""Called with the name of a file, the bytes of it that are here, and its size (0 when that is not known)."""
+"""Called with the name of a file, its bytes so far, and its size (0 when unknown)."""
 
 _TIMEOUT_S = 10.0
 _BLOCK = 1 << 18
@@ -38,8 +38,8 @@ def pull(
 ) -> Path:
     """Fetch the files of a model and return their folder; what is there and unharmed is not fetched again.
 
-    `endpoint` is the hub, else HF_ENDPOINT, else huggingface.co. Raises ProviderError when the hub cannot be reached,
-    breaks off or has no such model, ModelDamagedError when a file is not the one that it should be or once was.
+    `endpoint` is the hub, else HF_ENDPOINT, else huggingface.co. Raises ProviderError when the hub is unreachable,
+    breaks off or lacks the model. Raises ModelDamagedError for a file with another sha256 than expected.
     """
     if not card.repository:
         raise ModelError(f"it is not known where {card.name} comes from", hint="findling models list")
@@ -66,7 +66,7 @@ def pull(
     return folder
 
 
-class _File(NamedTuple):
+class _ModelFile(NamedTuple):
     """A file to fetch: any of `sources` in the repository becomes `target`; one that is optional may be missing."""
 
     sources: tuple[str, ...]
@@ -75,15 +75,15 @@ class _File(NamedTuple):
     optional: bool = False
 
 
-def _files_of(card: ModelCard) -> list[_File]:
+def _files_of(card: ModelCard) -> list[_ModelFile]:
     known = known_card(card.name) is not None
     sources = (card.file,) if known else (card.file, "model.onnx")
     # The card of a package's model names the package's file, not the hub's.
-    files = [_File(sources, "model.onnx", "" if card.package else card.sha256)]
-    files.append(_File(tuple(f"{source}_data" for source in sources), "model.onnx_data", optional=True))
-    files.append(_File(("tokenizer.json",), "tokenizer.json"))
+    files = [_ModelFile(sources, "model.onnx", "" if card.package else card.sha256)]
+    files.append(_ModelFile(tuple(f"{source}_data" for source in sources), "model.onnx_data", optional=True))
+    files.append(_ModelFile(("tokenizer.json",), "tokenizer.json"))
     about = ("config.json", "sentence_bert_config.json", "config_sentence_transformers.json", "1_Pooling/config.json")
-    return files + [_File((name,), name, optional=True) for name in about if not known]
+    return files + [_ModelFile((name,), name, optional=True) for name in about if not known]
 
 
 def _completed(card: ModelCard, folder: Path) -> ModelCard:
@@ -102,7 +102,9 @@ def _present(target: Path, sha256: str) -> str:
     return actual if actual == sha256 else ""
 
 
-def _fetch(base: str, file: _File, folder: Path, sha256: str, on_progress: PullProgress | None, timeout: float) -> str:
+def _fetch(
+    base: str, file: _ModelFile, folder: Path, sha256: str, on_progress: PullProgress | None, timeout: float
+) -> str:
     """Fetch one file and return its sha256; nothing for an optional one that the hub does not have."""
     target = folder / file.target
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -111,7 +111,7 @@ def starts_field(query: Sequence[str], fields: Mapping[str, Sequence[str]], *, f
 
 
 def exact_phrase(query: Sequence[str], words: Sequence[str], *, most: float = 1.15) -> Boost | None:
-    """A boost of the factor `most` when the terms of the query, two or more, stand in the text one after the other."""
+    """Boost by `most` a text that has two or more terms of the query in a row."""
     if len(query) < 2:
         return None
     # Terms have no spaces, and one search for a string is 8 times as fast as a loop over 200 words.
@@ -131,7 +131,7 @@ def recency(age_in_days: float | None, *, half_life_in_days: float = 90.0, most:
 
 
 def author_affinity(author: str, affinities: Mapping[str, float], *, most: float = 1.1) -> Boost | None:
-    """A boost for what somebody wrote who is close to the one that asks; affinities run from 0 to 1."""
+    """Boost the texts of an author who is close to the caller; affinities run from 0 to 1."""
     if not author or author not in affinities:
         return None
     affinity = unit(affinities[author], f"affinity of {author}")

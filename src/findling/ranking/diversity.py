@@ -1,7 +1,7 @@
 """Maximal marginal relevance: what says the same as a hit above it moves down, and the scores still fall.
 
-Relevance stays that of the fused score. It is taken as a share of the best score, so that the balance means the same
-whatever the scale, and so that the tail of the list has no say in it.
+Relevance stays that of the fused score. It counts as a share of the best score: neither the scale nor the tail of the
+list changes the balance.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class Kept(NamedTuple):
 def collapse(texts: Iterable[tuple[int, Sequence[str]]], *, threshold: float = 0.83, run: int = 3) -> list[Kept]:
     """The texts, given as ids with words and best first, without those that nearly repeat one above them.
 
-    A text goes to the first kept one whose set of runs has a Jaccard similarity of `threshold` or more with its own;
-    what it is similar to only by way of a third text stays. A text of fewer words than a run is one run; texts
-    without words repeat nothing. Every id comes back exactly once. Raises ValueError for an id given twice and a
-    threshold that is not above 0 and at most 1.
+    A text goes to the first kept one with a Jaccard similarity of runs of `threshold` or more; what it is similar to
+    only by way of a third text stays. A text of fewer words than a run is one run; texts without words repeat nothing.
+    Every id comes back exactly once. Raises ValueError for an id given twice and a threshold that is not above 0 and at
+    most 1.
     """
     positive(unit(threshold, "threshold"), "threshold")
     positive(run, "run")
@@ -114,9 +114,9 @@ def _runs(words: Sequence[str], run: int) -> _Runs:
 def _twin(runs: _Runs, kept: dict[int, _Runs], seen: _Runs, threshold: float) -> tuple[int, float] | None:
     """The first kept text that is similar enough, and how similar it is.
 
-    A text can share no more with one kept text than with all of them together: where that is too little already, and
-    it nearly always is, no pair is compared. It is exact, and MinHash (128 numbers, 16 bands) took 1.2 to 3.5 times as
-    long for 600 to 50 texts of 200 words.
+    A text can share no more with one kept text than with all of them together: where that is too little already, and it
+    nearly always is, no pair is compared. MinHash (128 numbers, 16 bands) took 1.2 to 3.5 times as long for 600 to 50
+    texts of 200 words.
     """
     size = len(runs)
     if not size or len(runs & seen) / size < threshold:
@@ -204,8 +204,8 @@ def _chosen(
 ) -> list[_Choice]:
     """The greedy choice, with few comparisons.
 
-    A value can only fall as more are chosen, so an old value is an upper bound: only a candidate at the head of the
-    heap has to be compared with what was chosen since it was last looked at.
+    A value can only fall as more are chosen, so an old value is an upper bound: only the head of the heap needs a
+    comparison with the choices since its last one.
     """
     best = candidates[order[0]][1] if order else 0.0
     relevances = [balance * candidates[place][1] / best if best > 0 else 0.0 for place in order]

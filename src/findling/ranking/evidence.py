@@ -1,8 +1,8 @@
 """One scale, 0 to 1, for how well a hit is supported: by its words, by its meaning, in whatever state an index is.
 
-Half of the weight of a question's words, and a cosine seven deviations above that of unrelated texts, are worth the
-same, 0.5. Of 200 questions that Python's standard library cannot answer, one in twenty has a passage with more than
-0.39 by words or 0.44 by meaning; half of those it answers have 0.59 and 0.58 (bench/no_answer.py, instant vectors).
+Half of the weight of a question's words counts 0.5, and so does a cosine seven deviations above unrelated texts.
+Python's standard library cannot answer 200 questions: one in twenty has a passage above 0.39 by words or 0.44 by
+meaning; half of those it answers have 0.59 and 0.58 (bench/no_answer.py, instant vectors).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ foreign passages reaches .22, in one of twenty cases .32; the nearest passage of
 in one of twenty cases less than .38 to .58."""
 
 _FLOOR = 0.05
-"""Less is no evidence: 3 % of the weight of the question's words. In a folder of four files, a word that three of them
-hold beside two that nobody wrote has more."""
+"""Less is no evidence: 3 % of the weight of the question's words. In a folder of four files, a word of three of them
+beside two unknown ones has more."""
 
 _KNEE = 0.2
 """Share of the best hit's evidence below which a hit is a weaker match. NDCG@10 of hybrid search with instant vectors,

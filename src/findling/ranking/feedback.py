@@ -53,10 +53,10 @@ def expansion(
 ) -> Feedback:
     """Terms that the best texts have in common and other documents lack.
 
-    Query and texts come as analysed terms, texts and scores best first; `query` has content terms only, and
-    `documents` counts what `frequencies` counts in. Nothing is added unless the query has at most `few_terms` terms
-    or the scores of the first `depth` texts are flat: deviation / mean at most `flat`. Raises ValueError when texts
-    and scores do not pair up, a score is not finite, or a term is in more documents than there are.
+    Query and texts come as analysed terms, texts and scores best first; `query` has content terms only, and `documents`
+    counts what `frequencies` counts in. Nothing is added unless the query has at most `few_terms` terms or the scores
+    of the first `depth` texts are flat: deviation / mean at most `flat`. Raises ValueError for unpaired texts and
+    scores, a score that is not finite, or an impossible document frequency.
     """
     if len(texts) != len(scores):
         raise ValueError(f"{len(texts)} texts come with {len(scores)} scores")

@@ -1,9 +1,8 @@
 """One ranking from those of several legs, with what each leg contributed.
 
-A score is the sum of the values of its parts, each of which is weight × normalised (`math.fsum`, so to the last bit
-and in any order). The order is by score, then by id. A leg that does not list an id contributes nothing to it and has
-no part in it. Every function raises ValueError for a score, weight or k that is NaN or infinite, for a negative
-weight, for a leg without a weight, and for an id that is no integer.
+A score is the sum of its parts, each weight × normalised (`math.fsum`, exact in any order). The order is by score, then
+by id. A leg that does not list an id contributes nothing to it and has no part in it. Every function raises ValueError
+for numbers that are not finite, a negative or missing weight, and an id that is no integer.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Weighing(NamedTuple):
     reason: str
 
 
-class _Rule(NamedTuple):
+class _WeightRule(NamedTuple):
     """alpha = base + flatness × (0.5 − fall) − names × share of names, within bounds, then less for identifiers.
 
     Fitted on seven development sets (docs/benchmarks.md): the refined rule has a mean NDCG@10 of .682, the best fixed
@@ -60,8 +59,8 @@ class _Rule(NamedTuple):
     most: float
 
 
-_REFINED = _Rule(0.70, 0.6, 0.6, 0.5, 0.95)
-_INSTANT = _Rule(0.35, 0.8, 0.4, 0.3, 0.7)
+_REFINED = _WeightRule(0.70, 0.6, 0.6, 0.5, 0.95)
+_INSTANT = _WeightRule(0.35, 0.8, 0.4, 0.3, 0.7)
 
 _IDENTIFIERS = 0.8
 """Share of its weight that meaning loses where the query is an identifier."""
@@ -170,7 +169,7 @@ def with_recency(
     weights: Mapping[str, float] = RECENCY_WEIGHTS,
     raw: Mapping[str, Mapping[int, float]] | None = None,
 ) -> list[Fused]:
-    """`weighted` of meaning, words and age: 0.7, 0.2 and 0.1 unless told.
+    """`weighted` of meaning, words and age: 0.7, 0.2 and 0.1 by default.
 
     Age finds nothing by itself: it counts for what one of the other two lists. What has no known age gets nothing
     for it. The raw score of the part `recency` is the age.

@@ -79,7 +79,7 @@ def _yaml(text: str) -> Header:
 
 
 def _take(found: Header, name: str, value: str, inner: list[str]) -> None:
-    """Take in one key with what stands behind it and below it."""
+    """Read one key with its value behind it and below it."""
     stripped = [line.strip() for line in inner]
     if value[:1] in ("|", ">"):
         found[name] = ("\n" if value[0] == "|" else " ").join(stripped)

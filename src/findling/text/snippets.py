@@ -85,7 +85,7 @@ _MOST_TRIED = 32
 """Matches of one line that a cut may begin at: of 200 in a line without an end, each costs a look at all others."""
 
 WHOLE_PASSAGE = 1000
-"""Lines of context from which lines are not cut: nobody means that many who does not mean everything."""
+"""Lines of context from which lines are not cut: so many terms mean everything."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+(?=\S)|(?<=[。！？])(?=\S)")
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from findling.domain.errors import ModelError
 from findling.domain.strangers import read_json
-from findling.models.local.onnx_session import LocalModel, Row, TextEncoder
+from findling.models.local.onnx_session import LocalModel, TextEncoder, TokenRow
 from findling.models.locating import ModelFiles, file_sha256
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ class OnnxReranker:
         self._model.close()
 
 
-def _pairs(query: str, texts: Sequence[str], encoder: TextEncoder, max_tokens: int) -> list[Row]:
+def _pairs(query: str, texts: Sequence[str], encoder: TextEncoder, max_tokens: int) -> list[TokenRow]:
     room = max_tokens - len(encoder.start) - len(encoder.middle) - len(encoder.end)
     asked = encoder.ids(query, room // 2)
     lead = [*encoder.start, *asked, *encoder.middle]
-    return [Row([*lead, *encoder.ids(text, room - len(asked)), *encoder.end], len(lead)) for text in texts]
+    return [TokenRow([*lead, *encoder.ids(text, room - len(asked)), *encoder.end], len(lead)) for text in texts]
 
 
 def _probability(logits: NDArray[np.float32]) -> float:
@@ -211,11 +211,11 @@ class OnnxEmbedder:
         return _unit(states)
 
 
-def _windows_of(text: str, encoder: TextEncoder, max_tokens: int, windows: int) -> list[Row]:
+def _windows_of(text: str, encoder: TextEncoder, max_tokens: int, windows: int) -> list[TokenRow]:
     size = max_tokens - len(encoder.start) - len(encoder.end)
     ids = encoder.ids(text, size * windows)
     parts = [ids[first : first + size] for first in range(0, len(ids) or 1, size)]
-    return [Row([*encoder.start, *part, *encoder.end]) for part in parts]
+    return [TokenRow([*encoder.start, *part, *encoder.end]) for part in parts]
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -22,7 +22,7 @@ from findling.models.local.int8_graph import to_int8_arithmetic
 from findling.models.locating import ModelFiles, verified_sha256
 from findling.text.analysis.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
 
-__all__ = ["LocalModel", "OnnxSession", "Row", "TextEncoder", "load_encoder"]
+__all__ = ["LocalModel", "OnnxSession", "TextEncoder", "TokenRow", "load_encoder"]
 
 
 class TextEncoder(NamedTuple):
@@ -105,7 +105,7 @@ def _special_tokens(ids: list[int], is_special: list[int]) -> tuple[tuple[int, .
     return tuple(ids[: plain[0]]), tuple(ids[place] for place in gaps), tuple(ids[plain[-1] + 1 :])
 
 
-class Row(NamedTuple):
+class TokenRow(NamedTuple):
     """The tokens of one text or pair; those from `second` on, if it is set, belong to the second text of a pair."""
 
     ids: Sequence[int]
@@ -115,8 +115,8 @@ class Row(NamedTuple):
 class OnnxSession:
     """An open model. Any number of threads may `run` it at once; each run takes one core.
 
-    A run reads one row, without padding: scales of 8-bit arithmetic span all that is read in a run, and even sums of
-    floats are added up in another order. What a text gives must not depend on its company, which may be secret.
+    A run reads one row, without padding: scales of 8-bit arithmetic span a whole run, and sums of floats depend on
+    their order. What a text gives must not depend on its company, which may be secret.
     """
 
     def __init__(self, session: Any, outputs: Sequence[str]) -> None:
@@ -125,7 +125,7 @@ class OnnxSession:
         available = [given.name for given in session.get_outputs()]
         self._output = next((name for name in outputs if name in available), available[0])
 
-    def run(self, row: Row) -> NDArray[np.float32]:
+    def run(self, row: TokenRow) -> NDArray[np.float32]:
         """Output of the model for a row.
 
         Raises ModelError when the model takes inputs that it is not known how to fill, or fails.
@@ -180,7 +180,7 @@ def _open_session(model: Path, outputs: Sequence[str], prepared: Path | None = N
 def _adds_products_exactly() -> bool:
     """Whether the processor adds 8-bit products without overflow: all do but x86 without the VNNI instructions.
 
-    Where this cannot be told, onnxruntime is made to use the sums that never overflow, at half the speed.
+    Where this is unknown, onnxruntime uses the sums that never overflow, at half the speed.
     """
     import platform
 
@@ -240,14 +240,14 @@ class LocalModel:
                 self._encoder = load_encoder(self._files.tokenizer)
             return self._encoder
 
-    def read(self, rows: Sequence[Row]) -> Iterator[NDArray[np.float32]]:
+    def read(self, rows: Sequence[TokenRow]) -> Iterator[NDArray[np.float32]]:
         """Outputs of the model for the rows, in order.
 
         Each row takes one core: several rows at once lose less than one row on several cores.
         """
         session, budget = self._opened(), current_budget()
 
-        def run(row: Row) -> NDArray[np.float32]:
+        def run(row: TokenRow) -> NDArray[np.float32]:
             started = time.thread_time()
             try:
                 return session.run(row)

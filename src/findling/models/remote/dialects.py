@@ -58,7 +58,7 @@ def is_oversize(status: int, text: str) -> bool:
 
 
 def is_spent(status: int, body: bytes) -> bool:
-    """Whether there is no money left, which no waiting mends."""
+    """Whether the account has no money left: no wait helps."""
     return status == 402 or (status == 429 and b"insufficient_quota" in body)
 
 

@@ -318,8 +318,8 @@ class HttpClient:
 def wait_before_retry(attempt: int, retry_after_s: float | None) -> float:
     """Seconds to wait after failed try number `attempt`: what the service asks for, else twice as long every time.
 
-    Waits of our own choosing differ by chance, lest all callers come back at once. A service that asks for more than
-    a minute is not waited for: infinity.
+    Random waits keep callers from coming back at once. A service that asks for more than a minute is not waited for:
+    infinity.
     """
     if retry_after_s is not None:
         return retry_after_s if retry_after_s <= _LONGEST_WAIT_S else float("inf")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
+from findling.domain.errors import OverdueError
 from findling.models.remote import dialects as wire
 from findling.models.remote.http_client import HttpClient, OversizeError, is_loopback, parse_address
 from findling.models.remote.providers import Provider, prefixes, split_spec
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from findling.domain.ports import Vectors
 
 __all__ = [
-    "OverdueError",
     "RemoteChat",
     "RemoteEmbedder",
     "RemoteReranker",
@@ -40,10 +40,6 @@ Result = TypeVar("Result")
 
 # A worker that keeps its own deadline is given this much longer before it is given up.
 _GRACE_S = 0.5
-
-
-class OverdueError(Exception):
-    """A worker has not come back within the time it had."""
 
 
 def send_batches(
@@ -84,7 +80,7 @@ def send_batches(
             try:
                 number, result, error = outcomes.get(timeout=patience_s + _GRACE_S)
             except Empty:
-                raise OverdueError from None
+                raise OverdueError(f"a worker took longer than {patience_s:g} s") from None
             if error is not None:
                 raise error
             results[number] = result  # type: ignore[assignment]  # `None` only beside an error
@@ -282,7 +278,7 @@ class RemoteEmbedder(_Remote):
 
     @property
     def in_process(self) -> bool:
-        """No: it reads on a server, be it one on this machine."""
+        """No: it reads on a server, even one on this machine."""
         return False
 
     @property

@@ -16,9 +16,9 @@ __all__ = ["PROVIDERS", "Provider", "is_remote_spec", "prefixes", "split_spec"]
 class Provider(NamedTuple):
     """One service or server; an empty path means that it does not offer the task.
 
-    `batch` is how many texts go into one request. `key_variable` names the environment variable of the API key and
-    is empty for a server that wants none. `dialect` and `rerank_dialect` choose the form of requests and replies,
-    `base64` asks for vectors in a quarter of the bytes, `output_tokens` is what the limit of an answer is called.
+    `batch` is how many texts go into one request. `key_variable` names the environment variable of the API key and is
+    empty for a server that wants none. `dialect` and `rerank_dialect` choose the form of requests and replies. `base64`
+    asks for vectors in a quarter of the bytes, `output_tokens` names the limit of an answer.
     """
 
     name: str
@@ -128,8 +128,7 @@ def is_remote_spec(spec: str) -> bool:
 def split_spec(spec: str, task: str) -> tuple[Provider, str]:
     """The provider and the model of `PROVIDER:MODEL` for the task `embed`, `rerank` or `chat`.
 
-    Raises InvalidValueError for a provider that is not known or does not offer the task, and for a missing model
-    where there is no default.
+    Raises InvalidValueError for an unknown provider, a task it does not offer, and a missing model without a default.
     """
     name, _, model = spec.partition(":")
     provider = PROVIDERS.get(name.lower())

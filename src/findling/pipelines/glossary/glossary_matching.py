@@ -14,7 +14,7 @@ from findling.domain.ports import Chat
 from findling.text.analysis.analysis import row_terms, terms
 from findling.text.analysis.stemming import stem
 from findling.text.mining.glossary_keys import glossary_key
-from findling.text.mining.synonyms import Candidate, is_one_term
+from findling.text.mining.synonyms import SynonymCandidate, is_one_term
 
 __all__ = ["Presence", "match"]
 
@@ -77,14 +77,14 @@ term number: NONE"""
 _ANSWER = re.compile(r"([0-9]{1,4}) ?: ?([0-9]{1,4}|NONE)")
 
 
-def match(chat: Chat, candidates: Sequence[Candidate], groups: Sequence[str]) -> list[Candidate]:
+def match(chat: Chat, candidates: Sequence[SynonymCandidate], groups: Sequence[str]) -> list[SynonymCandidate]:
     """The candidates that the model puts into one of the groups, as candidates for it; the others are left out.
 
     Those whose group is among the groups already are not asked about. Raises ModelError when the model cannot answer.
     """
     known = {glossary_key(group) for group in groups}
     unsure = [candidate for candidate in candidates if glossary_key(candidate.group) not in known]
-    found: list[Candidate] = []
+    found: list[SynonymCandidate] = []
     for batch in _batches(unsure, _TERMS_A_REQUEST):
         chosen: dict[int, set[str]] = {}
         for offered in _batches(groups, _GROUPS_A_REQUEST):

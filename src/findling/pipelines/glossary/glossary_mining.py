@@ -20,7 +20,7 @@ from findling.text.mining.glossary_keys import glossary_key
 from findling.text.mining.noun_runs import Compounds, compounds
 from findling.text.mining.synonyms import (
     LONGEST_SNIPPET,
-    Candidate,
+    SynonymCandidate,
     acronyms,
     is_one_term,
     other_names,
@@ -49,7 +49,7 @@ _MOST_READ = 2_000_000
 """Characters of one text whose spelling is looked at; what is longer is seldom written by hand."""
 
 
-def mine(documents: Iterable[Document], *, most: int = 200) -> list[Candidate]:
+def mine(documents: Iterable[Document], *, most: int = 200) -> list[SynonymCandidate]:
     """The candidates that the documents give, the most certain and most frequent first.
 
     Reads each document once. Memory is bounded: where there are too many words, those seen least are forgotten.
@@ -70,10 +70,10 @@ def _headings(document: Document) -> str:
     return " . ".join([document.resource.title, *sorted(headings)])
 
 
-def _best(counted: Iterable[tuple[Candidate, int]], most: int) -> list[Candidate]:
+def _best(counted: Iterable[tuple[SynonymCandidate, int]], most: int) -> list[SynonymCandidate]:
     """The first `most`, those that a glossary takes for the same one counted as one."""
     counts: Counter[tuple[str, str]] = Counter()
-    first: dict[tuple[str, str], Candidate] = {}
+    first: dict[tuple[str, str], SynonymCandidate] = {}
     for candidate, count in counted:
         key = glossary_key(candidate.surface), glossary_key(candidate.group)
         counts[key] += count
@@ -90,10 +90,10 @@ class _Said:
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._first: dict[tuple[str, str], Candidate] = {}
+        self._first: dict[tuple[str, str], SynonymCandidate] = {}
 
     def look(self, text: str) -> None:
-        found: dict[tuple[str, str], Candidate] = {}
+        found: dict[tuple[str, str], SynonymCandidate] = {}
         for candidate in chain(acronyms(text), other_names(text)):
             found.setdefault((candidate.surface.lower(), candidate.group.lower()), candidate)
         self._counts.update(found.keys())
@@ -103,7 +103,7 @@ class _Said:
             _forget_rarest(self._counts)
             self._first = {key: self._first[key] for key in self._counts}
 
-    def counted(self) -> Iterator[tuple[Candidate, int]]:
+    def counted(self) -> Iterator[tuple[SynonymCandidate, int]]:
         return ((candidate, self._counts[key]) for key, candidate in self._first.items())
 
 
@@ -114,7 +114,7 @@ class _Written:
         self._joined: Counter[str] = Counter()
         self._apart: Counter[str] = Counter()
         self._pairs: dict[str, str] = {}
-        self._found: dict[str, Candidate] = {}
+        self._found: dict[str, SynonymCandidate] = {}
 
     def look(self, own: Compounds, text: str, headings: str) -> None:
         self._joined.update(own.words)
@@ -130,7 +130,7 @@ class _Written:
             self._note(whole, above.pairs[whole], text)
         self._forget()
 
-    def counted(self) -> Iterator[tuple[Candidate, int]]:
+    def counted(self) -> Iterator[tuple[SynonymCandidate, int]]:
         """Compounds in one word here and in two there, and rare words one letter apart that keep the same company."""
         for whole, candidate in self._found.items():
             yield candidate, max(1, min(self._joined[whole], self._apart[whole]))
@@ -142,13 +142,13 @@ class _Written:
             if len(shared) > 1 and not is_one_term(one, other):
                 surface, group = sorted((one, other), key=lambda word: (self._joined[word], word))
                 snippet = f"{surface} and {group} both stand in: {', '.join(shared)}"
-                yield Candidate(surface, group, "co-occurrence", snippet[:LONGEST_SNIPPET]), len(shared)
+                yield SynonymCandidate(surface, group, "co-occurrence", snippet[:LONGEST_SNIPPET]), len(shared)
 
     def _note(self, whole: str, pair: str, text: str) -> None:
         if whole not in self._found and not is_one_term(whole, pair):
             seen = re.search(rf"{pair.replace(' ', _SPACE)}|{whole}", text, re.IGNORECASE)
             snippet = snippet_of(text, *seen.span()) if seen else ""
-            self._found[whole] = Candidate(whole, pair, "variant", snippet)
+            self._found[whole] = SynonymCandidate(whole, pair, "variant", snippet)
 
     def _company(self, words: AbstractSet[str]) -> dict[str, set[str]]:
         """The pairs that the words stand in, with `…` in their place."""

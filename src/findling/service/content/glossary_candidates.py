@@ -14,7 +14,7 @@ from findling.pipelines.glossary.glossary_mining import mine
 from findling.service.index.model_choice import choose_chat
 from findling.service.index.privacy import may_send
 from findling.service.settings.settings import Settings
-from findling.text.mining.synonyms import Candidate
+from findling.text.mining.synonyms import SynonymCandidate
 
 __all__ = ["Candidates", "candidates"]
 
@@ -29,7 +29,7 @@ class Candidates(NamedTuple):
     `trouble` is what kept the language model from answering; then the pairs are those of the texts alone.
     """
 
-    pairs: list[Candidate]
+    pairs: list[SynonymCandidate]
     seq: int
     trouble: Degradation | None = None
 
@@ -53,8 +53,8 @@ def candidates(
 
 
 def _matched(
-    store: TruthStore, start: int, found: list[Candidate], groups: Sequence[Group], settings: Settings
-) -> list[Candidate]:
+    store: TruthStore, start: int, found: list[SynonymCandidate], groups: Sequence[Group], settings: Settings
+) -> list[SynonymCandidate]:
     """What the language model makes of the candidates. Nothing is sent that stands in private documents alone."""
     chat = choose_chat(settings)
     if chat is None or not groups:

@@ -23,7 +23,7 @@ __all__ = ["FORMATS", "Wishes", "read_chats", "read_chats_stream"]
 FORMATS = ("auto", "jsonl", "slack", "discord", "chatgpt", "claude")
 
 _HEAD = 1 << 16
-"""As much of a file as is looked at to tell its format: each of them shows it in its first few keys."""
+"""Characters of a file that decide its format: each of them shows it in its first few keys."""
 
 _NOTHING = ""
 _WITHOUT_ENTRIES = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*\]\s*)?")
@@ -66,8 +66,8 @@ class Wishes:
 def read_chats(path: Path, wishes: Wishes) -> Iterator[Thread]:
     """The threads of a file, a folder or a zip archive.
 
-    Raises PathNotFoundError when it is not there, InvalidValueError when it has no format that is known or is
-    damaged, naming file and line.
+    Raises PathNotFoundError for an absent path. Raises InvalidValueError with file and line for an unknown or damaged
+    format.
     """
     if path.is_dir():
         yield from _read_files(FolderFiles(path), wishes)

@@ -71,7 +71,7 @@ class ZipFiles:
             stream = self._archive.open(self._members[name])
         except (NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:  # RuntimeError: it has a password
             raise self._damage(name, error) from error
-        with stream, io.BufferedReader(_Unpacked(stream, lambda error: self._damage(name, error))) as reader:
+        with stream, io.BufferedReader(_UnpackedExport(stream, lambda error: self._damage(name, error))) as reader:
             yield reader
 
     def _damage(self, name: str, error: Exception) -> InvalidValueError:
@@ -80,8 +80,8 @@ class ZipFiles:
         )
 
 
-class _Unpacked(io.RawIOBase):
-    """A file of an archive. Messages are read long after it was opened, so what fails is told from here."""
+class _UnpackedExport(io.RawIOBase):
+    """A file of an archive. Messages are read long after it was opened, so it raises the errors itself."""
 
     def __init__(self, stream: IO[bytes], damage: Callable[[Exception], FindlingError]) -> None:
         self._stream = stream

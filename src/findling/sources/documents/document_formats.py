@@ -100,7 +100,7 @@ _OLE_STREAMS = {
 
 
 def _in_container(data: bytes, container: str, named: str) -> str:
-    """The format of a ZIP or OLE file by what it holds; by its name when that cannot be told."""
+    """The format of a ZIP or OLE file by what it holds; by its name when the content does not say."""
     guess = _in_zip(data) if container == "zip" else _in_ole(data)
     if guess:
         return guess if named != "archive" else named

@@ -285,7 +285,7 @@ def with_properties(builder: TextBuilder, properties: Properties) -> Extracted:
 
 
 def _real_title(title: str) -> str:
-    """The title, unless a program put its own name or that of the file where nobody gave one."""
+    """The title, unless a program put in its own name or that of the file."""
     title = " ".join(title.split())
     return "" if _PLACEHOLDER_TITLE.fullmatch(title) else title
 

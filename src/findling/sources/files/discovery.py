@@ -97,8 +97,8 @@ def scan(
 
     The root may be a single file, which then counts as included by its exact name. `under` limits the walk to one
     directory or file below the root, with the same verdicts. `folders` is filled with the directories that were walked
-    and their times of change in nanoseconds, taken before each was listed. Raises `PathNotFoundError` for a root that
-    is not there and `InvalidValueError` for a rule that can match nothing or an `under` that leads out of the root.
+    and their times of change in nanoseconds, taken before each was listed. Raises `PathNotFoundError` for an absent
+    root. Raises `InvalidValueError` for a rule that matches nothing or an `under` outside of the root.
     """
     scope, top, parts = _start(root, rules, under)
     scope = scope._replace(folders=folders)
@@ -270,7 +270,7 @@ def _leads_on(entry: os.DirEntry[str], follow_symlinks: bool) -> bool:
 
 
 def _settle(scope: _Scope, directory: _Directory, telling: list[str]) -> _Directory | SkippedPath:
-    """Take in what a directory says about itself: tags of machine-made trees, and ignore files. Raises `OSError`."""
+    """Apply the rules that a directory holds: tags of machine-made trees, and ignore files. Raises `OSError`."""
     if scope.rules.follow_symlinks:
         status = os.stat(directory.absolute)
         if (status.st_dev, status.st_ino) in scope.visited:

@@ -143,7 +143,7 @@ _MIN_PRINTABLE_SHARE = 0.98  # random 16-bit numbers are printable characters 87
 
 
 def _decode_unmarked_utf16(data: bytes) -> tuple[str, str]:
-    """Text of any script has spaces and line ends, so the zero bytes of UTF-16 stand on one side of each pair only."""
+    """Spaces and line ends occur in any script, so UTF-16 has zero bytes on one side of each pair only."""
     zeros_first, zeros_second = (data[side:_SAMPLE_SIZE:2].count(0) for side in (0, 1))
     if len(data) % 2 == 0 and bool(zeros_first) != bool(zeros_second) and not _has_stray_zeros(data):
         encoding = "utf-16-be" if zeros_first else "utf-16-le"

@@ -104,9 +104,9 @@ def ignoring_rule(layers: Iterable[Layer], path: str, name: str, is_directory: b
 def layers_of(directory: str, prefix: str, names: Iterable[str], shown_prefix: str) -> tuple[Layer, ...]:
     """The layers of one directory, strongest first.
 
-    `names` are the ignore files it may hold, `prefix` is its path with a trailing slash (or empty), `shown_prefix`
-    what the user sees before a file's name. A file that is not there or cannot be read gives no layer; the latter is
-    reported when the walk comes to it, for ignore files are indexed like other files.
+    `names` are the ignore files it may hold. `prefix` is its path with a trailing slash (or empty), `shown_prefix` the
+    same for messages. A file that is not there or cannot be read gives no layer; the latter is reported when the walk
+    comes to it, for ignore files are indexed like other files.
     """
     layers = []
     for name in IGNORE_FILES:
@@ -363,8 +363,8 @@ class Rules(NamedTuple):
 
     `include` holds extensions (`.log2`) and patterns, `exclude` patterns, all in gitignore syntax and relative to the
     root. An exclude wins over everything. An include wins over ignore files and over what a name says; it opens a
-    directory that is otherwise skipped only when its path leads there (`build/notes/*.md`, not `.md`), and brings in
-    a secret only by its exact name. Those of the includes that are `untrusted` bring in no secret at all.
+    skipped directory only when its path leads there (`build/notes/*.md`, not `.md`). It includes a secret only by its
+    exact name. Those of the includes that are `untrusted` bring in no secret at all.
     """
 
     include: tuple[str, ...] = ()

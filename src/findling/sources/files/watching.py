@@ -1,7 +1,7 @@
-"""Watching a tree: being told that something of it may have changed, by the system or by looking again and again.
+"""Watching a tree: reports that something of it may have changed, from the system or by polling.
 
-The scan decides what counts. Where the system tells of changes, only the folders that the scan walks are watched, so
-that nothing is spent on those it leaves out. Nothing is kept of a change but that there was one.
+The scan decides what counts. Where the system reports changes, the watcher asks only for the folders that the scan
+walks. Nothing is kept of a change but that there was one.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ _LOOK_S = 60.0
 """Seconds between two full looks at a watched tree, for changes that the system did not report."""
 
 _SHARE_OF_LOOKING = {"polled": 0.05, "notified": 0.005}
-"""The most of a processor that looking may take; a large tree is looked at less often."""
+"""The most of a processor that looking may take; a large tree is polled less often."""
 
 _UNSURE_NS = 50_000_000
 """A second change within this time may leave the time of a file as it was."""
@@ -132,8 +132,8 @@ class TreeWatch(Protocol):
 def open_watch(tree: Tree, *, polling: str = "auto", poll_s: float = 2.0) -> TreeWatch:
     """Begin to watch a tree: `polling` is `auto`, `always` or `never`; `poll_s` is the time between two looks.
 
-    Raises PathNotFoundError when it is not there, MissingExtraError without watchfiles, InvalidValueError for a rule
-    that can match nothing, UsageError when the system cannot watch it and polling is not allowed.
+    Raises PathNotFoundError for an absent path, MissingExtraError without watchfiles, InvalidValueError for a rule that
+    matches nothing. Raises UsageError when the system cannot watch the path and polling is not allowed.
     """
     if polling == "always":
         return _PolledWatch(tree, poll_s)
@@ -152,7 +152,7 @@ def open_watch(tree: Tree, *, polling: str = "auto", poll_s: float = 2.0) -> Tre
 
 
 def need_watchfiles() -> None:
-    """Raises MissingExtraError when the library that is told of changes is not installed."""
+    """Raises MissingExtraError when the library that receives changes is not installed."""
     try:
         import watchfiles  # noqa: F401 - whether it is there is the question
     except ImportError as error:
@@ -162,11 +162,11 @@ def need_watchfiles() -> None:
 
 
 class _NotToldError(UsageError):
-    """The system does not tell of changes; the message says why."""
+    """The system does not report changes; the message says why."""
 
 
 class _PolledWatch:
-    """A tree that is looked at again and again."""
+    """A polled tree."""
 
     polls = True
 
@@ -187,7 +187,7 @@ class _PolledWatch:
 
 
 class _NotifiedWatch:
-    """A tree whose changes the system tells of; it is looked at now and then all the same."""
+    """A tree whose changes the system reports; it is polled now and then all the same."""
 
     polls = False
     note = ""
@@ -227,7 +227,7 @@ class _NotifiedWatch:
         self._notify.close()
 
     def _open(self) -> RustNotify:
-        """Watch the folders that there are. Whoever calls takes in what has changed before."""
+        """Watch the folders that there are. The caller indexes earlier changes itself."""
         for _ in range(_ATTEMPTS):
             began_ns = time.time_ns()
             look = look_at(self._tree)
@@ -295,7 +295,7 @@ class _NotifiedWatch:
 
 
 class _Looks:
-    """The looks at one tree: when the next one is due, and whether it tells of a change."""
+    """The looks at one tree: when the next one is due, and whether it found a change."""
 
     def __init__(self, tree: Tree, pause_s: float, share: float) -> None:
         self._tree, self._usual_pause_s, self._share = tree, pause_s, share
@@ -320,7 +320,7 @@ class _Looks:
 
 
 def _notify(paths: list[str], *, recursive: bool) -> RustNotify:
-    """Have the system tell of changes. Raises FileNotFoundError when a path is gone, _NotToldError when it cannot."""
+    """Ask the system to report changes. Raises FileNotFoundError when a path is gone, _NotToldError when it cannot."""
     from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
     try:

@@ -9,8 +9,8 @@ terms:
     C++           → c c++                              👩🏽‍🚀         → 👩 🚀
 
 What is written with separators (MAX_VALUE, node.js, well-known) is found as a whole by its terms standing in a row.
-Terms are whole words, never stems: inflected forms are gathered from the index's own vocabulary when a query is
-asked (see `stemming`), so exact phrases, prefixes and spelling suggestions keep working on real words.
+Terms are whole words, never stems: a query gathers inflected forms from the index's own vocabulary (see `stemming`).
+Exact phrases, prefixes and spelling suggestions so work on real words.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def terms(text: str) -> list[str]:
 def phrase_terms(text: str) -> list[str]:
     """The terms that stand in a row wherever the text stands, whatever follows it.
 
-    The last character of an unspaced run is a term of its own only at the end of the run: 库 in 数据库. Of a first word
-    such as C++ the name is left out, so that whoever asks for it is not given every C.
+    The last character of an unspaced run is a term of its own only at the end of the run: 库 in 数据库. A first word
+    such as C++ leaves its bare name out, so that its search does not find every C.
     """
     row = _from_sign(text)
     return row[:-1] if len(row) > 1 and _is_tail(*row[-2:]) else row

@@ -21,7 +21,7 @@ __all__ = [
 
 
 LONGEST_WORD = 128
-"""Longer runs of letters are encoded data, not words: nobody searches for them and each would be a new term."""
+"""Longer runs of letters are encoded data, not words: no search asks for them and each would be a new term."""
 
 SIGNS = ("++", "#")
 """Ends of short names: C++, g++, Notepad++, C++17; C#, F#. Elsewhere these characters are separators."""

@@ -96,8 +96,8 @@ def _digits(word: str) -> str:
 def _taken_apart(term: str, vocabulary: Spellings, rarest: int) -> list[tuple[str, int, int]]:
     """The two words that a term most likely consists of; a pair is as frequent as its rarer half.
 
-    Large vocabularies have two words for almost any term (config, ration), so a pair has to be more frequent than the
-    words that are spelled nearly so.
+    Large vocabularies have two words for almost any term (config, ration). A pair must be more frequent than words of a
+    close spelling.
     """
     pairs = [(term[:at], term[at:]) for at in range(_SHORTEST_HALF, len(term) - _SHORTEST_HALF + 1)]
     known = vocabulary.frequency

@@ -1,10 +1,10 @@
 """The tokens of a text as BERT's uncased models read them: numbers of entries in a WordPiece vocabulary.
 
-The steps are BERT's own: drop control characters, split at spaces, punctuation and Chinese characters, take accents
-off, lower the case, then take the longest known beginning again and again. Nothing in them looks across a space, so a
-text is split at spaces with the speed of `bytes` and the tokens of every part are remembered. The names of special
-tokens (`[SEP]`) are read as the plain text that they are. Of the signs that Unicode has gained since 2015, some 500 are
-read by the tables of today; `tokenizers` keeps to older ones and knows none of them.
+The steps are BERT's own: drop control characters, split at spaces, punctuation and Chinese characters, remove accents,
+lower the case. Then take the longest known beginning again and again. No rule looks across a space, so `bytes.split`
+cuts the text and a cache holds the tokens of every part. The names of special tokens (`[SEP]`) are read as the plain
+text that they are. Of the signs that Unicode has gained since 2015, some 500 are read by the tables of today;
+`tokenizers` keeps to older ones and knows none of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class WordPieces:
     """Turns texts into tokens of one vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._parts = _Parts(vocabulary)
+        self._parts = _PartTokens(vocabulary)
 
     def ids(self, text: str, limit: int | None = None) -> list[int]:
         """The tokens of a text, at most `limit` of them, without the two that a model puts around a text."""
@@ -117,7 +117,7 @@ _LOWER = bytes(range(256)).lower()
 _WORDS_AND_MARKS = re.compile(f"[{re.escape(punctuation)}]|[^{re.escape(punctuation)}]+").findall
 
 
-class _Parts(dict[bytes, tuple[int, ...]]):
+class _PartTokens(dict[bytes, tuple[int, ...]]):
     """Tokens of what stands between two spaces, filled when it is asked for; forgotten when there are too many."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:

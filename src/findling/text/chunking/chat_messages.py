@@ -1,7 +1,7 @@
 """The messages of a chat written down as text, as messengers export it and people paste it.
 
-A message begins on a line with a time and an author, or with an author alone where no line has a time; the lines up to
-the next one belong to it. `[2024-01-02 10:00] Ann: hi`, `2024-01-02T10:00:00Z Ann: hi`, `02.01.24, 10:00 - Ann: hi`,
+A message begins on a line with a time and an author, or an author alone where no line has a time; the lines up to the
+next one belong to it. `[2024-01-02 10:00] Ann: hi`, `2024-01-02T10:00:00Z Ann: hi`, `02.01.24, 10:00 - Ann: hi`,
 `1/2/24, 10:00 AM - Ann: hi`, `[10:00] <ann> hi`, `<ann> hi`, `Ann: hi`.
 """
 
@@ -16,7 +16,7 @@ from findling.domain.resources import Piece
 from findling.text.chunking.measures import Measure
 from findling.text.chunking.windows import trim, windows
 
-__all__ = ["Message", "chunk_chat", "read_messages"]
+__all__ = ["WrittenMessage", "chunk_chat", "read_messages"]
 
 
 def chunk_chat(text: str, measure: Measure) -> list[Piece]:
@@ -45,7 +45,7 @@ _SHOWN_AUTHORS = 3
 _MAX_STEP = 120
 
 
-def _last_of_window(text: str, messages: Sequence[Message], first: int, measure: Measure) -> int:
+def _last_of_window(text: str, messages: Sequence[WrittenMessage], first: int, measure: Measure) -> int:
     """The last message of the window; silence ends it unless it is so small that it says little on its own."""
     start = messages[first].start if first else 0
     limit = measure.fit(text, start, min(start + measure.size, len(text)))
@@ -58,7 +58,7 @@ def _last_of_window(text: str, messages: Sequence[Message], first: int, measure:
     return last
 
 
-def _is_silence(before: Message, after: Message) -> bool:
+def _is_silence(before: WrittenMessage, after: WrittenMessage) -> bool:
     if before.time is None or after.time is None:
         return False
     pause = after.time - before.time
@@ -67,7 +67,7 @@ def _is_silence(before: Message, after: Message) -> bool:
     return pause > _SILENCE
 
 
-def _heading(messages: Sequence[Message]) -> tuple[str, ...]:
+def _heading(messages: Sequence[WrittenMessage]) -> tuple[str, ...]:
     authors = list(dict.fromkeys(message.author for message in messages if message.author))
     shown = [*authors[:_SHOWN_AUTHORS], *(["…"] if len(authors) > _SHOWN_AUTHORS else [])]
     people = ", ".join(shown)
@@ -76,7 +76,7 @@ def _heading(messages: Sequence[Message]) -> tuple[str, ...]:
     return tuple(step for step in (people, _time_span(messages)) if step)
 
 
-def _time_span(messages: Sequence[Message]) -> str:
+def _time_span(messages: Sequence[WrittenMessage]) -> str:
     timed = [message for message in messages if message.time is not None]
     if not timed:
         return ""
@@ -85,15 +85,15 @@ def _time_span(messages: Sequence[Message]) -> str:
     return begin if _clock(first, with_day=True) == _clock(last, with_day=True) else f"{begin} – {end}"
 
 
-def _same_day(first: Message, last: Message) -> bool:
+def _same_day(first: WrittenMessage, last: WrittenMessage) -> bool:
     return first.time is not None and last.time is not None and first.time.date() == last.time.date()
 
 
-def _clock(message: Message, *, with_day: bool) -> str:
+def _clock(message: WrittenMessage, *, with_day: bool) -> str:
     return f"{message.time:%Y-%m-%d %H:%M}" if with_day else f"{message.time:%H:%M}"
 
 
-class Message(NamedTuple):
+class WrittenMessage(NamedTuple):
     """One message up to the start of the next; an undated time lies on the first day of the calendar."""
 
     start: int
@@ -103,7 +103,7 @@ class Message(NamedTuple):
     dated: bool = False
 
 
-def read_messages(text: str) -> list[Message]:
+def read_messages(text: str) -> list[WrittenMessage]:
     """The messages in order; empty when nothing in the text looks like one. Lines end with `\\n`."""
     found = list(_TIMED.finditer(text)) or list(_UNTIMED.finditer(text))
     if not found:
@@ -115,7 +115,7 @@ def read_messages(text: str) -> list[Message]:
         author = " ".join((match["nick"] or match["name"] or "").split())
         parts = match.groupdict()
         time = _time(parts, month_first) if parts.get("hour") else None
-        messages.append(Message(match.start(), end, author, time, bool(parts.get("year") or parts.get("third"))))
+        messages.append(WrittenMessage(match.start(), end, author, time, bool(parts.get("year") or parts.get("third"))))
     return messages
 
 

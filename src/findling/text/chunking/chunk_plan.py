@@ -48,10 +48,10 @@ class ChunkPlan(NamedTuple):
     """Options of chunking.
 
     `strategy` is `semantic` (along sections, definitions and paragraphs), `fixed` (windows of one size) or
-    `overlapping` (windows that share `overlap` with the one before). `unit` says what `size` and `overlap` count:
-    `characters`, `tokens` of the embedding model, or `words`. `code` says how definitions are found: by `patterns`, by
-    `syntax` trees where there is a grammar, or, with `auto`, by trees where patterns go wrong. A tree is made by code
-    that may crash or never return on broken text, so it belongs into a process that can be spared.
+    `overlapping` (windows that share `overlap`). `unit` says what `size` and `overlap` count: `characters`, `tokens` of
+    the embedding model, or `words`. `code` says how definitions are found: by `patterns`, by `syntax` trees where there
+    is a grammar, or, with `auto`, by trees where patterns go wrong. The parser may crash or never return on broken
+    text, so it belongs into a process of its own.
     """
 
     strategy: str = "semantic"

@@ -14,7 +14,7 @@ from findling.text.chunking.windows import trim, windows
 __all__ = ["CODE_LANGS", "chunk_code", "grammar_of"]
 
 
-class _Grammar(NamedTuple):
+class _LineGrammar(NamedTuple):
     """`definition` finds a line break, indentation and (as group 1) a signature; `attached` matches a line above it
     that belongs to it: a decorator, an attribute, a comment."""
 
@@ -23,10 +23,10 @@ class _Grammar(NamedTuple):
 
 
 @cache
-def grammar_of(lang: str) -> _Grammar:
+def grammar_of(lang: str) -> _LineGrammar:
     """The grammar of a language; raises `KeyError` for one that is not in `CODE_LANGS`."""
     signature, attached = _SPECS[lang]
-    return _Grammar(re.compile(rf"\n[ \t]*+({signature})"), re.compile(attached))
+    return _LineGrammar(re.compile(rf"\n[ \t]*+({signature})"), re.compile(attached))
 
 
 def _words(words: str) -> str:
@@ -210,7 +210,7 @@ CODE_LANGS = frozenset(_SPECS)
 def chunk_code(text: str, lang: str, size: int, syntax: bool = False) -> list[Piece]:
     """Pieces that end where definitions begin; the heading path holds the enclosing scopes and what a piece defines.
 
-    With `syntax` the definitions of a text that has to be cut come from its syntax tree, where that is to be had.
+    With `syntax` the definitions come from the syntax tree of the text, if it has one.
     """
     grammar = grammar_of(lang)
     if len(text) <= size:
@@ -240,7 +240,7 @@ class _Code(NamedTuple):
 
     text: str
     size: int
-    grammar: _Grammar
+    grammar: _LineGrammar
     definitions: list[Definition]
 
 
@@ -253,7 +253,7 @@ class _Stretch(NamedTuple):
     last: int
 
 
-def _definition_lines(text: str, grammar: _Grammar) -> list[Definition]:
+def _definition_lines(text: str, grammar: _LineGrammar) -> list[Definition]:
     """Definitions by the look of their first line; deeper indentation means a deeper level, the ends are unknown."""
     found = []
     around: list[int] = []

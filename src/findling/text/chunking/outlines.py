@@ -1,8 +1,8 @@
 """The outline of a marked-up text: where its headings stand and which blocks must not be torn apart.
 
-Every reader makes one pass with a pattern that starts at a line break, so the lines between are skipped at the speed
-of the regular expression engine. Lines end with `\\n`; patterns run over `"\\n" + text`, so that a match begins at the
-offset of its line in the text.
+Every reader makes one pass with a pattern that starts at a line break. The regular expression engine skips the lines
+between. Lines end with `\\n`; patterns run over `"\\n" + text`, so that a match begins at the offset of its line in the
+text.
 """
 
 from __future__ import annotations

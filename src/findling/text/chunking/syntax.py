@@ -26,7 +26,7 @@ MAX_SYNTAX_LENGTH = 256_000
 class Definition(NamedTuple):
     """A definition and where it stands: whole lines from `start` to `end`, the signature inside the first of them.
 
-    `level` counts the definitions around it. `end` is -1 when nobody knows where it ends.
+    `level` counts the definitions around it. `end` is -1 when its end is unknown.
     """
 
     start: int
@@ -39,8 +39,8 @@ class Definition(NamedTuple):
 def definitions(text: str, lang: str) -> list[Definition] | None:
     """The definitions in order, each before what it holds; lines end with `\\n`.
 
-    None when that cannot be told: no grammar is installed, the text is too long, takes too long or is mostly not
-    what the grammar expects.
+    None when that is unknown: no grammar is installed, the text is too long, takes too long or is mostly not what the
+    grammar expects.
     """
     if not _plausible(text) or not (grammar := _grammar(lang)):
         return None
@@ -60,13 +60,13 @@ _SECONDS_PER_BYTE = 1e-6
 """CPU time for a parse; sound code of the slowest language takes half. It binds only a parser that goes on reading."""
 
 _READ_SIZE = 512
-"""Bytes handed to the parser at once; the clock is looked at as often."""
+"""Bytes handed to the parser at once; the clock is read as often."""
 
 _MAX_ERRORS = 0.25
 """The share of a text in nodes that the grammar does not know, from which on the tree is not worth following."""
 
 _MAX_ERROR_STEPS = 2000
-"""Nodes looked at, and children of one, in search of errors: a query takes quadratic time on more."""
+"""Nodes visited, and children of one, in search of errors: a query takes quadratic time on more."""
 
 _MAX_NODE_DEPTH = 12
 """Keeps 98 to 100 % of the definitions; the query takes 4 to 40 % less time, by language."""
@@ -88,7 +88,7 @@ class _Grammar(NamedTuple):
     syntax: Syntax
 
 
-class _Found(NamedTuple):
+class _FoundNodes(NamedTuple):
     """A match in the tree; the signature ends at `signature_end`, or with the first words when that is -1."""
 
     start: int
@@ -125,7 +125,7 @@ def _grammar(lang: str) -> _Grammar | None:
         return None
 
 
-def _matches(data: bytes, grammar: _Grammar) -> list[_Found] | None:
+def _matches(data: bytes, grammar: _Grammar) -> list[_FoundNodes] | None:
     from tree_sitter import Parser, QueryCursor
 
     deadline = time.thread_time() + _SECONDS + len(data) * _SECONDS_PER_BYTE
@@ -146,8 +146,8 @@ def _matches(data: bytes, grammar: _Grammar) -> list[_Found] | None:
 def _reader(data: bytes, deadline: float) -> Callable[[int, Point], bytes]:
     """Parts of the text as the parser asks for them; none after the deadline, which ends the parse.
 
-    The parser's own progress callback crashes (0.25 and 0.26). A part must not end inside a character: the parser
-    would ask for the rest and, if told that there is none, crash as well.
+    The parser's own progress callback crashes (0.25 and 0.26). A part must not end inside a character: the parser would
+    ask for the rest and, without one, crash as well.
     """
 
     def read(start: int, _: Point) -> bytes:
@@ -182,19 +182,19 @@ def _bytes_of(data: bytes, node: Node) -> bytes:
     return data[node.start_byte : node.end_byte]
 
 
-def _found(captures: dict[str, list[Node]]) -> _Found:
+def _found(captures: dict[str, list[Node]]) -> _FoundNodes:
     node = captures["d"][0]
     end = captures["e"][0].end_byte if "e" in captures else node.end_byte
     if "n" in captures:
         name = captures["n"][0]
-        return _Found(node.start_byte, end, name.end_byte, name.start_byte)
+        return _FoundNodes(node.start_byte, end, name.end_byte, name.start_byte)
     if "b" in captures:
         body = captures["b"][0].start_byte
-        return _Found(node.start_byte, end, body, body)
-    return _Found(node.start_byte, end, -1, -1)
+        return _FoundNodes(node.start_byte, end, body, body)
+    return _FoundNodes(node.start_byte, end, -1, -1)
 
 
-def _in_characters(data: bytes, found: list[_Found]) -> list[_Found]:
+def _in_characters(data: bytes, found: list[_FoundNodes]) -> list[_FoundNodes]:
     """The same with offsets in characters instead of bytes."""
     characters = {-1: -1}
     done = count = 0
@@ -202,12 +202,12 @@ def _in_characters(data: bytes, found: list[_Found]) -> list[_Found]:
         count += len(data[done:offset].translate(None, _CONTINUATION_BYTES))
         done = offset
         characters[offset] = count
-    return [_Found(*(characters[offset] for offset in item)) for item in found]
+    return [_FoundNodes(*(characters[offset] for offset in item)) for item in found]
 
 
-def _merged(text: str, found: list[_Found]) -> list[_Found]:
+def _merged(text: str, found: list[_FoundNodes]) -> list[_FoundNodes]:
     """The same with neighbours of one name as one."""
-    merged: list[_Found] = []
+    merged: list[_FoundNodes] = []
     for item in sorted(found):
         before = merged[-1] if merged else None
         if before and item.start >= before.end and _name(text, item) == _name(text, before):
@@ -217,11 +217,11 @@ def _merged(text: str, found: list[_Found]) -> list[_Found]:
     return merged
 
 
-def _name(text: str, item: _Found) -> str:
+def _name(text: str, item: _FoundNodes) -> str:
     return text[item.name_start : item.signature_end]
 
 
-def _nested(text: str, found: list[_Found]) -> list[Definition]:
+def _nested(text: str, found: list[_FoundNodes]) -> list[Definition]:
     """Definitions that begin a line, with their level; of two that share a signature the outer one."""
     result: list[Definition] = []
     around: list[Definition] = []

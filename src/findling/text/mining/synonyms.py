@@ -10,7 +10,7 @@ from typing import NamedTuple
 from findling.text.mining.glossary_keys import glossary_key, lower_key
 from findling.text.mining.noun_runs import QUOTES, clause_after, clause_before, noun_after, noun_before, noun_unspaced
 
-__all__ = ["LONGEST_SNIPPET", "Candidate", "acronyms", "is_one_term", "other_names", "prose", "snippet_of"]
+__all__ = ["LONGEST_SNIPPET", "SynonymCandidate", "acronyms", "is_one_term", "other_names", "prose", "snippet_of"]
 
 
 _SHAPE = re.compile(r"[^\W_](?:[\w&/+-]|\.(?=\w)){1,9}\.?")
@@ -144,7 +144,7 @@ _REACH = 120
 """Characters before an explanation in which the explained words are looked for."""
 
 
-class Candidate(NamedTuple):
+class SynonymCandidate(NamedTuple):
     """Two ways to say one thing, for a person to judge: `group` is the written-out one, `surface` the other.
 
     `source` is how it was found: `acronym`, `also`, `translation`, `variant`, `co-occurrence` or `model`; `snippet` is
@@ -183,7 +183,7 @@ _LINK_TARGET = re.compile(r"\]\([^()\s]*\)")
 _COMMAND = re.compile(r"\\(?:f[A-Z]|[a-z]+(?=\{))")
 
 
-def acronyms(text: str) -> Iterator[Candidate]:
+def acronyms(text: str) -> Iterator[SynonymCandidate]:
     """Acronyms beside what they are short for: `Time To Live (TTL)`, `TTL (time to live)`, `TTL stands for …`."""
     for found in _found(_PARENTHESES, text):
         inside = found[1].strip(QUOTES)
@@ -200,7 +200,7 @@ def acronyms(text: str) -> Iterator[Candidate]:
             yield from _explained(_last_short_form(f"{before} "), found[1], text, found)
 
 
-def _explained(short: str, after: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
+def _explained(short: str, after: str, text: str, found: re.Match[str]) -> Iterator[SynonymCandidate]:
     if short:
         yield from _candidate(short, _expansion_after(short, clause_after(after), whole=False), "acronym", text, found)
 
@@ -222,7 +222,7 @@ def _capitals(word: str) -> str:
     return _short_form(word) if sum(map(str.isupper, word)) > 1 else ""
 
 
-def other_names(text: str) -> Iterator[Candidate]:
+def other_names(text: str) -> Iterator[SynonymCandidate]:
     """Pairs of names for one thing: `X (also Y)`, `X, a.k.a. Y`, `X, auch Y genannt`, `X(일명 Y)`, `X（又称Y）`."""
     for word, marker, link in _MARKERS:
         if word not in text:  # most texts have none, and this is the quickest way to tell
@@ -237,7 +237,7 @@ def other_names(text: str) -> Iterator[Candidate]:
         yield from _unspaced_names(text)
 
 
-def _named(before: str, alias: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
+def _named(before: str, alias: str, text: str, found: re.Match[str]) -> Iterator[SynonymCandidate]:
     if (short := _short_form(alias)) and (long := _expansion_before(short, clause_before(before))):
         return _candidate(short, long, "acronym", text, found)
     return _longer_first(noun_before(before), alias, text, found)
@@ -262,7 +262,7 @@ _MARKERS = [
 ]
 
 
-def _unspaced_names(text: str) -> Iterator[Candidate]:
+def _unspaced_names(text: str) -> Iterator[SynonymCandidate]:
     for pattern in _UNSPACED_MARKERS:
         for found in _found(pattern, text):
             name = noun_unspaced(text[max(0, found.start() - _REACH) : found.start()])
@@ -301,11 +301,11 @@ def snippet_of(text: str, start: int, end: int) -> str:
     return " ".join(text[first:last].split())[:LONGEST_SNIPPET]
 
 
-def _longer_first(name: str, alias: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
+def _longer_first(name: str, alias: str, text: str, found: re.Match[str]) -> Iterator[SynonymCandidate]:
     surface, group = (name, alias) if len(alias) > len(name) else (alias, name)
     return _candidate(surface, group, "also", text, found)
 
 
-def _candidate(surface: str, group: str, source: str, text: str, found: re.Match[str]) -> Iterator[Candidate]:
+def _candidate(surface: str, group: str, source: str, text: str, found: re.Match[str]) -> Iterator[SynonymCandidate]:
     if surface and group and (source == "acronym" or not is_one_term(surface, group)):
-        yield Candidate(surface, group, source, snippet_of(text, *found.span()))
+        yield SynonymCandidate(surface, group, source, snippet_of(text, *found.span()))

@@ -1,8 +1,8 @@
 """The one rule for when a query is meant as an expression, and when as prose that only looks like one.
 
 AND, OR, NOT and NEAR are words where everything else is in capitals, or where the query is a sentence. Quotes demand
-their phrase where somebody who types little has typed them: ASCII ones, beside a few words, in a script with spaces.
-Anywhere else they are what prose does with quotes, and rank. The dash before a number in a sentence is its sign.
+their phrase in a short query: ASCII ones, beside a few words, in a script with spaces. Anywhere else they are what
+prose does with quotes, and rank. The dash before a number in a sentence is its sign.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PROSE = 6
 """Words of a sentence, the small ones among them; fewer are a question only with a question mark."""
 _ASKED = 3
 _SHORT = 8
-"""Words beside quotes from which on nobody types an expression any more."""
+"""Words beside quotes from which on a query is no expression any more."""
 _CLAUSE = 3
 """Words that stand side by side in any sentence, however many operators it seems to have."""
 _UNSPACED_SENTENCE = 12

@@ -119,7 +119,7 @@ def field_prefix(field: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text without control characters, halves of characters and marks of direction, which nobody types."""
+    """The text without control characters, halves of characters and marks of direction."""
     if text.isprintable():
         return text
     from findling.text.query.patterns import CONTROL, UNSEEN

@@ -6,7 +6,7 @@
     unary   := ("-" | "NOT")* primary     the dash right before what it excludes
     primary := "(" conj ")" | field:value | "phrase"[* | ~5] | word[* | ~ | ~2] | word NEAR[/5] word
 
-Nothing a person types is an error: what cannot be meant is mended or read as words, and a note says so.
+Nothing a person types is an error: impossible syntax is repaired or read as words, and a note says so.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ MOST_PASTED = 512
 class Parsed(NamedTuple):
     """A query as it was understood.
 
-    `operators` are those in use: OR, AND, NOT, -, |, (), "", *, ~, NEAR, and names of fields such as `path:`.
-    `notes` say what was mended or read as plain words. `history` is whether `in:history` was asked for. `plain` are
-    the words to be found as they were typed, stop words included. `intent` is what operators and quotes are meant as.
+    `operators` are those in use: OR, AND, NOT, -, |, (), "", *, ~, NEAR, and names of fields such as `path:`. `notes`
+    name the repairs and the parts read as plain words. `history` is whether `in:history` was asked for. `plain` are the
+    words to be found as they were typed, stop words included. `intent` is what operators and quotes are meant as.
     """
 
     node: Node

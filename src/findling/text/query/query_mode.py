@@ -10,10 +10,10 @@ from findling.text.analysis.lines import SENTENCE_WORDS, is_sentence
 from findling.text.query.parser import Parsed
 from findling.text.query.tree import asks_for_text, canonical
 
-__all__ = ["Reading", "demands", "read", "relaxed"]
+__all__ = ["QueryReading", "demands", "read", "relaxed"]
 
 
-class Reading(NamedTuple):
+class QueryReading(NamedTuple):
     """The tree that is searched for, its `kind` (`ranked`, `boolean` or `browse`), and why it is read so.
 
     A ranked tree is what ranks, or `All` of that and of what has to hold besides.
@@ -24,7 +24,7 @@ class Reading(NamedTuple):
     because: str
 
 
-def read(parsed: Parsed, words: str = "auto") -> Reading:
+def read(parsed: Parsed, words: str = "auto") -> QueryReading:
     """A query as `any` of its words, `all` that it asks for, or what it looks like (`auto`).
 
     Only AND demands the words beside it. A quote, OR, `*`, `~` and NEAR demand their own words, a dash excludes its
@@ -32,25 +32,25 @@ def read(parsed: Parsed, words: str = "auto") -> Reading:
     """
     node, intent = parsed.node, parsed.intent
     if not asks_for_text(node):
-        return Reading(node, "browse", "there is no word to rank by, so the latest come first")
+        return QueryReading(node, "browse", "there is no word to rank by, so the latest come first")
     if words == "all":
         node = _without_function_words(node) if is_sentence(parsed.plain) else node
-        return Reading(node, "boolean", "all that is asked for has to be there, as the plan says")
+        return QueryReading(node, "boolean", "all that is asked for has to be there, as the plan says")
     if words == "auto" and "AND" in parsed.operators:
-        return Reading(node, "boolean", "AND asks for all of it")
+        return QueryReading(node, "boolean", "AND asks for all of it")
     parts = _parts(node)
     limits = tuple(part for part in parts if not asks_for_text(part) or _is_limited(part))
     asked = [part for part in parts if part not in limits]
     ranks = {part for part in asked if intent.is_prose or _ranks(part, quotes=not intent.quotes)}
     demanded = tuple(part for part in asked if part not in ranks)
     if not ranks:
-        return Reading(node, "boolean", "nothing is asked for but what has to be there")
+        return QueryReading(node, "boolean", "nothing is asked for but what has to be there")
     # Demanded words rank, too, so nothing else has to be there. A word that stands twice counts twice.
     loose = [one for part in asked if part in ranks for one in _to_rank(part, True)]
     words_to_rank = (*loose, *dict.fromkeys(one for part in demanded for one in _to_rank(part, False)))
     ranked = words_to_rank[0] if len(words_to_rank) == 1 else Any(words_to_rank)
     rest = (*demanded, *limits)
-    return Reading(All((ranked, *rest)) if rest else ranked, "ranked", _because(parsed, words, demanded))
+    return QueryReading(All((ranked, *rest)) if rest else ranked, "ranked", _because(parsed, words, demanded))
 
 
 def demands(node: Node) -> tuple[Node, ...]:
@@ -101,7 +101,7 @@ def _ranks(part: Node, *, quotes: bool) -> bool:
 
 
 def _to_rank(part: Node, is_loose: bool) -> tuple[Node, ...]:
-    """A part as what ranks; of a phrase that nobody demands also its words, each by itself."""
+    """A part as what ranks; of an optional phrase also its words, each by itself."""
     if isinstance(part, Term):
         return (Word(part.text),)
     if isinstance(part, Any):

@@ -273,7 +273,7 @@ def route(query: str) -> Route:
 
 
 _LONGEST = 4_000
-"""Characters that are looked at: a pasted file shows at its beginning what it is, and is to cost no more than that."""
+"""Characters that count: a pasted file shows at its beginning what it is, and is to cost no more than that."""
 
 _WORDS_TO_ONE, _MOST_FOR_LENGTH = 20, 0.25
 

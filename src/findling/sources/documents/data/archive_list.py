@@ -44,7 +44,7 @@ class _Member(NamedTuple):
     size: int | None
 
 
-class _Unpacked(NamedTuple):
+class _UnpackedPrefix(NamedTuple):
     data: bytes
     is_whole: bool
 
@@ -91,34 +91,34 @@ def _write_members(builder: TextBuilder, members: Iterator[_Member], count: int 
     return False
 
 
-def _unpack_gzip(data: bytes) -> _Unpacked:
+def _unpack_gzip(data: bytes) -> _UnpackedPrefix:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
         return _bounded(packed)
 
 
-def _unpack_bzip2(data: bytes) -> _Unpacked:
+def _unpack_bzip2(data: bytes) -> _UnpackedPrefix:
     with bz2.BZ2File(io.BytesIO(data)) as packed:
         return _bounded(packed)
 
 
-def _unpack_lzma(data: bytes) -> _Unpacked:
+def _unpack_lzma(data: bytes) -> _UnpackedPrefix:
     with lzma.LZMAFile(io.BytesIO(data)) as packed:
         return _bounded(packed)
 
 
-def _bounded(packed: io.BufferedIOBase) -> _Unpacked:
+def _bounded(packed: io.BufferedIOBase) -> _UnpackedPrefix:
     """Unpack up to a bound; a broken end costs only itself."""
     pieces: list[bytes] = []
     try:
         while len(pieces) * _PIECE < _MAX_UNPACKED:
             piece = packed.read(_PIECE)
             if not piece:
-                return _Unpacked(b"".join(pieces), is_whole=True)
+                return _UnpackedPrefix(b"".join(pieces), is_whole=True)
             pieces.append(piece)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if not pieces:
             raise UnreadableError("damaged", f"cannot be unpacked: {error}") from error
-    return _Unpacked(b"".join(pieces), is_whole=False)
+    return _UnpackedPrefix(b"".join(pieces), is_whole=False)
 
 
 _UNPACKERS = {

@@ -1,7 +1,7 @@
 """JSON and its relatives (JSON Lines, JSON5, JSON with comments): one line for every value, with its path.
 
-The reader never gives up: a token that does not fit is written as plain text together with what follows it, up to the
-next member, bracket or line. So a missing quote or a cut-off file costs a path, not the text.
+The reader never gives up: a token that does not fit becomes plain text, up to the next member, bracket or line. So a
+missing quote or a cut-off file costs a path, not the text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def extract(source: Source) -> Extracted:
     """Every key and value of a JSON document. Raises `UnreadableError`."""
     text = with_plain_breaks(decode_data(source.data)[0])
     builder = TextBuilder(source.limit)
-    reader = _Reader(text, builder)
+    reader = _JsonReader(text, builder)
     if _holds_a_record_per_line(source.name, text):
         for line in _LINE.finditer(text):
             reader.read_record(*line.span())
@@ -90,7 +90,7 @@ class _Frame:
         self.numbers = 0
 
 
-class _Reader:
+class _JsonReader:
     """Turns tokens into lines of text; the stack is explicit, so that no depth of nesting is too deep."""
 
     def __init__(self, text: str, builder: TextBuilder) -> None:

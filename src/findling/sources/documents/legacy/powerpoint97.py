@@ -224,7 +224,7 @@ class _Deck(NamedTuple):
     background: list[Text]
 
 
-class _Entry(NamedTuple):
+class _ListedPage(NamedTuple):
     """A page in a list of pages, with the texts that the list holds for it."""
 
     page: Record
@@ -256,14 +256,14 @@ def _read(stream: memoryview, current_edit: int) -> _Deck:
     return _Deck(slides, [text for text in masters if not text.is_placeholder])
 
 
-def _entries(stream: memoryview, offsets: dict[int, int], document: Record) -> dict[int, list[_Entry]]:
-    entries: dict[int, list[_Entry]] = {_SLIDES: [], _MASTERS: [], _NOTES_PAGES: []}
+def _entries(stream: memoryview, offsets: dict[int, int], document: Record) -> dict[int, list[_ListedPage]]:
+    entries: dict[int, list[_ListedPage]] = {_SLIDES: [], _MASTERS: [], _NOTES_PAGES: []}
     for pages in children(document.content):
         if pages.kind == _SLIDE_LIST and pages.instance in entries:
             for number, identity, texts in _listed_pages(pages):
                 page = read_record(stream, offsets.get(number, -1))
                 if page is not None:
-                    entries[pages.instance].append(_Entry(page, identity, _listed_texts(texts)))
+                    entries[pages.instance].append(_ListedPage(page, identity, _listed_texts(texts)))
     return entries
 
 

@@ -95,7 +95,7 @@ class RtfDocument:
 
 def read_rtf(data: bytes, limit: int) -> RtfDocument:
     """Read an RTF file up to about `limit` characters of text; whatever is broken is passed over."""
-    reader = _Reader(limit)
+    reader = _RtfReader(limit)
     position = 0
     while position < len(data) and reader.room > 0:
         token = _TOKEN.match(data, position)
@@ -184,7 +184,7 @@ class _Group:
         )
 
 
-class _Reader:
+class _RtfReader:
     def __init__(self, limit: int) -> None:
         self.room = limit
         self.document = RtfDocument()

@@ -13,7 +13,7 @@ from findling.sources.documents.containers.ole import open_compound, read_stream
 from findling.sources.documents.extracted import Extracted, Source, TextBuilder, finished
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["Piece", "extract"]
+__all__ = ["_WordPiece", "extract"]
 
 
 class _WordFile(NamedTuple):
@@ -25,7 +25,7 @@ class _WordFile(NamedTuple):
     is_word95: bool = False
 
 
-class Piece(NamedTuple):
+class _WordPiece(NamedTuple):
     """A run of text; its characters stand from `offset` on in the main stream, `width` bytes each."""
 
     text: str
@@ -54,7 +54,7 @@ def _read_word_file(main: bytes, tables: dict[str, bytes]) -> _WordFile:
     return _WordFile(main, table, struct.unpack_from("<8I", main, 0x4C))
 
 
-def _read_pieces(word: _WordFile) -> list[Piece]:
+def _read_pieces(word: _WordFile) -> list[_WordPiece]:
     """The pieces of all texts in order. Raises `struct.error` when their table is broken."""
     plan = list(_plan(word))
     pieces = []
@@ -65,9 +65,9 @@ def _read_pieces(word: _WordFile) -> list[Piece]:
         text = raw.decode("utf-16-le", "replace") if width == 2 else decode_bytes(raw, _code_page(word))
         room -= count
         if len(text) == count:
-            pieces.append(Piece(text, offset, width))
+            pieces.append(_WordPiece(text, offset, width))
         elif text:  # characters of several bytes: their offsets are unknown, and so is their layout
-            pieces.append(Piece(text, -1, 0))
+            pieces.append(_WordPiece(text, -1, 0))
         if room <= 0:
             break
     return pieces
@@ -173,7 +173,7 @@ def _read_layout(word: _WordFile) -> _Layout:
     return _Layout([start for start, _ in known], [kind for _, kind in known], hidden)
 
 
-def _visible_text(piece: Piece, layout: _Layout) -> str:
+def _visible_text(piece: _WordPiece, layout: _Layout) -> str:
     """The text of a piece with zeros for its characters that were deleted or hidden; marks and their places stay."""
     text = piece.text
     if not piece.width:
@@ -336,7 +336,7 @@ _FIELD, _RESULT, _FIELD_END = "\x13", "\x14", "\x15"
 _TOKEN = re.compile("[\r\x07\x0c\x13\x14\x15]|[^\r\x07\x0c\x13\x14\x15]+")
 
 
-def _paragraphs(pieces: list[Piece], main_length: int, layout: _Layout) -> Iterator[_Paragraph]:
+def _paragraphs(pieces: list[_WordPiece], main_length: int, layout: _Layout) -> Iterator[_Paragraph]:
     """The paragraphs of all texts; of a field only the result, unless it has none."""
     text: list[str] = []
     sinks = [text]  # the innermost last: where characters go, which is the code of a field or what lies around it

@@ -21,7 +21,7 @@ from findling.sources.files.file_text import UnreadableError, decode
 __all__ = [
     "Attachment",
     "Body",
-    "Message",
+    "MailMessage",
     "decode_text",
     "message_extracted",
     "read_headers",
@@ -46,7 +46,7 @@ class Attachment(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class MailMessage:
     """A mail; `sent_at` is in seconds since the epoch, `parts` are what is attached to it."""
 
     subject: str = ""
@@ -59,10 +59,10 @@ class Message:
     message_id: str = ""
     url: str = ""
     bodies: tuple[Body, ...] = ()
-    parts: tuple[Attachment | Message, ...] = ()
+    parts: tuple[Attachment | MailMessage, ...] = ()
 
 
-def message_extracted(message: Message, source: Source) -> Extracted:
+def message_extracted(message: MailMessage, source: Source) -> Extracted:
     """The text of a file that is one mail. Raises `UnreadableError`."""
     builder = TextBuilder(source.limit)
     write_message(builder, message, source)
@@ -86,7 +86,7 @@ def message_extracted(message: Message, source: Source) -> Extracted:
     return extracted
 
 
-def write_message(builder: TextBuilder, message: Message, source: Source, label: str = "", level: int = 1) -> None:
+def write_message(builder: TextBuilder, message: MailMessage, source: Source, label: str = "", level: int = 1) -> None:
     """Write the subject as a heading of `level`, headers, text and attachments, whose places begin with `label`."""
     if message.subject.strip():
         builder.heading(message.subject, level)
@@ -103,13 +103,13 @@ def write_message(builder: TextBuilder, message: Message, source: Source, label:
             return
         place = f"{label} attachment {_name_of(part)}".strip()
         builder.place(place)
-        if isinstance(part, Message):
+        if isinstance(part, MailMessage):
             write_message(builder, part, source, place, level + 1)
         else:
             _write_attachment(builder, part, source, place, level + 1)
 
 
-def _write_headers(builder: TextBuilder, message: Message) -> None:
+def _write_headers(builder: TextBuilder, message: MailMessage) -> None:
     for name, value in (
         ("From", message.sender),
         ("To", message.to),
@@ -120,12 +120,12 @@ def _write_headers(builder: TextBuilder, message: Message) -> None:
         if value.strip():
             builder.line(f"{name}: {value}")
     for part in message.parts:
-        kind = "a message" if isinstance(part, Message) else f"{part.media_type}, {_size(len(part.data))}"
+        kind = "a message" if isinstance(part, MailMessage) else f"{part.media_type}, {_size(len(part.data))}"
         builder.line(f"Attachment: {_name_of(part)} ({kind})")
 
 
-def _name_of(part: Attachment | Message) -> str:
-    return (part.subject or "(no subject)") if isinstance(part, Message) else part.name
+def _name_of(part: Attachment | MailMessage) -> str:
+    return (part.subject or "(no subject)") if isinstance(part, MailMessage) else part.name
 
 
 def _write_attachment(builder: TextBuilder, part: Attachment, source: Source, label: str, level: int) -> None:
@@ -150,7 +150,7 @@ def _size(count: int) -> str:
     return f"{count / 1024:.0f} KB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MB"
 
 
-def read_message(data: bytes) -> Message:
+def read_message(data: bytes) -> MailMessage:
     """The mail in `data`. Raises `UnreadableError`."""
     try:
         return _message(email.message_from_bytes(data), 0)
@@ -158,7 +158,7 @@ def read_message(data: bytes) -> Message:
         raise UnreadableError("damaged", "its parts are nested too deeply") from None
 
 
-def read_headers(headers: str) -> Message:
+def read_headers(headers: str) -> MailMessage:
     """A mail of headers only."""
     return _message(email.message_from_bytes(headers.encode("utf-8", "replace")), 0)
 
@@ -178,19 +178,19 @@ def decode_text(data: bytes, charset: str) -> str:
 
 
 @dataclass
-class _Found:
+class _FoundParts:
     bodies: list[Body] = field(default_factory=list)
-    parts: list[Attachment | Message] = field(default_factory=list)
+    parts: list[Attachment | MailMessage] = field(default_factory=list)
 
 
-def _message(root: Part, depth: int) -> Message:
+def _message(root: Part, depth: int) -> MailMessage:
     _mend_headers(root)
-    found = _Found()
+    found = _FoundParts()
     _collect(root, found, depth)
     sender = _header(root, "from")
     date = _header(root, "date")
     url = _header(root, "snapshot-content-location")
-    return Message(
+    return MailMessage(
         subject=_header(root, "subject"),
         sender="" if _SAVED_PAGE.match(sender) else sender,
         to=_header(root, "to"),
@@ -235,7 +235,7 @@ def _mend_headers(part: Part) -> None:
             part.replace_header(name, decode_text(raw, "utf-8"))
 
 
-def _collect(part: Part, found: _Found, depth: int) -> None:
+def _collect(part: Part, found: _FoundParts, depth: int) -> None:
     _mend_headers(part)
     kind = part.get_content_type()
     if depth > _DEEPEST:
@@ -271,7 +271,7 @@ def _unpacked(part: Part, child: Part) -> Part:
         return child
 
 
-def _collect_alternatives(children: list[Part], found: _Found, depth: int) -> None:
+def _collect_alternatives(children: list[Part], found: _FoundParts, depth: int) -> None:
     """Only one of them counts as text; files that lie in the others still belong to the mail."""
     chosen = next((child for child in children if _is_plain(child)), None)
     if chosen is None:
@@ -282,7 +282,7 @@ def _collect_alternatives(children: list[Part], found: _Found, depth: int) -> No
         if child is chosen:
             _collect(child, found, depth + 1)
         elif child.is_multipart():
-            other = _Found()
+            other = _FoundParts()
             _collect(child, other, depth + 1)
             found.parts.extend(other.parts)
 
@@ -291,7 +291,7 @@ def _is_plain(part: Part) -> bool:
     return part.get_content_type() == "text/plain" and bool(_payload(part).strip())
 
 
-def _collect_leaf(part: Part, found: _Found) -> None:
+def _collect_leaf(part: Part, found: _FoundParts) -> None:
     kind = part.get_content_type()
     name = _file_name(part)
     disposition = str(part.get("content-disposition", "")).strip().lower()

@@ -14,7 +14,14 @@ from findling.sources.documents.charsets import codec_of_code_page, decode_bytes
 from findling.sources.documents.containers.ole import list_storages, open_compound, read_stream
 from findling.sources.documents.extracted import Extracted, Source, windows_time
 from findling.sources.documents.legacy.rtf_reader import read_rtf
-from findling.sources.documents.mail.mime import Attachment, Body, Message, decode_text, message_extracted, read_headers
+from findling.sources.documents.mail.mime import (
+    Attachment,
+    Body,
+    MailMessage,
+    decode_text,
+    message_extracted,
+    read_headers,
+)
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["decompress_rtf", "extract"]
@@ -120,7 +127,7 @@ class _Storage(NamedTuple):
         return [self._replace(path=(*self.path, name), head=head) for name in names]
 
 
-def _message(storage: _Storage, limit: int, depth: int) -> Message:
+def _message(storage: _Storage, limit: int, depth: int) -> MailMessage:
     fixed = storage.fixed()
     internet_page = _integer(fixed.get(_INTERNET_CODE_PAGE))
     storage = storage._replace(code_page=_integer(fixed.get(_MESSAGE_CODE_PAGE)) or internet_page)
@@ -128,7 +135,7 @@ def _message(storage: _Storage, limit: int, depth: int) -> Message:
     sent_at = next((time for key in (_SUBMITTED, _DELIVERED, _CREATED) if (time := _time(fixed.get(key)))), None)
     recipients = _recipients(storage)
     smtp, address = storage.text(_SENDER_SMTP), storage.text(_SENDER_ADDRESS)
-    return Message(
+    return MailMessage(
         subject=storage.text(_SUBJECT) or headers.subject,
         sender=_person(storage.text(_SENDER_NAME), smtp or address) or headers.sender,
         to=recipients[1] or headers.to,
@@ -173,8 +180,8 @@ def _bodies(storage: _Storage, internet_page: int, limit: int) -> list[Body]:
     return [Body("\n\n".join(paragraph.text for paragraph in document.paragraphs))]
 
 
-def _parts(storage: _Storage, limit: int, depth: int) -> list[Attachment | Message]:
-    parts: list[Attachment | Message] = []
+def _parts(storage: _Storage, limit: int, depth: int) -> list[Attachment | MailMessage]:
+    parts: list[Attachment | MailMessage] = []
     for item in storage.inner("__attach_version1.0_", _PART_HEAD):
         embedded = item._replace(path=(*item.path, f"__substg1.0_{_DATA:04X}000D"), head=_EMBEDDED_HEAD)
         is_message = read_stream(storage.compound, *embedded.path, _PROPERTIES) is not None

@@ -40,7 +40,7 @@ _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 
 def _write_xhtml(root: Element, builder: TextBuilder, labels: Mapping[str, str]) -> None:
     """Write the text of a page; `labels` are the places that begin at elements, by their ids."""
-    _Writer(builder, labels).write(root)
+    _EpubWriter(builder, labels).write(root)
 
 
 _BREAK = "\v"  # a `<br>`: other white space is only space, and XML text cannot hold this character
@@ -58,7 +58,7 @@ class _End(NamedTuple):
     name: str
 
 
-class _Writer:
+class _EpubWriter:
     def __init__(self, builder: TextBuilder, labels: Mapping[str, str]) -> None:
         self._builder = builder
         self._labels = labels

@@ -137,7 +137,7 @@ _NESTING_TAG = re.compile(
 
 
 def _nests_too_deep(markup: str) -> bool:
-    """Whether more elements are open at once than any page needs; counts tell of most pages that they cannot be."""
+    """Whether more elements are open at once than any page needs; counts rule that out for most pages."""
     tags = closing = counted = 0
     for end in range(_WINDOW, len(markup) + _WINDOW, _WINDOW):
         tags += markup.count("<", end - _WINDOW, end)
@@ -166,7 +166,7 @@ def _main_markup(page: LexborHTMLParser) -> str:
 
 
 def _inside(main_parts: Iterable[LexborNode]) -> set[int]:
-    """The ids of what lies in the main parts, each of which is looked at once, however they nest."""
+    """Ids of the nodes in the main parts; nested parts are visited once."""
     inside: set[int] = set()
     for part in main_parts:
         if part.mem_id not in inside:

@@ -21,7 +21,7 @@ def extract(source: Source) -> Extracted:
     root_name = root[1] if root else ""
     if root_name == "html":
         return html.extract(source)
-    writer = _WRITERS.get(root_name, _Writer)(source)
+    writer = _WRITERS.get(root_name, _XmlWriter)(source)
     read_elements(document, writer.receive)
     extracted = writer.extracted()
     if not extracted.text:
@@ -43,7 +43,7 @@ _SECTIONS = frozenset(
 _NO_TEXT_ATTRIBUTES = re.compile(r"xmlns|xml:|xsi:|.*:(?:schemaLocation|rsid\w*)$")
 
 
-class _Writer:
+class _XmlWriter:
     """Writes each element as `name attribute=value attribute=value: text`; titles of sections are headings."""
 
     def __init__(self, source: Source) -> None:
@@ -86,7 +86,7 @@ class _Writer:
             self._builder.line(label)
 
 
-class _DrawingWriter(_Writer):
+class _DrawingWriter(_XmlWriter):
     """Writes the words of an SVG drawing."""
 
     def _write(self, element: Element, around: Sequence[Element]) -> None:
@@ -99,7 +99,7 @@ class _DrawingWriter(_Writer):
         self._builder.line(text)
 
 
-class _FeedWriter(_Writer):
+class _FeedWriter(_XmlWriter):
     """Writes an RSS or Atom feed: the title of each article as a heading, what it says without its markup."""
 
     def _write(self, element: Element, around: Sequence[Element]) -> None:
@@ -116,7 +116,7 @@ class _FeedWriter(_Writer):
             super()._write(element, around)
 
 
-_WRITERS: dict[str, type[_Writer]] = {
+_WRITERS: dict[str, type[_XmlWriter]] = {
     "svg": _DrawingWriter,
     "rss": _FeedWriter,
     "feed": _FeedWriter,

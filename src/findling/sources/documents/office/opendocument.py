@@ -160,7 +160,7 @@ def extract(source: Source) -> Extracted:
     body = next(descendants(parts.content, "body"), None)
     if body is None:
         raise UnreadableError("damaged", "holds no document")
-    document = _Document(parts.archive, TextBuilder(source.limit), _parents_of_styles(parts))
+    document = _OdfDocument(parts.archive, TextBuilder(source.limit), _parents_of_styles(parts))
     document.page_label = "slide" if child_of(body, "presentation") is not None else "p."
     is_text = child_of(body, "text") is not None
     if is_text:
@@ -171,7 +171,7 @@ def extract(source: Source) -> Extracted:
     return finished(document.builder, meta_properties(parts.meta))
 
 
-class _Parts(NamedTuple):
+class _OdfParts(NamedTuple):
     """The parts of a document; in a flat file all of them are the same element, and there is no archive."""
 
     content: Element
@@ -181,7 +181,7 @@ class _Parts(NamedTuple):
 
 
 @dataclass
-class _Document:
+class _OdfDocument:
     """State while a document is written."""
 
     archive: zipfile.ZipFile | None
@@ -195,7 +195,7 @@ class _Document:
         self.lines = LineGroups(self.builder)
 
 
-class _Content(NamedTuple):
+class _OdfContent(NamedTuple):
     """Text within a block, and the blocks that are anchored in it."""
 
     text: str
@@ -215,19 +215,19 @@ _LEFT_OUT = frozenset(
 )
 
 
-def _open(data: bytes) -> _Parts:
+def _open(data: bytes) -> _OdfParts:
     if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         root = parse_xml(data)
-        return _Parts(root, root, root)
+        return _OdfParts(root, root, root)
     archive = open_zip(data)
     refuse_encrypted(archive)
     content = read_xml(archive, "content.xml")
     if content is None:
         raise UnreadableError("damaged", "holds no content.xml")
-    return _Parts(content, read_side_xml(archive, "styles.xml"), read_side_xml(archive, "meta.xml"), archive)
+    return _OdfParts(content, read_side_xml(archive, "styles.xml"), read_side_xml(archive, "meta.xml"), archive)
 
 
-def _write_blocks(document: _Document, root: Element) -> None:
+def _write_blocks(document: _OdfDocument, root: Element) -> None:
     stack = [(root, False)]
     while stack and not document.builder.full:
         element, is_item = stack.pop()
@@ -251,7 +251,7 @@ def _write_blocks(document: _Document, root: Element) -> None:
         stack.extend((block, is_item and name not in ("h", "p")) for block in reversed(blocks))
 
 
-def _begin_group(document: _Document, element: Element, name: str) -> list[Element]:
+def _begin_group(document: _OdfDocument, element: Element, name: str) -> list[Element]:
     if name in _LEFT_OUT:
         return []
     if name == "table":
@@ -261,7 +261,7 @@ def _begin_group(document: _Document, element: Element, name: str) -> list[Eleme
     return list(element)
 
 
-def _write_paragraph(document: _Document, element: Element, *, is_item: bool) -> list[Element]:
+def _write_paragraph(document: _OdfDocument, element: Element, *, is_item: bool) -> list[Element]:
     content = _content(element)
     level = _heading_level(document, element)
     if level and len(content.text) <= _MAX_HEADING_LENGTH:
@@ -273,7 +273,7 @@ def _write_paragraph(document: _Document, element: Element, *, is_item: bool) ->
     return content.blocks
 
 
-def _heading_level(document: _Document, element: Element) -> int:
+def _heading_level(document: _OdfDocument, element: Element) -> int:
     if local_name(element.tag) == "h":
         return min(number_of(element, "outline-level") or 1, _MAX_LEVEL)
     style, seen = attribute_of(element, "style-name"), set[str]()
@@ -287,7 +287,7 @@ def _heading_level(document: _Document, element: Element) -> int:
     return 0
 
 
-def _write_row(document: _Document, row: Element) -> list[Element]:
+def _write_row(document: _OdfDocument, row: Element) -> list[Element]:
     cells = [cell for cell in row if local_name(cell.tag) == "table-cell"]
     if len(cells) == 1 and len(cells[0]) > 1:
         return list(cells[0])  # a frame around text rather than the row of a table
@@ -296,7 +296,7 @@ def _write_row(document: _Document, row: Element) -> list[Element]:
     return [block for content in contents for block in content.blocks]
 
 
-def _begin_page(document: _Document, page: Element) -> list[Element]:
+def _begin_page(document: _OdfDocument, page: Element) -> list[Element]:
     document.page += 1
     document.builder.place(f"{document.page_label} {document.page}")
     shapes = list(page)
@@ -310,14 +310,14 @@ def _begin_page(document: _Document, page: Element) -> list[Element]:
     return shapes
 
 
-def _write_annotation(document: _Document, annotation: Element) -> list[Element]:
+def _write_annotation(document: _OdfDocument, annotation: Element) -> list[Element]:
     creator = next((each.text or "" for each in descendants(annotation, "creator")), "").strip()
     text = "\n".join(_texts(annotation))
     document.builder.paragraph(f"{creator}: {text}" if creator and text else text)
     return []
 
 
-def _open_object(document: _Document, element: Element) -> list[Element]:
+def _open_object(document: _OdfDocument, element: Element) -> list[Element]:
     """A chart or a document in the document: a part of its own, or inside the element."""
     name = attribute_of(element, "href").removeprefix("./")
     if document.archive is None or not name or name in document.opened_objects:
@@ -327,14 +327,14 @@ def _open_object(document: _Document, element: Element) -> list[Element]:
     return [] if root is None else [root]
 
 
-def _write_margins(document: _Document, styles: Element | None, kind: str) -> None:
+def _write_margins(document: _OdfDocument, styles: Element | None, kind: str) -> None:
     """Headers or footers: a document has several for its kinds of pages, most of them with the same text."""
     masters = () if styles is None else descendants(styles, "master-page")
     margins = (child for master in masters for child in master if local_name(child.tag).startswith(kind))
     document.builder.paragraph("\n".join(dict.fromkeys(text for margin in margins for text in _texts(margin))))
 
 
-def _content(element: Element, *, inside_cell: bool = False) -> _Content:
+def _content(element: Element, *, inside_cell: bool = False) -> _OdfContent:
     """Read an element; the paragraphs of a cell are its text, other blocks stand for themselves."""
     parts: list[str] = []
     blocks: list[Element] = []
@@ -354,7 +354,7 @@ def _content(element: Element, *, inside_cell: bool = False) -> _Content:
         elif name not in _LEFT_OUT:
             parts.extend("\n" if inside_cell and name in ("h", "p") else "")
             stack.extend(mixed_content(item))
-    return _Content("".join(parts), blocks)
+    return _OdfContent("".join(parts), blocks)
 
 
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -365,7 +365,7 @@ def _texts(element: Element) -> list[str]:
     return [text for text in texts if text]
 
 
-def _parents_of_styles(parts: _Parts) -> dict[str, str]:
+def _parents_of_styles(parts: _OdfParts) -> dict[str, str]:
     roots = (root for root in (parts.styles, parts.content) if root is not None)
     styles = (style for root in roots for style in descendants(root, "style"))
     return {attribute_of(style, "name"): attribute_of(style, "parent-style-name") for style in styles}

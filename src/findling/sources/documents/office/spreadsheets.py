@@ -212,7 +212,7 @@ def _write_opendocument(builder: TextBuilder, data: bytes, archive: zipfile.ZipF
 
 
 _DATE_CELL = b'value-type="date"'
-"""calamine is five times as fast as a tree of elements, but keeps of a date only its value, not what is shown."""
+"""calamine is five times as fast as a tree of elements. It keeps the value of a date, not its format."""
 
 
 def _write_flat(builder: TextBuilder, data: bytes) -> Properties:

@@ -107,7 +107,7 @@ def dense_workbook(
 
 
 def _refuse_bombs(archive: zipfile.ZipFile, sheets: Collection[str]) -> None:
-    """Look at the sizes of what calamine may unpack whole; sheets are looked at one by one."""
+    """Look at the sizes of what calamine may unpack whole; sheets come one by one."""
     for info in archive.infolist():
         is_read = info.filename.endswith((".xml", ".bin", ".rels")) and info.filename not in sheets
         if is_read and info.file_size > MAX_MEMBER_BYTES:

@@ -90,11 +90,10 @@ def _report(engine: findling.Engine, share: float, queries: list[str], owner: fl
     started = time.process_time()
     viewer.search(queries[0])
     first = time.process_time() - started
-    sights = engine._sights
-    legs = sights._limited(sights._look(viewer.principals or ()))
+    legs = engine.opened.reader(viewer.principals).retrievers
     assert legs.meaning is not None
     (space,) = legs.meaning().spaces
-    allowed = sights.sight(viewer.principals or ()).changes.keys()
+    allowed = engine.opened.views.sight(viewer.principals or ()).changes.keys()
     recalls = []
     for query in queries:
         vector = space.embedder.embed([query], "query")[0]

@@ -394,7 +394,7 @@ def test_a_view_that_is_made_anew_while_it_is_opened_is_not_taken_for_the_old_on
                 assert other.as_caller(ANN).search("walrus").total == 1
         return read(folder)
 
-    engine._sights.close()
+    engine.opened.views.close()
     monkeypatch.setattr(sights, "_read_note", reading)
     assert viewer.search("zebra").total == 0
     assert len(turns) > 2

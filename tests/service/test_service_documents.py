@@ -73,7 +73,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def legs_of(engine: Engine, principals: tuple[str, ...] | None = None) -> Retrievers:
     engine._ready(False, None)  # legs absorb what was written when they are next asked
-    return engine._ask(principals, [], lambda legs: legs)
+    return engine.opened.reader(principals).retrievers
 
 
 def fetched(engine: Engine, name: str, context: int = 0, principals: tuple[str, ...] | None = None) -> FetchedDocument:

@@ -3,48 +3,39 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
-from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError, ReplacedError, StoreDamagedError
+from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.ports import SkippedPath
 from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Explanation, SearchAnswer
 from findling.pipelines.answer.search import search
-from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.retrieve.candidates import Retrievers
-from findling.service.engine.keeping import TendedEngine
-from findling.service.engine.parts import WorkspaceParts
-from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_table import ModelTable
-from findling.service.index.refresh import UNSURE, DiskIndex
-from findling.service.settings.options import scoring
+from findling.service.engine.services import WorkspaceServices
+from findling.service.index.index import Index
+from findling.service.index.refresh import DiskIndex
 from findling.service.settings.profiles import plan_of
 from findling.service.settings.settings import Settings, load_settings
 from findling.service.workspace.scope import is_below, placed, prepared, timings_for, told
-from findling.service.workspace.workspace import Workspace, home_folder, locate
+from findling.service.workspace.workspace import Workspace, has_items, home_folder, locate, workspaces_above
+from findling.stores.local.layout import STORE_FILE
 
 if TYPE_CHECKING:
-    from findling.domain.reports import IndexReport, Status
-    from findling.domain.sight import Sight
-    from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
+    from findling.domain.reports import IndexReport
     from findling.pipelines.lookup.suggest import Completion
+    from findling.service.content.memories import WorkspaceMemories
     from findling.service.engine.viewer import Viewer
     from findling.service.index.documents import FetchedDocument
-    from findling.service.index.embeddings import WorkspaceVectors
-    from findling.service.index.views import WorkspaceSights
 
 __all__ = ["Engine", "open_engine"]
-
-_Answer = TypeVar("_Answer")
 
 
 def open_engine(
@@ -65,28 +56,25 @@ def open_engine(
     return Engine(found, settings)
 
 
-class Engine(TendedEngine, WorkspaceParts):
-    """One workspace, opened: index into it, search in it, look after it. Use it as a context manager."""
+class Engine(WorkspaceServices):
+    """One workspace, opened: index into it, search in it, look after it. Use it as a context manager.
 
-    def __init__(self, workspace: Workspace, settings: Settings, models: ModelTable | None = None) -> None:
-        """Engines with the same table of models share them."""
-        self.home, self.root, self.scope, self._only, *_ = workspace
-        self._settings = settings
-        self._files = OpenedWorkspace(
-            self.home,
-            scoring=scoring(settings),
-            unit=settings["keyword.unit"],
-            subject=workspace.subject,
-            before_first_write=partial(_settle, workspace, settings),
-            auto_bytes=settings["snapshot.auto_bytes"],
-        )
-        self._models = models or ModelTable()
-        self._opening = threading.RLock()
-        self._opened_vectors: WorkspaceVectors | None = None
-        self._opened_sights: WorkspaceSights | None = None
-        self._opened_above: dict[Path, Self] = {}
-        self._looks_above = True
-        self._disk = DiskIndex(self._files, settings, workspace, self._legs)
+    Engines for several parts of a root, and under several settings, may share one opened index.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: Settings,
+        opened: Index | None = None,
+        *,
+        looks_above: bool = True,
+    ) -> None:
+        """An index that is opened already must agree with the settings on how legs are opened."""
+        super().__init__(opened or Index(workspace, settings), settings)
+        self.workspace, self.scope = workspace, workspace.scope
+        self._looks_above = looks_above
+        self._disk = DiskIndex(self._files, settings, workspace, self.opened.legs)
         self._plan_of = cache(partial(plan_of, settings))
 
     def __enter__(self) -> Self:
@@ -99,13 +87,7 @@ class Engine(TendedEngine, WorkspaceParts):
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
-        if self._opened_sights is not None:
-            self._opened_sights.close()
-        if self._opened_vectors is not None:
-            self._opened_vectors.close()
-        with self._opening:
-            self._close_above()
-        self._files.close()
+        self.opened.close()
 
     # Indexing
 
@@ -126,58 +108,6 @@ class Engine(TendedEngine, WorkspaceParts):
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
         """What an indexing run would find: the paths it would index, and what it would leave out."""
         return self._disk.preview()
-
-    def add(self, items: Iterable[tuple[Resource, str]]) -> int:
-        """Upsert resources that are not files, each with its text; returns how many changed."""
-        return self.writer.put_texts(items)
-
-    def forget(self, paths: Sequence[str]) -> int:
-        """Drop files, and everything below folders, from the index; returns how many resources went.
-
-        The files themselves stay, and come back with the next indexing unless they are excluded.
-        """
-        prefixes = [path.strip("/") for path in paths]
-        if "" in prefixes or "." in prefixes:
-            raise InvalidValueError("an empty path would forget everything", hint="findling forget --everything")
-        from findling.service.index.permissions import forget_rights
-
-        doomed = [r.rid for r in self._resources() if any(is_below(r.path, prefix) for prefix in prefixes)]
-        with self._files.writing():
-            legs = self._legs()
-            changes = legs.write((), doomed)
-            legs.commit()
-            # The next search must not take the absence of these files for the state of the disk.
-            self._files.store.set_folders(UNSURE)
-            self._files.store.drop_vectors()
-            forget_rights(self.home, self._files.store, doomed)
-            return len(changes)
-
-    def notices(self) -> list[Degradation]:
-        """What is to be told since an index was made, or made anew; a search tells it by itself."""
-        return self._files.take_notices()
-
-    def forget_everything(self) -> None:
-        """Delete the workspace's folder; the indexed files are not touched."""
-        self._files.delete()
-
-    def refine(
-        self,
-        *,
-        cpu_share: float = 1.0,
-        on_progress: Callable[[RefineProgress], None] | None = None,
-        should_stop: Callable[[], bool] = lambda: False,
-    ) -> RefineReport:
-        """Have the model read every passage that it has not read yet; it can be stopped at any time and goes on later.
-
-        Raises ModelError when there is no model or it fails, LockedError when another process is at it already.
-        """
-        self._must_be_indexed()
-        return self._vectors.refine(cpu_share=cpu_share, on_progress=on_progress, should_stop=should_stop)
-
-    def stop_refining(self) -> bool:
-        """End the process that has passages read in the background; tells whether there was one."""
-        self._must_be_indexed()
-        return self._vectors.stop()
 
     # Searching
 
@@ -223,11 +153,11 @@ class Engine(TendedEngine, WorkspaceParts):
     def answer(self, asked: SearchRequest, notes: list[Degradation]) -> SearchAnswer:
         """Answer a request that was prepared, from the index as it is; `notes` are told with the answer."""
         lines = self._settings["search.snippet_lines"]
-        return self._ask(asked.principals, notes, lambda legs: search(legs, asked, snippet_lines=lines, degraded=notes))
+        return self.opened.read(asked.principals, notes, search, asked, snippet_lines=lines, degraded=notes)
 
     def search_items(self, request: SearchRequest) -> SearchAnswer:
         """Answer whoever has asked another workspace, from the index as it is; what its files miss is not told."""
-        self._must_be_indexed()
+        self.opened.require()
         self._files.level_leg()
         return self.answer(self.asked_as(request), [])
 
@@ -252,14 +182,14 @@ class Engine(TendedEngine, WorkspaceParts):
         notes = self._ready(refresh, on_progress, asked.principals)
         above = self._asked_above(replace(asked, cursor=""))
 
-        def ask(legs: Retrievers) -> Explanation:
-            return explain(legs, asked, name, self.scope, degraded=notes)
+        def here() -> Explanation:
+            return self.opened.read(asked.principals, notes, explain, asked, name, self.scope, degraded=notes)
 
         if not above:
-            return self._ask(asked.principals, notes, ask)
+            return here()
         from findling.service.engine.parent_items import explained_with
 
-        return explained_with(lambda: self._ask(None, notes, ask), name, scoped, self, above)
+        return explained_with(here, name, scoped, self, above)
 
     def fetch(self, name: str, *, context: int = 0, principals: tuple[str, ...] | None = None) -> FetchedDocument:
         """A document, or the passage of it that a name stands for, with what is known about it.
@@ -270,7 +200,7 @@ class Engine(TendedEngine, WorkspaceParts):
 
         self._ready(False, None)
         try:
-            return self._ask(principals, [], lambda legs: fetch(legs, name, context=context, below=self.scope))
+            return self.opened.read(principals, [], fetch, name, context=context, below=self.scope)
         except NotFoundError:
             above = self.above() if principals is None else ()
             if not above:
@@ -283,15 +213,15 @@ class Engine(TendedEngine, WorkspaceParts):
         """The whole texts of hits by their ids, without those that are not there."""
         from findling.service.index.documents import passages
 
-        self._must_be_indexed()
-        return self._ask(principals, [], lambda legs: passages(legs, ids))
+        self.opened.require()
+        return self.opened.read(principals, [], passages, ids)
 
     def similar(self, name: str, limit: int = 10, *, principals: tuple[str, ...] | None = None) -> SearchAnswer:
         """What is most like a document, by its meaning or by its words. Raises as `fetch` does."""
         from findling.pipelines.lookup.similar import similar
 
         self._ready(False, None)
-        return self._ask(principals, [], lambda legs: similar(legs, name, limit, below=self.scope))
+        return self.opened.read(principals, [], similar, name, limit, below=self.scope)
 
     def suggest(
         self, text: str, limit: int = 10, *, principals: tuple[str, ...] | None = None
@@ -300,7 +230,7 @@ class Engine(TendedEngine, WorkspaceParts):
         from findling.pipelines.lookup.suggest import suggest
 
         self._ready(False, None)
-        return self._ask(principals, [], lambda legs: suggest(legs, text, limit))
+        return self.opened.read(principals, [], suggest, text, limit)
 
     def as_caller(self, *principals: str) -> Viewer:
         """The workspace as these principals may see it. Raises InvalidValueError for what is no principal."""
@@ -308,53 +238,99 @@ class Engine(TendedEngine, WorkspaceParts):
 
         return Viewer(self, principals)
 
-    # Looking after it
-
-    def status(self) -> Status:
-        """What the workspace holds. Raises NotIndexedError when there is none."""
-        from findling.service.upkeep.checks import workspace_status
-
-        self._must_be_indexed()
-        return workspace_status(self._files, self._vectors, self.root)
-
     def status_for(self, principals: tuple[str, ...] | None) -> dict[str, Any]:
         """What a caller may know of the status: the owner everything, others how much there is that they may see."""
         if principals is None:
             return {**vars(self.status())}
         from findling.service.upkeep.checks import visible_counts
 
-        self._must_be_indexed()
-        return self._ask(principals, [], visible_counts)
+        self.opened.require()
+        return self.opened.read(principals, [], visible_counts)
 
     def ls(self, prefix: str = "", *, principals: tuple[str, ...] | None = None) -> Iterator[Resource]:
         """The resources of the index in order of their ids, or those at and below a path."""
         is_everywhere = not prefix.strip("/.")
         below = "/".join(part for part in (self.scope, prefix.strip("/")) if part and part != ".")
-        self._must_be_indexed()
-        resources = self._ask(principals, [], lambda legs: legs.store.resources())
+        self.opened.require()
+        resources = self.opened.read(principals, [], _resources)
         return (one for one in resources if is_below(one.path, below) or (is_everywhere and not one.path))
 
     def resource_id(self, name: str) -> str:
         """The id of the resource that a name stands for, see `fetch`. Raises NotFoundError when there is none."""
         from findling.pipelines.lookup.explain import find_document
 
-        self._must_be_indexed()
+        self.opened.require()
         return find_document(self._files.store, name, self.scope)[0].resource.rid
+
+    # Sharing what is opened
+
+    def alone(self) -> Engine:
+        """The same opened index without the items of the folders above. It is not to be closed."""
+        return Engine(self.workspace, self._settings, self.opened, looks_above=False)
+
+    def above(self) -> list[Engine]:
+        """The workspaces of the folders above that hold items, the nearest first. They are not to be closed."""
+        return [
+            Engine(place, self._settings, self.opened.above(place, self._settings), looks_above=False)
+            for place in self._places_above()
+            if self.opened.is_open_above(place.folder) or _has_items(place.folder, _versions(place.folder))
+        ]
+
+    def holds(self, rid: str) -> bool:
+        """Whether there is a resource with this id."""
+        return self._files.store.document(rid) is not None
+
+    @property
+    def subject(self) -> Path:
+        """What is indexed, or will be: the root, or the part of it that was asked for, which may be one file."""
+        return self._disk.subject()
+
+    @property
+    def asked(self) -> Path:
+        """What was opened: the root, or a folder or file of it."""
+        return self.root / (self.workspace.only or self.scope)
+
+    def asked_as(self, request: SearchRequest) -> SearchRequest:
+        """A request as the legs are asked: with its plan, and limited to the part of the root that was opened."""
+        return prepared(request, {}, self._settings, self.scope, self._plan_of).request
+
+    def question(self, request: SearchRequest) -> str:
+        """What is asked, of which index and under which settings: whoever asks the same is answered the same."""
+        settings = [(name, self._settings[name]) for name in self._settings if self._settings.origin(name) != "default"]
+        return repr((self.home, settings, self.asked_as(request)))
+
+    def state(self) -> object:
+        """Something that is another one as soon as anything has changed that answers depend on."""
+        self._files.let_go_if_replaced()
+        store = self._files.store
+        # The numbers tell every change of content and rights; the files also one of the glossary, and of vectors.
+        folders = [self.home, *[place.folder for place in self._places_above()]]
+        return store.get_meta("store_id"), store.seq(), store.relations_version(), *map(_versions, folders)
+
+    @property
+    def memories(self) -> WorkspaceMemories:
+        """What was remembered."""
+        from findling.service.content.memories import WorkspaceMemories
+
+        def search(request: SearchRequest) -> SearchAnswer:
+            return self.alone().search(request, refresh=False)
+
+        def above() -> dict[str, WorkspaceMemories]:
+            return {str(one.root): one.memories for one in self.above()}
+
+        return WorkspaceMemories(self.writer, search, above=above)
 
     # Inside
 
-    def _legs(self) -> Legs:
-        """All legs that are written with the truth, in step with it. The lock is held."""
-        return Legs(self._files.store, self._files.sound_leg(), *self._vectors.writable())
-
-    def _resources(self) -> Iterator[Resource]:
-        self._must_be_indexed()
-        return self._files.store.resources()
-
-    def _asked_above(self, asked: SearchRequest) -> Sequence[Self]:
+    def _asked_above(self, asked: SearchRequest) -> Sequence[Engine]:
         """The workspaces above whose items answer a request: the owner's, whose page is the first and names no path."""
         is_theirs = asked.principals is None and not asked.cursor and not asked.filters.path
         return self.above() if is_theirs else ()
+
+    def _places_above(self) -> list[Workspace]:
+        if not self._looks_above:
+            return []
+        return workspaces_above(self.home, self.root / self.workspace.only, home_folder(self._settings["store.home"]))
 
     def _ready(
         self, refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None = None
@@ -369,7 +345,7 @@ class Engine(TendedEngine, WorkspaceParts):
 
         Somebody with limited rights is not told: it may be about what they must not know of.
         """
-        self._must_be_indexed()
+        self.opened.require()
         behind = self._files.level_leg()
         if not self.is_indexed() and self._disk.is_begun() and not missing and behind is None:
             missing = "the first index run has not been completed; files may be missing"
@@ -378,42 +354,24 @@ class Engine(TendedEngine, WorkspaceParts):
         notes = [Degradation(what=missing, fix="findling index")] if missing else []
         return [*self.notices(), *notes, *([behind] if behind is not None else [])]
 
-    def _ask(
-        self, principals: tuple[str, ...] | None, notes: list[Degradation], ask: Callable[[Retrievers], _Answer]
-    ) -> _Answer:
-        """What is answered from what a caller searches: everything, or legs that hold what anybody else may see.
 
-        A leg that turns out to be damaged is made anew, and a note is taken of it. When another process makes the index
-        anew meanwhile, the new one is asked.
-        """
-        try:
-            return self._ask_once(principals, notes, ask)
-        except ReplacedError:
-            self._must_be_indexed()
-            return self._ask_once(principals, notes, ask)
-
-    def _ask_once(
-        self, principals: tuple[str, ...] | None, notes: list[Degradation], ask: Callable[[Retrievers], _Answer]
-    ) -> _Answer:
-        if principals is not None:
-            return self._sights.ask(principals, ask)
-        legs = partial(Retrievers, meaning=lambda: self._vectors.meaning())
-        try:
-            return ask(legs(self._files.store, self._files.leg))
-        except StoreDamagedError:
-            raise
-        except CorruptError as damage:
-            # Damage inside a file of the leg shows only when a query comes upon it.
-            notes.append(Degradation(what=self._files.mend_leg(damage)))
-            with self._files.writing():
-                self._vectors.rebuild()
-            return ask(legs(self._files.store, self._files.leg))
-
-    def _sight(self, principals: Iterable[str]) -> Sight:
-        return self._sights.sight(principals)
+def _resources(legs: Retrievers) -> Iterator[Resource]:
+    return legs.store.resources()
 
 
-def _settle(workspace: Workspace, settings: Settings) -> list[Degradation]:
-    from findling.service.workspace.locations import settle
+@lru_cache(maxsize=64)
+def _has_items(folder: Path, versions: object) -> bool:
+    """Whether a workspace may hold items, as long as its files are the same: opening a store takes 1.5 ms."""
+    return has_items(folder)
 
-    return settle(workspace, home_folder(settings["store.home"]))
+
+def _versions(folder: Path) -> tuple[tuple[int, int, int], ...]:
+    return tuple([_version(folder / (STORE_FILE + suffix)) for suffix in ("", "-wal")])
+
+
+def _version(path: Path) -> tuple[int, int, int]:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return 0, 0, 0
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -15,15 +15,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import CorruptError, LockedError, PathNotFoundError, ReadOnlyError
 from findling.domain.ports import Change, TruthStore, VectorHits, VectorSearch
+from findling.domain.results import Degradation
 from findling.domain.sight import Rights, Sight
 from findling.pipelines.retrieve.candidates import Retrievers
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space
 from findling.service.index.embeddings import READ_UP_TO
 from findling.service.index.index_files import OpenedWorkspace
+from findling.service.index.reader import IndexState, Reader
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.filtered_store import VisibleStore
 from findling.stores.keyword.leg import TantivyLeg, discard_leg
@@ -45,16 +47,6 @@ _REMEMBERED = 16
 _MOST_VIEWS = 64
 """Callers whose legs are kept on disk."""
 
-_Answer = TypeVar("_Answer")
-
-
-class _State(NamedTuple):
-    """What a sight depends on: another store, another change or another relation gives another one."""
-
-    store_id: str
-    seq: int
-    relations: int
-
 
 class _Note(NamedTuple):
     """What a view holds, as it was written beside it: numbers with their changes. No two notes have the same token."""
@@ -69,7 +61,7 @@ _Aside = tempfile.TemporaryDirectory[str] | None
 class _Seen(NamedTuple):
     """What a caller sees, and searches. A leg lies `aside` where the workspace cannot be written."""
 
-    state: _State
+    state: IndexState
     sight: Sight
     leg: TantivyLeg
     aside: _Aside = None
@@ -85,26 +77,13 @@ class WorkspaceSights:
         self._seen: OrderedDict[frozenset[str], _Seen] = OrderedDict()
         self._guard = threading.RLock()
 
-    def ask(self, principals: Iterable[str], ask: Callable[[Retrievers], _Answer]) -> _Answer:
-        """What is answered from the legs of these principals; asked again when something was written meanwhile.
+    def reader(self, principals: Iterable[str]) -> Reader:
+        """The reader of these principals; one that is kept holds as long as the state is the same.
 
         Raises InvalidValueError for what is no principal, CorruptError when the truth is damaged.
         """
-        who = list(principals)
-        for is_last in (False, False, True):
-            seen = self._look(who)
-            try:
-                answer = ask(self._limited(seen))
-            except CorruptError:
-                if is_last:
-                    raise
-                # Damage inside a file of the leg shows only when a query comes upon it.
-                self._discard(seen)
-                continue
-            # What was written meanwhile may be in one leg and not in the other.
-            if is_last or self._state() == seen.state:
-                break
-        return answer
+        seen = self._look(list(principals))
+        return Reader(self._limited(seen), lambda _: self._discard(seen), seen.state)
 
     def sight(self, principals: Iterable[str]) -> Sight:
         """What these principals may see now."""
@@ -119,7 +98,7 @@ class WorkspaceSights:
     def _look(self, principals: Iterable[str]) -> _Seen:
         with self._guard:
             while True:
-                state = self._state()
+                state = self.state()
                 rights = self._rights(principals)
                 seen = self._seen.pop(rights.principals, None)
                 if seen is not None and seen.state != state:
@@ -132,23 +111,26 @@ class WorkspaceSights:
                 while len(self._seen) > _REMEMBERED:
                     self._let_go(self._seen.popitem(last=False)[1])
                 # What was written meanwhile may be in the leg and out of sight.
-                if self._state() == state:
+                if self.state() == state:
                     return seen
 
-    def _discard(self, seen: _Seen) -> None:
+    def _discard(self, seen: _Seen) -> list[Degradation]:
+        # A limited caller is not told of it.
         with self._guard:
             self._seen.pop(seen.sight.rights.principals, None)
             self._let_go(seen)
             discard_leg(self._folder(seen.sight))
+        return []
 
     def _let_go(self, seen: _Seen) -> None:
         seen.leg.close()
         if seen.aside is not None:
             seen.aside.cleanup()
 
-    def _state(self) -> _State:
+    def state(self) -> IndexState:
+        """The state of the index now."""
         store = self._files.store
-        return _State(store.get_meta("store_id") or "", store.seq(), store.relations_version())
+        return IndexState(store.get_meta("store_id") or "", store.seq(), store.relations_version())
 
     def _rights(self, principals: Iterable[str]) -> Rights:
         # Only where the workspace has no policy of its own: that one lives under the version of the relations.

@@ -19,6 +19,7 @@ from findling.domain.reports import Progress
 from findling.domain.results import SearchAnswer
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.engine.viewer import Viewer
+from findling.service.index.index import Index
 from findling.service.index.model_table import ModelTable
 from findling.service.server.statistics import Statistics
 from findling.service.settings.setting_list import SETTINGS, Value
@@ -117,8 +118,8 @@ class _Key(NamedTuple):
 class _Kept:
     """An opened workspace, by how many it is in use, and when it was last."""
 
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, index: Index) -> None:
+        self.index = index
         self.leases = 0
         self.used_at = time.monotonic()
 
@@ -247,7 +248,7 @@ class Host:
         notes: list[Degradation] = []
         try:
             with self.opened(OWNER) as engine:
-                times = engine.warm_up(notes)
+                times = engine.opened.warm_up(notes)
                 status = engine.status()
                 if awaits_index and not engine.is_indexed():
                     return
@@ -279,13 +280,13 @@ class Host:
         idle_s = self.settings["serve.idle_s"]
         let_go = False
         with self._guard:
-            for key in [key for key, kept in self._kept.items() if not kept.leases and kept.engine.is_gone()]:
-                self._kept.pop(key).engine.close()
+            for key in [key for key, kept in self._kept.items() if not kept.leases and kept.index.files.is_replaced()]:
+                self._kept.pop(key).index.close()
             if not idle_s:
                 return False
             for kept in self._kept.values():
                 if not kept.leases and time.monotonic() - kept.used_at >= idle_s:
-                    let_go = kept.engine.unload() or let_go
+                    let_go = kept.index.unload() or let_go
         if let_go:
             self._answers.clear()
             self._tell_legs()
@@ -295,13 +296,13 @@ class Host:
         """Close all workspaces; whoever is still at it finishes first, or finds them closed."""
         with self._guard:
             while self._kept:
-                self._kept.popitem()[1].engine.close()
+                self._kept.popitem()[1].index.close()
 
     # Inside
 
     def _tell_legs(self) -> None:
         """Note what of the served workspace is in memory."""
-        kept = [one.engine for key, one in list(self._kept.items()) if key.folder == self._place.folder]
+        kept = [one.index for key, one in list(self._kept.items()) if key.folder == self._place.folder]
         loaded = [one.loaded() for one in kept]
         self.statistics.tell(legs={name: any(one[name] for one in loaded) for name in ("keyword", "vectors", "model")})
 
@@ -335,12 +336,12 @@ class Host:
     def _leased(self, place: Workspace, settings: Settings) -> Iterator[Engine]:
         key = _Key(place.folder, tuple([settings[name] for name in _OF_LEGS]))
         with self._guard:
-            kept = self._kept.pop(key, None) or _Kept(Engine(place, settings, self._models))
+            kept = self._kept.pop(key, None) or _Kept(Index(place, settings, self._models))
             self._kept[key] = kept
             kept.leases += 1
             self._let_go_of_old()
         try:
-            yield kept.engine.beside(place, settings)
+            yield Engine(place, settings, kept.index)
         finally:
             with self._guard:
                 kept.leases -= 1
@@ -349,4 +350,4 @@ class Host:
     def _let_go_of_old(self) -> None:
         unused = [key for key, kept in self._kept.items() if not kept.leases]
         for key in unused[: max(0, len(self._kept) - _MOST_OPEN)]:
-            self._kept.pop(key).engine.close()
+            self._kept.pop(key).index.close()

@@ -1,0 +1,193 @@
+"""An opened index: it hands out readers, and gives its one writer the legs to write."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from findling.domain.errors import CorruptError, NotIndexedError, ReplacedError, StoreDamagedError
+from findling.domain.results import Degradation
+from findling.pipelines.indexing.fanout import Legs
+from findling.pipelines.retrieve.candidates import Retrievers
+from findling.service.index.index_files import OpenedWorkspace
+from findling.service.index.model_table import ModelTable
+from findling.service.index.reader import Reader
+from findling.service.settings.options import scoring
+from findling.service.workspace.workspace import Workspace, home_folder
+
+if TYPE_CHECKING:
+    from findling.service.index.embeddings import WorkspaceVectors
+    from findling.service.index.views import WorkspaceSights
+    from findling.service.settings.settings import Settings
+
+__all__ = ["Index"]
+
+_Answer = TypeVar("_Answer")
+_Given = ParamSpec("_Given")
+
+_WARM_UP = "what is this about"
+
+
+class Index:
+    """The index of one workspace, which engines for parts of its root share. May be used by several threads."""
+
+    def __init__(self, workspace: Workspace, settings: Settings, models: ModelTable | None = None) -> None:
+        """Indexes with the same table of models share them."""
+        self.root = workspace.root
+        self.models = models or ModelTable()
+        self._settings = settings
+        self.files = OpenedWorkspace(
+            workspace.folder,
+            scoring=scoring(settings),
+            unit=settings["keyword.unit"],
+            subject=workspace.subject,
+            before_first_write=partial(_settle, workspace, settings),
+            auto_bytes=settings["snapshot.auto_bytes"],
+        )
+        self._opening = threading.RLock()
+        self._vectors: WorkspaceVectors | None = None
+        self._views: WorkspaceSights | None = None
+        self._above: dict[Path, Index] = {}
+
+    # Reading
+
+    def require(self) -> None:
+        """Raises NotIndexedError when there is no index; one that another process has replaced is opened anew."""
+        self.files.let_go_if_replaced()
+        if not self.files.exists:
+            raise NotIndexedError(f"{self.root} is not indexed", hint=f"findling index {self.root}")
+
+    def reader(self, principals: tuple[str, ...] | None = None) -> Reader:
+        """The reader of these principals, kept as long as the state is the same; of the owner without any."""
+        self.require()
+        if principals is not None:
+            return self.views.reader(principals)
+        retrievers = Retrievers(self.files.store, self.files.leg, lambda: self.vectors.meaning())
+        return Reader(retrievers, self._mend)
+
+    def read(
+        self,
+        principals: tuple[str, ...] | None,
+        notes: list[Degradation],
+        verb: Callable[Concatenate[Retrievers, _Given], _Answer],
+        *args: _Given.args,
+        **options: _Given.kwargs,
+    ) -> _Answer:
+        """The answer of a verb to what principals may see.
+
+        The verb is asked again when its reader turns out to be damaged, which is mended and noted, when another process
+        has replaced the index, and when something was written that a limited caller may see in one leg and not in the
+        other.
+        """
+        for is_last in (False, False, True):
+            reader = self.reader(principals)
+            try:
+                answer = verb(reader.retrievers, *args, **options)
+            except StoreDamagedError:
+                raise
+            except (CorruptError, ReplacedError) as error:
+                if is_last:
+                    raise
+                if isinstance(error, CorruptError):
+                    notes += reader.mend(error)
+            else:
+                if is_last or reader.state is None or reader.state == self.views.state():
+                    break
+        return answer
+
+    def _mend(self, damage: CorruptError) -> list[Degradation]:
+        # Damage inside a file of a leg shows only when a query comes upon it.
+        mended = Degradation(what=self.files.mend_leg(damage))
+        with self.files.writing():
+            self.vectors.rebuild()
+        return [mended]
+
+    # Opening
+
+    @property
+    def vectors(self) -> WorkspaceVectors:
+        """The vectors and models of the workspace."""
+        with self._opening:
+            if self._vectors is None:
+                from findling.service.index.embeddings import WorkspaceVectors
+
+                self._vectors = WorkspaceVectors(self.files, self._settings, self.models)
+            return self._vectors
+
+    @property
+    def views(self) -> WorkspaceSights:
+        """The readers of callers with limited rights."""
+        with self._opening:
+            if self._views is None:
+                from findling.service.index.views import WorkspaceSights
+
+                self._views = WorkspaceSights(self.files, self._settings, lambda: self.vectors.meaning())
+            return self._views
+
+    def legs(self) -> Legs:
+        """All legs that are written with the truth, in step with it. The caller holds the lock."""
+        return Legs(self.files.store, self.files.sound_leg(), *self.vectors.writable())
+
+    def above(self, place: Workspace, settings: Settings) -> Index:
+        """The index of a workspace above, which is closed with this one."""
+        with self._opening:
+            if place.folder not in self._above:
+                self._above[place.folder] = Index(place, settings, self.models)
+            return self._above[place.folder]
+
+    def is_open_above(self, folder: Path) -> bool:
+        """Whether the index in a folder above is open."""
+        return folder in self._above
+
+    def warm_up(self, notes: list[Degradation]) -> dict[str, float]:
+        """Load the legs and the model; how many seconds each of them took. Raises NotIndexedError, CorruptError."""
+        times: dict[str, float] = {}
+        started = time.perf_counter()
+        self.require()
+        behind = self.files.level_leg()
+        notes += [behind] if behind is not None else []
+        self.files.leg.size()
+        times["keyword_load"] = time.perf_counter() - started
+        started = time.perf_counter()
+        meaning = self.vectors.meaning()
+        notes += meaning.degraded
+        if meaning.spaces:
+            times["vector_warmup"] = time.perf_counter() - started
+        for space in meaning.spaces:
+            # A provider elsewhere is sent nothing that nobody asked.
+            if space.leg.speed == "refined" and space.embedder.in_process:
+                started = time.perf_counter()
+                space.embedder.embed([_WARM_UP], "query")
+                times["model_load"] = time.perf_counter() - started
+        return times
+
+    def loaded(self) -> dict[str, bool]:
+        """The parts in memory: the keyword leg, vectors, a model."""
+        vectors, model = self._vectors.loaded() if self._vectors is not None else (False, False)
+        return {"keyword": self.files.exists, "vectors": vectors, "model": model}
+
+    def unload(self) -> bool:
+        """Let vectors and models go, which come back when they are needed; tells whether there were any."""
+        with self._opening:
+            opened: tuple[Any, ...] = (self._views, self._vectors)
+            self._views = self._vectors = None
+            above, self._above = self._above, {}
+        for one in (*opened, *above.values()):
+            if one is not None:
+                one.close()
+        return opened[1] is not None
+
+    def close(self) -> None:
+        """Release files; closing twice is fine."""
+        self.unload()
+        self.files.close()
+
+
+def _settle(workspace: Workspace, settings: Settings) -> list[Degradation]:
+    from findling.service.workspace.locations import settle
+
+    return settle(workspace, home_folder(settings["store.home"]))

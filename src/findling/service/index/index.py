@@ -14,13 +14,13 @@ from findling.domain.results import Degradation
 from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_table import ModelTable
 from findling.service.index.reader import Reader
 from findling.service.settings.options import scoring
 from findling.service.workspace.workspace import Workspace, home_folder
 
 if TYPE_CHECKING:
     from findling.service.index.embeddings import WorkspaceVectors
+    from findling.service.index.model_table import ModelTable
     from findling.service.index.views import WorkspaceSights
     from findling.service.settings.settings import Settings
 
@@ -38,7 +38,7 @@ class Index:
     def __init__(self, workspace: Workspace, settings: Settings, models: ModelTable | None = None) -> None:
         """Indexes with the same table of models share them."""
         self.root = workspace.root
-        self.models = models or ModelTable()
+        self._models = models
         self._settings = settings
         self.files = OpenedWorkspace(
             workspace.folder,
@@ -115,7 +115,7 @@ class Index:
             if self._vectors is None:
                 from findling.service.index.embeddings import WorkspaceVectors
 
-                self._vectors = WorkspaceVectors(self.files, self._settings, self.models)
+                self._vectors = WorkspaceVectors(self.files, self._settings, self._table())
             return self._vectors
 
     @property
@@ -128,6 +128,13 @@ class Index:
                 self._views = WorkspaceSights(self.files, self._settings, lambda: self.vectors.meaning())
             return self._views
 
+    def _table(self) -> ModelTable:
+        from findling.service.index.model_table import ModelTable
+
+        with self._opening:
+            self._models = self._models or ModelTable()
+            return self._models
+
     def legs(self) -> Legs:
         """All legs that are written with the truth, in step with it. The caller holds the lock."""
         return Legs(self.files.store, self.files.sound_leg(), *self.vectors.writable())
@@ -136,7 +143,7 @@ class Index:
         """The index of a workspace above, which is closed with this one."""
         with self._opening:
             if place.folder not in self._above:
-                self._above[place.folder] = Index(place, settings, self.models)
+                self._above[place.folder] = Index(place, settings, self._table())
             return self._above[place.folder]
 
     def is_open_above(self, folder: Path) -> bool:

@@ -35,11 +35,6 @@ FIELDS = ("path", "ext", "lang", "type", "tag", "system", "author", "rid")
 _DEEPEST = 50
 
 
-def _read_conditions(filters: Mapping[str, AnyValue]) -> Node:
-    """Translate filters into a condition on resources. Raises InvalidValueError for a filter that no search has."""
-    return _condition(filters, _DEEPEST)
-
-
 def _condition(filters: object, depth: int) -> Node:
     if not isinstance(filters, Mapping):
         raise InvalidValueError(f"filters: {filters!r} is no condition", hint="field, operator and value")
@@ -68,11 +63,7 @@ def _compared(filters: Mapping[str, AnyValue]) -> Node:
     return _by_value(name, str(filters.get("operator")), filters.get("value"))
 
 
-_LOGIC: dict[str, Callable[[tuple[Node, ...]], Node]] = {
-    "AND": All,
-    "OR": Any,
-    "NOT": lambda nodes: Not(All(nodes)),
-}
+_LOGIC: dict[str, Callable[[tuple[Node, ...]], Node]] = {"AND": All, "OR": Any, "NOT": lambda nodes: Not(All(nodes))}
 
 
 def _by_value(name: str, operator: str, value: object) -> Node:
@@ -201,8 +192,6 @@ class FindlingRetriever(Closing):
 def _read_filters(given: Filters | Mapping[str, AnyValue] | None) -> Filters | None:
     if given is None or isinstance(given, Filters):
         return given
-    return Filters(where=_read_conditions(given)) if _is_haystacks(given) else filters_from(given)
-
-
-def _is_haystacks(given: object) -> bool:
-    return isinstance(given, Mapping) and "operator" in given
+    if isinstance(given, Mapping) and "operator" in given:
+        return Filters(where=_condition(given, _DEEPEST))
+    return filters_from(given)

@@ -24,15 +24,7 @@ from findling.service.settings.written_filters import read_moment, written_filte
 from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.workspaces import find_workspace
 
-__all__ = [
-    "AdapterOptions",
-    "Closing",
-    "FoundText",
-    "Searcher",
-    "checked_principals",
-    "filters_from",
-    "missing_extra",
-]
+__all__ = ["AdapterOptions", "Closing", "FoundText", "Searcher", "checked_principals", "filters_from", "missing_extra"]
 
 
 class AdapterOptions(TypedDict, total=False):

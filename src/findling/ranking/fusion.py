@@ -80,9 +80,9 @@ def meaning_weight(query: str, scores: Iterable[float], most: float, *, is_refin
     best = nlargest(_DEPTH, (score for score in scores if score > 0))
     fall = 1 - best[-1] / best[0] if len(best) == _DEPTH else min(best[0] / most, 1.0) if best and most else 0.0
     words = _WORD.findall(query)
-    identifiers = sum(map(_is_identifier, words)) / len(words) if words else 0.0
+    identifiers = sum(_IDENTIFIER.search(word) is not None for word in words) / len(words) if words else 0.0
     # In a query of nothing but capitals they tell no names.
-    names = sum(map(_is_name, words[1:])) / len(words) if words and not query.isupper() else 0.0
+    names = sum(word[0].isupper() for word in words[1:]) / len(words) if words and not query.isupper() else 0.0
     alpha = rule.base + rule.flatness * (0.5 - fall) - rule.names * names
     alpha = min(max(alpha, rule.least), rule.most) * (1 - _IDENTIFIERS * identifiers)
     told = f"scores fall by {fall:.0%} from hit 1 to {_DEPTH}" if len(best) == _DEPTH else _few(len(best), fall)
@@ -91,15 +91,6 @@ def meaning_weight(query: str, scores: Iterable[float], most: float, *, is_refin
 
 def _few(hits: int, share: float) -> str:
     return f"{hits} hits hold {share:.0%}" if hits else "no hit has evidence"
-
-
-def _is_name(word: str) -> bool:
-    return word[0].isupper()
-
-
-def _is_identifier(word: str) -> bool:
-    """`get_user`, `getUser`, `os.path`: what is written so is meant to the letter."""
-    return _IDENTIFIER.search(word) is not None
 
 
 Hits: TypeAlias = Sequence[tuple[int, float]]
@@ -146,10 +137,7 @@ def rrf_weighted(legs: Mapping[str, Hits], weights: Mapping[str, float], *, k: f
 
 
 def weighted(
-    legs: Mapping[str, Scores],
-    weights: Mapping[str, float],
-    *,
-    raw: Mapping[str, Mapping[int, float]] | None = None,
+    legs: Mapping[str, Scores], weights: Mapping[str, float], *, raw: Mapping[str, Mapping[int, float]] | None = None
 ) -> list[Fused]:
     """The sum of weight × score, of scores that the caller has brought to 0 to 1.
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["InstantEmbedder", "from_codes", "instant_codes"]
 
+_DIMENSIONS = 256
+_SHA256 = "4f0ffffb5598adcf81fb829823974c19f51e41a6e7438b89ff05ede86eeb035c"
+
 
 class InstantEmbedder:
     """Sums the vectors of a text's tokens; passages and queries are read alike.
@@ -29,40 +32,15 @@ class InstantEmbedder:
     A text without a known token has no direction: its row is all zeros.
     """
 
-    @property
-    def name(self) -> str:
-        """Name of the model as users write it."""
-        return "instant"
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes with the token vectors and with the way they are summed."""
-        return f"instant-{_SHA256[:16]}-root-sum"
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return _DIMENSIONS
-
-    @property
-    def host(self) -> str:
-        """Empty: nothing leaves the machine."""
-        return ""
-
-    @property
-    def in_process(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def languages(self) -> str:
-        """English, as the model it was distilled from."""
-        return "English"
-
-    @property
-    def usual_cosines(self) -> tuple[float, float] | None:
-        """Mean and deviation of the cosines of unrelated texts: queries and passages of different collections."""
-        return 0.002, 0.062
+    name = "instant"
+    dimensions = _DIMENSIONS
+    host = ""
+    in_process = True
+    languages = "English"  # as the model it was distilled from
+    fingerprint = f"instant-{_SHA256[:16]}-root-sum"
+    """Changes with the token vectors and with the way they are summed."""
+    usual_cosines: tuple[float, float] | None = (0.002, 0.062)
+    """Mean and deviation of the cosines of unrelated texts: queries and passages of different collections."""
 
     def embed(self, texts: Sequence[str], kind: str = "passage") -> Vectors:
         """One vector of length 1 for each text, in order; all zeros for a text without a known token."""
@@ -86,10 +64,8 @@ def from_codes(codes: Sequence[bytes]) -> NDArray[np.float32]:
     return _unit(rows.astype(np.float32))
 
 
-_DIMENSIONS = 256
 _TABLE = Path(__file__).with_name("data") / "instant-vectors.npy"
-_SHA256 = "4f0ffffb5598adcf81fb829823974c19f51e41a6e7438b89ff05ede86eeb035c"
-"""Of the file above; it is package data and therefore checked by a test, not at every start."""
+"""Package data: a test checks its sha256, no start does."""
 
 
 @cache

@@ -32,17 +32,9 @@ class OnnxReranker:
 
     def __init__(self, files: ModelFiles, models_home: Path, *, threads: int = 0) -> None:
         self._card = files.card
+        self.name = files.card.name
+        self.host = ""  # nothing leaves the machine
         self._model = LocalModel(files, models_home, ("logits",), threads=threads)
-
-    @property
-    def name(self) -> str:
-        """Name of the model as users write it."""
-        return self._card.name
-
-    @property
-    def host(self) -> str:
-        """Empty: nothing leaves the machine."""
-        return ""
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score for each text, in order, between 0 and 1. Raises ModelError when the model fails."""
@@ -138,37 +130,13 @@ class OnnxEmbedder:
         self._models_home = models_home
         self._usual: tuple[float, float] | None = None
         self._model = LocalModel(files, models_home, _OUTPUTS, threads=threads, exact=exact)
-        self._fingerprint = _fingerprint(files, models_home, self._model.sha256, windows, exact)
-
-    @property
-    def name(self) -> str:
-        """Name of the model as users write it."""
-        return self._card.name
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes with model file, tokenizer, pooling, limits, prefixes: only vectors of one fingerprint compare."""
-        return self._fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        return self._card.dimensions
-
-    @property
-    def host(self) -> str:
-        """Empty: nothing leaves the machine."""
-        return ""
-
-    @property
-    def in_process(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def languages(self) -> str:
-        """The languages it reads, as its card says."""
-        return self._card.languages
+        self.name = files.card.name
+        self.host = ""  # nothing leaves the machine
+        self.in_process = True
+        self.languages = files.card.languages
+        self.dimensions = files.card.dimensions
+        # It changes with model file, tokenizer, pooling, limits, prefixes: only vectors of one fingerprint compare.
+        self.fingerprint = _fingerprint(files, models_home, self._model.sha256, windows, exact)
 
     @property
     def usual_cosines(self) -> tuple[float, float] | None:

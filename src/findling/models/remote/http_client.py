@@ -147,13 +147,7 @@ class HttpClient:
     """
 
     def __init__(
-        self,
-        service: str,
-        address: Address,
-        *,
-        api_key: str = "",
-        key_hint: str = "",
-        tries: int = 3,
+        self, service: str, address: Address, *, api_key: str = "", key_hint: str = "", tries: int = 3
     ) -> None:
         self.service = service
         self.address = address

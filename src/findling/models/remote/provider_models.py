@@ -164,6 +164,7 @@ class _Remote:
         environ = os.environ if environ is None else environ
         variable = provider.key_variable
         key = (api_key or (environ.get(variable, "") if variable else "")).strip()
+        self.name = f"{provider.name}:{model}"
         self._provider = provider
         self._model = model
         self._timeout_s = timeout_s
@@ -182,11 +183,6 @@ class _Remote:
         return f"{type(self).__name__}({self.name!r}, {self._client.address.netloc!r})"
 
     @property
-    def name(self) -> str:
-        """Name of the model as users write it: PROVIDER:MODEL."""
-        return f"{self._provider.name}:{self._model}"
-
-    @property
     def host(self) -> str:
         """The host that texts are sent to; empty when that is this machine, from which nothing leaves."""
         host = self._client.address.host
@@ -202,11 +198,7 @@ class _Remote:
         return self._client.attempts
 
     def _send(
-        self,
-        texts: Sequence[str],
-        post: Callable[[list[str], Ask], Part],
-        *,
-        background: bool = False,
+        self, texts: Sequence[str], post: Callable[[list[str], Ask], Part], *, background: bool = False
     ) -> list[Part]:
         """Post the texts in parts and return the results in order.
 
@@ -258,10 +250,14 @@ class RemoteEmbedder(_Remote):
     reply. A call is all or nothing, so a few batches a call lose little when a provider fails.
     """
 
+    in_process = False  # a server reads, even one on this machine
+    languages = ""  # any may be tried
+    usual_cosines: tuple[float, float] | None = None  # unknown beforehand
+
     def __init__(self, provider: Provider, model: str, *, dimensions: int = 0, **options: Unpack[_Options]) -> None:
         super().__init__(provider, model, **options)
         self._asked = dimensions
-        self._dimensions = dimensions
+        self.dimensions = dimensions
         # Providers that are told what a text is put their own words before it.
         self._prefixes = prefixes(model) if provider.dialect == "openai" else ("", "")
 
@@ -271,30 +267,10 @@ class RemoteEmbedder(_Remote):
         query, passage = self._prefixes
         return f"{self.name}@{self._client.address.netloc};d={self._asked};q={query!r};p={passage!r}"
 
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector; 0 while it is not known."""
-        return self._dimensions
-
-    @property
-    def in_process(self) -> bool:
-        """No: it reads on a server, even one on this machine."""
-        return False
-
-    @property
-    def languages(self) -> str:
-        """Not known: any may be tried."""
-        return ""
-
-    @property
-    def usual_cosines(self) -> tuple[float, float] | None:
-        """Not known beforehand."""
-        return None
-
     def embed(self, texts: Sequence[str], kind: str = "passage") -> Vectors:
         """One vector of length 1 a text, in order; `kind` is `passage` or `query`. Raises ProviderError."""
         if not texts:
-            return np.zeros((0, self._dimensions), dtype=np.float32)
+            return np.zeros((0, self.dimensions), dtype=np.float32)
         prefix = self._prefixes[0 if kind == "query" else 1]
         # Providers refuse a text without any letters to read.
         ready = [prefix + (text if text.strip() else ".") for text in texts]
@@ -304,14 +280,14 @@ class RemoteEmbedder(_Remote):
             return wire.embedding_vectors(self._provider, ask(self._provider.embed_path, body), len(batch))
 
         parts = self._send(ready, post, background=kind != "query")
-        expected = self._dimensions or parts[0].shape[1]
+        expected = self.dimensions or parts[0].shape[1]
         for part in parts:
             if part.shape[1] != expected:
                 raise self._client.failure(
                     f"sent vectors of {part.shape[1]} numbers where {expected} were expected",
                     hint="Set remote.dimensions to a length that the model offers, or to 0.",
                 )
-        self._dimensions = expected
+        self.dimensions = expected
         return np.concatenate(parts)
 
 

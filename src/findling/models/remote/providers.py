@@ -96,12 +96,7 @@ _ALL = (
         local=True,
     ),
     Provider(
-        "lmstudio",
-        "http://localhost:1234/v1",
-        "",
-        256,
-        embed_model="text-embedding-nomic-embed-text-v1.5",
-        local=True,
+        "lmstudio", "http://localhost:1234/v1", "", 256, embed_model="text-embedding-nomic-embed-text-v1.5", local=True
     ),
     Provider("vllm", "http://localhost:8000/v1", "", 256, rerank_path="/rerank", base64=True, local=True),
     Provider(

@@ -73,7 +73,9 @@ def read_slack(files: ExportFiles, source: str) -> Iterator[Thread]:
     names, titles = Names(users, {}), dict[str, str]()
     for channel in _entries(files, present, _CHANNELS):
         names.channels[_short(channel, "id")] = _short(channel, "name")
-        titles |= {folder: _title(channel, users) for folder in _folders(channel) if folder in days}
+        titles |= {
+            folder: _title(channel, users) for folder in (text(channel, "name"), text(channel, "id")) if folder in days
+        }
     for folder, own_days in days.items():
         if folder in titles:
             yield Thread(source, folder, _messages(files, own_days, names), title=titles[folder])
@@ -148,11 +150,6 @@ def _user_name(user: Mapping[str, Any]) -> str:
 
 def _short(entry: Mapping[str, Any], key: str) -> str:
     return text(entry, key)[:_LONGEST_NAME]
-
-
-def _folders(channel: Mapping[str, Any]) -> list[str]:
-    """Possible folder names of a channel: direct conversations have no name."""
-    return [name for name in (text(channel, "name"), text(channel, "id")) if name]
 
 
 def _title(channel: Mapping[str, Any], users: Mapping[str, str]) -> str:

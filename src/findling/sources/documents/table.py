@@ -65,11 +65,7 @@ FORMATS: dict[str, Format] = {
     ),
     "msg": Format("Outlook message (MSG)", "mail.msg", "as mail, body also from compressed RTF", "attachment"),
     "notebook": Format(
-        "Jupyter notebook",
-        "data.notebook",
-        "text and code of all cells, outputs trimmed",
-        "cell",
-        untrusted=False,
+        "Jupyter notebook", "data.notebook", "text and code of all cells, outputs trimmed", "cell", untrusted=False
     ),
     "opendocument": Format(
         "OpenDocument text and slides",

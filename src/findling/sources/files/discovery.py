@@ -37,14 +37,7 @@ from findling.sources.files.ignore_rules import (
     layers_of,
 )
 
-__all__ = [
-    "REASONS",
-    "TELLING_NAMES",
-    "FoundFile",
-    "admits",
-    "scan",
-    "verdict",
-]
+__all__ = ["REASONS", "TELLING_NAMES", "FoundFile", "admits", "scan", "verdict"]
 
 
 REASONS = {

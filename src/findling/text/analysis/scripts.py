@@ -132,7 +132,8 @@ def unicode_terms(word: str) -> list[str]:
     result: list[str] = []
     for run in _RUNS.findall(word):
         if _UNSPACED.match(run):
-            result += _pairs(run)
+            # The last character stands alone as well: with it every character is the beginning of some term.
+            result += [run[at : at + 2] for at in range(len(run))]
         else:
             for part in words_of_run(run):
                 result += _spaced_terms(part)
@@ -170,8 +171,3 @@ def _spaced_terms(word: str) -> list[str]:
         return identifier_terms(plain)
     folded = unicodedata.normalize("NFC", plain.casefold())
     return [folded] if len(folded) <= LONGEST_WORD else []
-
-
-def _pairs(run: str) -> list[str]:
-    # The last character stands alone as well: with it every single character is the beginning of some term.
-    return [run[i : i + 2] for i in range(len(run))]

@@ -150,13 +150,9 @@ def _plain_sign(sign: str) -> str:
     category = unicodedata.category(sign)
     if category in ("Cc", "Cf", "Co", "Cs", "Mn") or sign == "\ufffd":
         return ""
-    if category[0] == "P" or sign in punctuation or _is_chinese(sign):
+    if category[0] == "P" or sign in punctuation or any(first <= sign <= last for first, last in _CHINESE):
         return f" {sign} "
     return " " if sign.isspace() else sign.lower()
-
-
-def _is_chinese(sign: str) -> bool:
-    return any(first <= sign <= last for first, last in _CHINESE)
 
 
 _CHINESE = (

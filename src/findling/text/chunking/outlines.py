@@ -35,10 +35,7 @@ class Outline(NamedTuple):
 _MAX_TITLE = 120
 
 _FRONT_START = re.compile(r"(---|\+\+\+)[ \t]*+(?=\n[ \t]*+(?:\#|[\w\"'.-]++[ \t]*+[:=]))")
-_FRONT_END = {
-    "---": re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)"),
-    "+++": re.compile(r"\n\+\+\+[ \t]*+(?:\n|\Z)"),
-}
+_FRONT_END = {"---": re.compile(r"\n(?:---|\.\.\.)[ \t]*+(?:\n|\Z)"), "+++": re.compile(r"\n\+\+\+[ \t]*+(?:\n|\Z)")}
 _MARKDOWN = re.compile(
     r"\n(?: {0,3}+(?:(?P<atx>\#{1,6}+)(?=[ \t\n]|\Z)|(?P<underline>=++|-++)[ \t]*+(?=\n|\Z))"
     r"|[ \t>]*+(?:(?:[-*+]|\d{1,9}+[.)])[ \t]++)?(?P<fence>`{3,}+|~{3,}+)(?P<info>[^\n]*+))"

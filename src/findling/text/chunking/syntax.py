@@ -139,7 +139,7 @@ def _matches(data: bytes, grammar: _Grammar) -> list[_FoundNodes] | None:
     return [
         _found(captures)
         for _, captures in cursor.matches(root)
-        if "k" not in captures or _bytes_of(data, captures["k"][0]) in keywords
+        if "k" not in captures or data[captures["k"][0].start_byte : captures["k"][0].end_byte] in keywords
     ]
 
 
@@ -176,10 +176,6 @@ def _mostly_errors(root: Node) -> bool:
         if not node.is_error:
             pending += [child for child in node.children if child.has_error]
     return False
-
-
-def _bytes_of(data: bytes, node: Node) -> bytes:
-    return data[node.start_byte : node.end_byte]
 
 
 def _found(captures: dict[str, list[Node]]) -> _FoundNodes:

@@ -60,11 +60,7 @@ def intent_of(tokens: Sequence[tuple[str, str]]) -> Intent:
 def without_signs(tokens: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """The tokens of a sentence without the signs of numbers: `-5 degrees` excludes nothing."""
     pairs = zip(tokens, [*tokens[1:], ("end", "")], strict=True)
-    return [token for token, after in pairs if token[0] != "minus" or not _is_number(after)]
-
-
-def _is_number(token: tuple[str, str]) -> bool:
-    return token[0] == "word" and token[1][0].isdigit()
+    return [token for token, after in pairs if token[0] != "minus" or after[0] != "word" or not after[1][0].isdigit()]
 
 
 def _asked(tokens: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -121,9 +121,4 @@ def _bounded(packed: io.BufferedIOBase) -> _UnpackedPrefix:
     return _UnpackedPrefix(b"".join(pieces), is_whole=False)
 
 
-_UNPACKERS = {
-    b"\x1f\x8b": _unpack_gzip,
-    b"BZh": _unpack_bzip2,
-    b"\xfd7zXZ\0": _unpack_lzma,
-    b"\x5d\0\0": _unpack_lzma,
-}
+_UNPACKERS = {b"\x1f\x8b": _unpack_gzip, b"BZh": _unpack_bzip2, b"\xfd7zXZ\0": _unpack_lzma, b"\x5d\0\0": _unpack_lzma}

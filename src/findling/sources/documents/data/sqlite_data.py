@@ -51,7 +51,7 @@ def _opened(data: bytes) -> sqlite3.Connection:
     database = sqlite3.connect(":memory:")
     try:
         database.deserialize(rollback_mode)
-        database.text_factory = _decoded
+        database.text_factory = lambda data: data.decode("utf-8", "replace")
         database.set_progress_handler(_Budget(_MAX_CHECKS).is_spent, _STEPS_PER_CHECK)
         for setting in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
             database.execute(f"PRAGMA {setting}")
@@ -70,10 +70,6 @@ class _Budget:
     def is_spent(self) -> bool:
         self._left -= 1
         return self._left < 0
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _tables(database: sqlite3.Connection) -> list[str]:

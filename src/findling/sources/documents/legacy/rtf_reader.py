@@ -235,7 +235,10 @@ class _RtfReader:
         elif self.to_skip:
             self.to_skip -= 1
         else:
-            self._emit({b"~": "\u00a0", b"_": "\u2011", b"-": ""}.get(symbol) or _literal(symbol))
+            self._emit(
+                {b"~": "\u00a0", b"_": "\u2011", b"-": ""}.get(symbol)
+                or (symbol.decode("ascii") if symbol in b"\\{}" else "")
+            )
 
     def word(self, word: str, number: int | None) -> None:
         flagged, self.is_flagged = self.is_flagged, False
@@ -386,7 +389,3 @@ _WORDS_EVERYWHERE = {"uc", "f", *_SYMBOLS}
 
 def _level(outline_level: int) -> int:
     return outline_level + 1 if 0 <= outline_level < 9 else 0
-
-
-def _literal(symbol: bytes) -> str:
-    return symbol.decode("ascii") if symbol in b"\\{}" else ""

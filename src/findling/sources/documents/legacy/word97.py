@@ -6,6 +6,7 @@ import re
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 from findling.sources.documents.charsets import decode_bytes
@@ -168,7 +169,9 @@ def _read_layout(word: _WordFile) -> _Layout:
     """The layout of a document; what is broken stays unknown. Word 95 keeps it in another form, which is not read."""
     if word.is_word95:
         return _Layout([], [], [])
-    known = sorted((pair for page in _pages(word, _PARAGRAPH_PAGES) for pair in _paragraph_kinds(page)), key=_start)
+    known = sorted(
+        (pair for page in _pages(word, _PARAGRAPH_PAGES) for pair in _paragraph_kinds(page)), key=itemgetter(0)
+    )
     hidden = sorted(span for page in _pages(word, _CHARACTER_PAGES) for span in _hidden_spans(page))
     return _Layout([start for start, _ in known], [kind for _, kind in known], hidden)
 
@@ -192,10 +195,6 @@ def _visible_text(piece: _WordPiece, layout: _Layout) -> str:
 
 
 _SHOWN = re.compile("[^\r\x07\x0c\x13\x14\x15]")
-
-
-def _start(pair: tuple[int, _ParagraphKind]) -> int:
-    return pair[0]
 
 
 _PAGE = 512

@@ -49,7 +49,7 @@ def _extract_folder(source: Source, mails: Iterable[bytes]) -> Extracted:
         label = f"message {number}"
         builder.place(label)
         try:
-            message = read_message(_unquoted(mail))
+            message = read_message(_QUOTED_FROM.sub(rb"\1", mail))
         except UnreadableError as error:
             builder.paragraph(f"{label.capitalize()} was not read: {error}")
             continue
@@ -58,10 +58,6 @@ def _extract_folder(source: Source, mails: Iterable[bytes]) -> Extracted:
     if not extracted.text:
         raise UnreadableError("no-text", "no mail in it holds text")
     return extracted
-
-
-def _unquoted(mail: bytes) -> bytes:
-    return _QUOTED_FROM.sub(rb"\1", mail)
 
 
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)

@@ -293,7 +293,7 @@ def _is_plain(part: Part) -> bool:
 
 def _collect_leaf(part: Part, found: _FoundParts) -> None:
     kind = part.get_content_type()
-    name = _file_name(part)
+    name = " ".join(_decoded_words(part.get_filename("")).split())
     disposition = str(part.get("content-disposition", "")).strip().lower()
     is_text = part.get_content_maintype() in ("text", "multipart")  # a multipart without parts lost its boundary
     if is_text and not name and not disposition.startswith("attachment") and kind not in _FILES_OF_A_PAGE:
@@ -307,10 +307,6 @@ def _collect_leaf(part: Part, found: _FoundParts) -> None:
 
 
 _FILES_OF_A_PAGE = {"text/css", "text/javascript"}
-
-
-def _file_name(part: Part) -> str:
-    return " ".join(_decoded_words(part.get_filename("")).split())
 
 
 def _made_up_name(media_type: str) -> str:

@@ -32,7 +32,7 @@ def _write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
     """Write the text of markup, best as a parser serializes it, from a file of so many lines."""
     # A tag that opens after the last end is text. Without that cut, each search for an end would read all of it.
     if comments_end := markup.rfind("-->") + 3 if "<!--" in markup else 0:
-        markup = _COMMENT.sub(_line_ends_only, markup[:comments_end]) + markup[comments_end:]
+        markup = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), markup[:comments_end]) + markup[comments_end:]
     tags_end = markup.rfind(">") + 1
     writer = HtmlWriter(builder, last_line)
     pieces = _TAG.split(markup[:tags_end])
@@ -58,10 +58,6 @@ def _write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
             add_text(text)
     add_text(markup[tags_end:])
     writer.end()
-
-
-def _line_ends_only(match: re.Match[str]) -> str:
-    return "\n" * match[0].count("\n")
 
 
 # Besides what no reader sees: `title`, `desc` and `metadata` stand in drawings here, a page's own title is in its head.

@@ -45,11 +45,6 @@ def _read_styles(root: Element | None) -> dict[str, _ParagraphStyle]:
     return {name: _resolved(name, styles) for name in styles}
 
 
-def _style_of_id(name: str) -> _ParagraphStyle:
-    """The best guess for a style that the document does not define: the ids of built-in styles are their names."""
-    return _ParagraphStyle(_level_of_name(name))
-
-
 def outline_level(properties: Element | None) -> int | None:
     """The heading level in a `pPr`: 0 for body text, `None` when it says nothing."""
     element = child_of(properties, "outlineLvl")
@@ -211,12 +206,11 @@ def _write_paragraph(document: _Document, paragraph: Element) -> list[Element]:
 def _style_of(document: _Document, properties: Element | None) -> _ParagraphStyle:
     reference = child_of(properties, "pStyle")
     name = "" if reference is None else attribute_of(reference, "val")
-    style = document.styles.get(name) or _style_of_id(name)
+    style = document.styles.get(name) or _ParagraphStyle(
+        _level_of_name(name)
+    )  # the ids of built-in styles are their names
     level, is_list = outline_level(properties), _is_numbered(properties)
-    return _ParagraphStyle(
-        style.level if level is None else level,
-        style.is_list if is_list is None else is_list,
-    )
+    return _ParagraphStyle(style.level if level is None else level, style.is_list if is_list is None else is_list)
 
 
 def _write_row(document: _Document, row: Element) -> list[Element]:

@@ -181,7 +181,7 @@ def extract(source: Source) -> Extracted:
             author=_metadata(document, "Author"),
             created_at=_seconds(_metadata(document, "CreationDate")),
             updated_at=_seconds(_metadata(document, "ModDate")),
-            fields={"language": _language(document), "damaged": damage},
+            fields={"language": _pdf_string(pdfium_c.FPDFCatalog_GetLanguage, document).strip(), "damaged": damage},
         )
     try:
         return with_properties(builder, properties)
@@ -210,7 +210,7 @@ def _write_pages(builder: TextBuilder, document: Any) -> int:
         document.init_forms()
     broken = 0
     for index in range(len(document)):
-        builder.place(f"p. {_page_label(document, index) or index + 1}")
+        builder.place(f"p. {_pdf_string(pdfium_c.FPDF_GetPageLabel, document, index).strip() or index + 1}")
         try:
             with closing(document[index]) as page:
                 _write_text(builder, _page_text(page), bookmarks.get(index, ()))
@@ -336,22 +336,11 @@ def _list_attachments(builder: TextBuilder, document: Any) -> None:
             builder.line(_pdf_string(pdfium_c.FPDFAttachment_GetName, attachment))
 
 
-def _page_label(document: Any, index: int) -> str:
-    return _pdf_string(pdfium_c.FPDF_GetPageLabel, document, index).strip()
-
-
 def _metadata(document: Any, key: str) -> str:
     return _pdf_string(pdfium_c.FPDF_GetMetaText, document, key.encode() + b"\0").strip()
 
 
-def _language(document: Any) -> str:
-    return _pdf_string(pdfium_c.FPDFCatalog_GetLanguage, document).strip()
-
-
-_DATE = re.compile(
-    r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?\s*(?:Z|([+-])(\d\d)'?(\d\d)?)?",
-    re.ASCII,
-)
+_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?\s*(?:Z|([+-])(\d\d)'?(\d\d)?)?", re.ASCII)
 
 
 def _seconds(date: str) -> float | None:

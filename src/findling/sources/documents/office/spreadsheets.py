@@ -38,11 +38,6 @@ _STARTS = (b"\x09\x00\x04\x00", b"\x09\x02\x06\x00", b"\x09\x04\x06\x00", b"\x09
 """The first record of a stream: Excel 2, 3, 4, and 5 to 2003."""
 
 
-def _is_biff(data: bytes) -> bool:
-    """Whether the bytes begin as a stream of cells does; before Excel 5 a file was nothing else."""
-    return data.startswith(_STARTS)
-
-
 def _write_biff(builder: TextBuilder, stream: bytes) -> None:
     """Write all sheets that can be read. Raises `UnreadableError` when none can."""
     if _is_encrypted(stream):
@@ -160,7 +155,7 @@ def extract(source: Source) -> Extracted:
     builder = TextBuilder(source.limit)
     if source.data.startswith(OLE_MAGIC):
         properties = _write_excel97(builder, source.data)
-    elif _is_biff(source.data):
+    elif source.data.startswith(_STARTS):
         _write_biff(builder, source.data)
         properties = Properties()
     elif source.data.startswith(b"PK"):

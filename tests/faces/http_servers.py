@@ -19,7 +19,7 @@ from findling.domain.permissions import Caller
 from findling.faces.http.app import create_app
 from findling.faces.http.security.guards import Guard
 from findling.service.engine.executor import WorkLine
-from findling.service.server.engine_pool import Host
+from findling.service.server.engine_pool import MAX_BODY, Host
 from findling.service.server.tokens import TokenBook
 from findling.service.settings.settings import load_settings
 
@@ -114,7 +114,7 @@ def _guarded(app: FastAPI, host: Host, requires_token: bool) -> Guard:
         names=("testserver",),
         tokens=TokenBook(host.home),
         requires_token=requires_token,
-        max_body=host.settings["serve.max_body"],
+        max_body=MAX_BODY,
         rate=0.0,
     )
 

@@ -160,7 +160,7 @@ def test_config_show_is_toml_with_origins(project: Path, findling: Findling, mon
     assert {f"{a}.{b}" for a, table in values.items() for b in table} == {setting.name for setting in SETTINGS}
     assert "search.limit = 3  # env FINDLING_SEARCH_LIMIT\n" in out
     assert f'index.exclude = ["*.log"]  # project file {(project / ".findling.toml").resolve()}\n' in out
-    assert "chunk.size = 0  # default\n" in out
+    assert "index.workers = 0  # default\n" in out
     assert "#" not in findling("config", "show")[1]
     document = json.loads(findling("config", "show", "--json")[1])
     assert document["schema"] == 4

@@ -69,7 +69,7 @@ def test_modes(notes: Path, findling: Findling) -> None:
         (("--fusion", "sum"), "sum"),
         (("--set", "search.mode"), "search.mode"),
         (("--set", "search.moode=keyword"), "search.moode"),
-        (("--set", "search.diversity=7"), "7"),
+        (("--set", "search.min_score=7"), "7"),
     ],
 )
 def test_bad_values_are_named(notes: Path, findling: Findling, args: tuple[str, ...], named: str) -> None:

@@ -64,7 +64,7 @@ def test_what_is_demanded_and_not_there_is_relaxed_apart(project: Path, findling
     document = json.loads(findling(question, "--json")[1])
     assert (document["hits"], document["total"]) == ([], 0)
     assert {"src/auth.py", "docs/guide.md"} <= {hit["path"] for hit in document["relaxed"]}
-    for strict in (("--no-relax",), ("--profile", "strict"), ("--set", "search.relax=false")):
+    for strict in (("--no-relax",), ("--profile", "strict")):
         code, out, err = findling(question, *strict)
         assert (code, out, "relaxed" in err) == (1, "", False)
 

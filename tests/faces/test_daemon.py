@@ -82,7 +82,7 @@ def eventually(holds: Callable[[], bool]) -> bool:
 
 def test_a_life_from_the_first_file_to_the_last_request(project: Path, place: Path, findling: Findling) -> None:
     """All that one daemon goes through: it indexes, follows its files, answers, tells nothing, and ends in order."""
-    with daemon_of(place, project, "--set", "serve.refresh_s=0.1", "--verbose") as daemon:
+    with daemon_of(place, project, "--set", "watch.wait_s=0.1", "--verbose") as daemon:
         assert stat.S_IMODE(Path(daemon.state.socket).stat().st_mode) == 0o600
         assert stat.S_IMODE(daemon_folder(place).stat().st_mode) == 0o700
         assert ask(daemon, "GET /healthz")[0] == 200

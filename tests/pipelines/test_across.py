@@ -156,8 +156,8 @@ def test_a_collection_in_unequal_parts_answers_about_as_one(tmp_path: Path, mode
 
 
 def asked(folder: Path, texts: list[tuple[str, str]], queries: list[str], mode: str) -> list[SearchAnswer]:
-    chosen = Settings().override({"search.mode": mode, "semantic.model": "none", "search.route": False}, "test")
+    chosen = Settings().override({"search.mode": mode, "semantic.model": "none"}, "test")
     folder.mkdir()
     with Engine(Workspace(folder / "index", folder), chosen) as engine:
         engine.add((Resource(rid=rid, type="note"), text) for rid, text in texts)
-        return [engine.search(query, limit=20, explain=True, refresh=False) for query in queries]
+        return [engine.search(query, limit=20, explain=True, refresh=False, route=False) for query in queries]

@@ -26,7 +26,7 @@ SEARCHES, LINES = 8, 40
 
 def start_daemon(playground: Playground, *args: str) -> BoundedProcess:
     """Start a daemon and wait until it listens."""
-    process = playground.start("serve", "--port", "0", "--set", "serve.refresh_s=0.1", *args)
+    process = playground.start("serve", "--port", "0", "--set", "watch.wait_s=0.1", *args)
 
     def listens() -> bool:
         assert process.poll() is None, process.communicate()

@@ -12,12 +12,15 @@ import sys
 import threading
 import time
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import findling
 from findling.domain.ports import SkippedPath
+from findling.pipelines.indexing.freshness import IndexOptions
+from findling.service.settings import options
 from tests.counts import tries
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
@@ -62,11 +65,14 @@ def test_a_document_that_takes_too_long_is_given_up(tree: Path, tmp_path: Path) 
         assert failures(engine) == {}
 
 
-def test_a_document_that_takes_too_much_memory_is_given_up(tree: Path, tmp_path: Path) -> None:
+def test_a_document_that_takes_too_much_memory_is_given_up(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "IndexOptions", partial(IndexOptions, max_memory=128 << 20))
     with zipfile.ZipFile(tree / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("word/document.xml", b"<w>" + b"<p>x</p>" * 6_000_000 + b"</w>")
-    with open_engine(tree, tmp_path / "home", **{"index.max_memory": 128 << 20}) as engine:
+    with open_engine(tree, tmp_path / "home") as engine:
         assert engine.index().failed == 1
         assert failures(engine)["bomb.docx"].reason in ("out-of-memory", "crashed")
         assert_the_rest_is_there(engine)

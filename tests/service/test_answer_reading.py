@@ -150,7 +150,7 @@ def test_settings_are_the_same_after_a_journey(tmp_path: Path) -> None:
         '[types.recipe]\nhalf_life_days = 5\nfields = { steps = { place = "body", many = true }, dish = "title" }\n'
     )
     settings = load_settings(tmp_path, environ={"FINDLING_SEARCH_ALPHA": "0.25"})
-    settings = settings.override({"search.heads": True}, "flag --set").override({"context.types": ()}, "default")
+    settings = settings.override({"search.weak": True}, "flag --set").override({"context.types": ()}, "default")
     again = read_settings(json.loads(json.dumps(settings_document(settings))))
     assert dict(again) == dict(settings)
     assert [again.origin(name) for name in settings] == [settings.origin(name) for name in settings]

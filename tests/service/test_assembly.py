@@ -38,7 +38,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         (root / f"{name}.md").write_text(f"# {name}\n\n" + SECTION.format(n=1, name=name) + "Much more is said. " * 9)
     own = {
         "store.home": str(tmp_path / "home"), "semantic.refine": "never",
-        "chunk.size": 300, "chunk.unit": "characters",
+        "chunk.preset": "semantic:300:characters",
     }  # fmt: skip
     with open_engine(root, settings=Settings().override(own, "test")) as opened:
         opened.index()

@@ -20,6 +20,7 @@ from findling.service.upkeep.compaction import CompactReport, compact, compact_i
 from findling.stores.keyword.merge import count_entries
 from findling.stores.local.sidecars import absorbed_by_all, matrices
 from findling.stores.sqlite.vacuum import count_pages, rewrite_store
+from findling.stores.vectors import vector_files
 from findling.stores.vectors.vector_files import read_header, write_header
 from tests.processes import run_process
 
@@ -256,11 +257,13 @@ def test_it_is_offered_for_free_pages(engine: findling.Engine, settings: findlin
 
 # Not `importorskip`, which loads it: onnxruntime cannot be loaded after it.
 @pytest.mark.skipif(find_spec("usearch") is None, reason="needs the extra hnsw")
-def test_a_large_matrix_keeps_its_graph(engine: findling.Engine, settings: findling.Settings) -> None:
-    graphed = settings.override({"semantic.hnsw_from": 10}, "test")
-    with findling.open(engine.root, settings=graphed) as other:
+def test_a_large_matrix_keeps_its_graph(
+    engine: findling.Engine, settings: findling.Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_files, "GRAPH_FROM", 10)
+    with findling.open(engine.root, settings=settings) as other:
         churn(other)
-        run(other, graphed)
+        run(other, settings)
         (matrix,) = [one for one in matrices(engine.home) if one.header.rows]
         header = read_header(matrix.folder)
         assert header is not None

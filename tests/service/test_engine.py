@@ -266,7 +266,7 @@ def test_another_chunk_size_chunks_everything_anew(tree: Path, settings: findlin
     with findling.open(tree, settings=settings) as engine:
         engine.search("paragraph")
         before = engine.status().chunks
-    with findling.open(tree, settings=settings.override({"chunk.size": 60}, "test")) as engine:
+    with findling.open(tree, settings=settings.override({"chunk.preset": "semantic:60:tokens"}, "test")) as engine:
         engine.search("paragraph")
         assert engine.status().chunks > 2 * before
 

@@ -221,7 +221,7 @@ def test_an_answer_that_ends_where_scores_fall_says_so(engine: Engine) -> None:
     told = _ask(engine, "okapi", cut[-1].id, plan=plan)
     assert (told.found, told.shown, told.rank) == (False, len(shown), len(shown) + len(cut))
     (reason,) = told.reasons
-    assert "search.adaptive_k ends the answer there" in reason
+    assert "adaptive_k ends the answer there" in reason
 
 
 def test_what_stands_in_the_way_of_a_full_answer_is_told(opened: Opened) -> None:

@@ -14,6 +14,7 @@ from findling.domain.errors import NotFoundError, NotIndexedError
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation
+from findling.service.server import engine_pool
 from findling.service.server.engine_pool import AnswerCache, Host, question_of
 from findling.service.server.statistics import Statistics
 from findling.service.workspace.workspaces import create_workspace
@@ -155,13 +156,16 @@ def test_the_command_line_shares_the_opened_legs_under_settings_of_its_own(
         with host.opened_local(tree / "docs", settings.override({"search.limit": 1}, "flag")) as part:
             assert [hit.path for hit in part.search("roadmap")] == ["docs/open.md"]
             assert part._files is whole._files
-        with host.opened_local(tree, settings.override({"keyword.k1": 2.0}, "flag")) as other:
+        with host.opened_local(tree, settings.override({"keyword.unit": "page"}, "flag")) as other:
             assert other._files is not whole._files
         assert len(whole.search("roadmap").hits) == 2
 
 
-def test_only_what_nobody_uses_is_let_go(tree: Path, settings: findling.Settings) -> None:
-    host = Host(settings.override({"serve.idle_s": 1e-9}, "test"), tree)
+def test_only_what_nobody_uses_is_let_go(
+    tree: Path, settings: findling.Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_pool, "IDLE_S", 1e-9)
+    host = Host(settings, tree)
     try:
         assert paths(host, OWNER, "itinerary of spring")
         with host.opened(OWNER):
@@ -173,7 +177,8 @@ def test_only_what_nobody_uses_is_let_go(tree: Path, settings: findling.Settings
         host.close()
 
 
-def test_workspaces_share_one_model_until_all_let_go(tmp_path: Path) -> None:
+def test_workspaces_share_one_model_until_all_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_pool, "IDLE_S", 1e-9)
     settings = findling.Settings().override({"store.home": str(tmp_path / "home"), "semantic.threads": 1}, "test")
     roots = [tmp_path / "one", tmp_path / "two"]
     for root in roots:
@@ -182,7 +187,7 @@ def test_workspaces_share_one_model_until_all_let_go(tmp_path: Path) -> None:
         with findling.open(root, settings=settings) as engine:
             engine.index()
             engine.refine()
-    host = Host(settings.override({"serve.idle_s": 1e-9}, "test"), roots[0])
+    host = Host(settings, roots[0])
     try:
         for root in roots:
             with host.opened_local(root, settings) as engine:

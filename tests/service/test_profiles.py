@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from findling.domain.errors import FindlingError, InvalidValueError, UnknownSettingError, UntrustedSettingError
-from findling.domain.plans import Plan
+from findling.domain.plans import KNOBS, Plan
 from findling.faces.cli.commands.admin.config import config
-from findling.service.settings.options import scoring
-from findling.service.settings.profiles import PROFILES, apply_profile, plan_of, profile_names, search_plan
-from findling.service.settings.setting_files import read_file
+from findling.service.settings.profiles import PROFILES, apply_profile, plan_of, profile_names
+from findling.service.settings.setting_files import format_value, read_file
 from findling.service.settings.settings import Settings, load_settings
 
 
@@ -69,55 +70,27 @@ def test_the_profiles_that_are_always_there() -> None:
     )
 
 
-def test_every_field_of_a_plan_comes_from_a_setting() -> None:
-    changed = {
-        "search.mode": "keyword",
-        "search.words": "any",
-        "search.glossary": False,
-        "search.typos": "ignore",
-        "search.meaning_finds": False,
-        "search.relax": False,
-        "search.related": 0,
-        "search.route": False,
-        "search.types": ["mail"],
-        "search.heads": True,
-        "search.fusion": "rrf",
-        "search.alpha": 0.25,
-        "search.rrf_k": 20,
-        "search.overfetch": 4,
-        "search.min_score": 0.5,
-        "search.weak": True,
-        "search.feedback": True,
-        "search.boosts": True,
-        "search.exact_boost": 1.5,
-        "search.prefix_boost": 1.2,
-        "search.phrase_boost": 1.3,
-        "search.collapse": True,
-        "search.diversity": 0.7,
-        "search.adaptive_k": True,
-        "search.group": "thread",
-        "search.around": 3,
-        "search.affinity": ["Ann=0.5"],
-        "rerank.depth": 7,
-        "semantic.query_budget_ms": 0,
-    }
-    plan, usual = search_plan(Settings().override(changed, "test")), Plan()
-    same = {name for name in vars(usual) if getattr(plan, name) == getattr(usual, name)}
-    assert same == {"profile", "weights", "half_lives"}, "half_lives come from the types of the settings"
-
-
-def test_weights_of_all_fields_reach_the_keyword_leg() -> None:
-    assert scoring(Settings()).weights == {
-        "body": 1.0,
-        "title": 0.5,
-        "heading": 0.5,
-        "path": 0.5,
-        "tags": 0.5,
-        "name": 0.0,
-        "description": 0.5,
-    }
-    changed = Settings().override({"keyword.weight_name": 3, "keyword.weight_description": 2}, "test")
-    assert (scoring(changed).weights["name"], scoring(changed).weights["description"]) == (3.0, 2.0)
+def test_every_knob_of_the_plan_has_a_setting_or_a_place_in_profiles(place: Place) -> None:
+    """Each is written into a profile with another value than its default, and the plan has it."""
+    others: dict[str, Any] = {"weights": {"name": 3.0}, "affinities": {"ann": 0.5}, "alpha": 0.25}
+    for name, knob in KNOBS.items():
+        if not knob.profile:
+            assert name in ("profile", "half_lives"), "the one names the plan, the other comes with types"
+            continue
+        if knob.kind == "switch":
+            other: Any = not knob.default
+        elif knob.choices:
+            other = next(choice for choice in knob.choices if choice != knob.default)
+        elif knob.kind in ("count", "number") and name not in others:
+            other = knob.default + 1 if knob.default + 1 <= knob.maximum else knob.maximum / 2
+        else:
+            other = others.get(name, ("mail",))
+        table = "search" if "." not in knob.setting else knob.setting.partition(".")[0]
+        key = name if table == "search" else knob.setting.partition(".")[2]
+        shown = f"{{ {next(iter(other))} = {next(iter(other.values()))} }}" if isinstance(other, dict) else None
+        where = "[profiles.mine]" if table == "search" else f"[profiles.mine.{table}]"
+        place.user_file.write_text(f"{where}\n{key} = {shown or format_value(other)}\n")
+        assert plan_of(place.load(), "mine") == replace(Plan(profile="mine"), **{name: other}), name
 
 
 def test_own_profiles(place: Place) -> None:
@@ -128,9 +101,9 @@ limit = 7
 [profiles.papers]
 base = "strict"
 typos = "ignore"
-"keyword.weight_title" = 3
-[profiles.papers.keyword]
-weight_tags = 2
+[profiles.papers.weights]
+title = 3
+tags = 2
 [profiles.fast]
 search.mode = "keyword"
 [profiles.plain]
@@ -162,24 +135,21 @@ def test_the_profile_of_the_settings_is_followed(place: Place) -> None:
 
 
 def test_a_profile_wins_over_files_and_yields_to_environment_and_flags(place: Place) -> None:
-    place.user_file.write_text('[search]\nwords = "any"\nrelated = 1\n[profiles.heavy.keyword]\nweight_title = 3\n')
-    place.project_file.write_text("search.related = 2\n")
+    place.user_file.write_text('[search]\nwords = "any"\nlimit = 1\n[profiles.heavy.weights]\ntitle = 3\n')
+    place.project_file.write_text('search.mode = "semantic"\n')
     settings = place.load({"FINDLING_SEARCH_TYPOS": "ignore"}).override_text("search.mode", "keyword", "flag --mode")
     changed = apply_profile(settings.override({"search.profile": "strict"}, "user file x"), "strict")
     wanted = {
         "search.words": ("all", "profile strict"),
-        "search.related": (5, "profile strict"),
-        "search.meaning_finds": (False, "profile strict"),
         "search.typos": ("ignore", "env FINDLING_SEARCH_TYPOS"),
         "search.mode": ("keyword", "flag --mode"),
-        "search.limit": (10, "default"),
+        "search.limit": (1, f"user file {place.user_file}"),
     }
     assert {name: (changed[name], changed.origin(name)) for name in wanted} == wanted
     chosen = apply_profile(settings, "strict", is_chosen=True)
     assert chosen["search.typos"] == "suggest", "what is chosen for one search goes first"
     assert settings["search.words"] == "any", "the settings themselves stay"
     assert plan_of(settings, "heavy").weights == {"title": 3.0}
-    assert plan_of(settings.override({"keyword.weight_title": 1}, "flag --set"), "heavy").weights == {}
 
 
 def test_a_profile_may_start_from_one_in_the_other_file(place: Place) -> None:
@@ -221,7 +191,7 @@ def test_a_profile_that_the_caller_chose_wins_over_the_environment_also_when_a_f
     ("text", "kind", "message", "hint"),
     [
         ("[profiles.mine]\nmod = 'keyword'", UnknownSettingError, "no setting is called search.mod", "search.mode"),
-        ("[profiles.mine.keywrd]\nk1 = 1", UnknownSettingError, "keywrd.k1", "keyword.k1"),
+        ("[profiles.mine.keyword]\nk1 = 1", UnknownSettingError, "keyword.k1 is no setting any more", "always counts"),
         ("[profiles.mine]\nmode = 'words'", InvalidValueError, "search.mode must be hybrid or keyword", "config show"),
         ("[profiles.mine]\nrelated = -1", InvalidValueError, "search.related must be a whole number", "config show"),
         ("[profiles.mine]\nbase = 'strct'", InvalidValueError, "no profile is called strct", "strict instead?"),
@@ -288,7 +258,7 @@ def test_an_alpha_is_a_share_or_auto(place: Place) -> None:
 
 
 def test_config_leaves_profiles_alone(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = '# mine\n[profiles.papers]\nmode = "keyword"  # words alone\n"keyword.weight_title" = 3\n'
+    text = '# mine\n[profiles.papers]\nmode = "keyword"  # words alone\nweights.title = 3\n'
     place.user_file.write_text(text)
     monkeypatch.setenv("FINDLING_CONFIG", str(place.user_file))
     monkeypatch.chdir(place.project)

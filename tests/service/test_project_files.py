@@ -10,16 +10,15 @@ import pytest
 
 import findling
 from findling.domain.errors import InvalidValueError, UntrustedSettingError
+from findling.domain.plans import KNOBS
 from findling.domain.strangers import LOWERED, PROJECT_SETTINGS
 from findling.service.engine.engine import open_engine
 from findling.service.settings.settings import SETTINGS, get_setting, load_settings
 from tests.processes import run_process
 
 HIGHER = {
-    "index.max_memory": "64GB",
     "index.max_seconds": 86400.0,
     "index.max_file_size": "10GB",
-    "search.overfetch": 1000.0,
     "rerank.depth": 5000,
 }
 
@@ -43,8 +42,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_the_gate_names_settings_that_there_are() -> None:
-    assert {setting.name for setting in SETTINGS} >= PROJECT_SETTINGS
-    for name in LOWERED:
+    in_profiles = {knob.row for knob in KNOBS.values() if knob.profile}
+    assert {setting.name for setting in SETTINGS} | in_profiles >= PROJECT_SETTINGS
+    for name in LOWERED - {"search.overfetch"}:
         assert get_setting(name).kind in ("count", "number", "size")
 
 
@@ -65,7 +65,7 @@ def test_a_project_raises_no_limit(project: Path, name: str) -> None:
     assert load(project)[name] > get_setting(name).default
 
 
-@pytest.mark.parametrize("name", sorted(LOWERED))
+@pytest.mark.parametrize("name", sorted(LOWERED - {"search.overfetch"}))
 def test_a_project_lowers_a_limit(project: Path, name: str) -> None:
     setting = get_setting(name)
     lower = max(setting.minimum, 1)
@@ -73,15 +73,15 @@ def test_a_project_lowers_a_limit(project: Path, name: str) -> None:
     assert load(project)[name] == lower
 
 
-@pytest.mark.parametrize("cut", ["size = 2", "size = 1000\noverlap = 999", "overlap = 400", "size = 49"])
+@pytest.mark.parametrize("cut", ["semantic:2:characters", "overlapping:1000/999:words", "fixed:49:tokens"])
 def test_a_project_does_not_cut_texts_into_a_flood(project: Path, cut: str) -> None:
-    (project / ".findling.toml").write_text(f'[chunk]\nstrategy = "overlapping"\n{cut}\n')
+    (project / ".findling.toml").write_text(f'[chunk]\npreset = "{cut}"\n')
     with pytest.raises(UntrustedSettingError, match="a flood of chunks"):
         load(project)
     (project / ".findling.toml").rename(project / "user.toml")
     load(project)
-    (project / ".findling.toml").write_text("[chunk]\nsize = 300\noverlap = 60\n")
-    assert load(project)["chunk.size"] == 300
+    (project / ".findling.toml").write_text('[chunk]\npreset = "overlapping:300/60:words"\n')
+    assert load(project)["chunk.preset"] == "overlapping:300/60:words"
 
 
 def test_no_quota_of_the_user_is_lifted(project: Path) -> None:

@@ -432,9 +432,9 @@ def test_a_folder_with_other_files_does_not_take_the_place_of_those_in_the_bundl
 
 
 def test_settings_that_differ_are_told(bundle: Path, settings: findling.Settings) -> None:
-    other = settings.override({"keyword.k1": 1.9, "search.refresh": "never"}, "test")
+    other = settings.override({"keyword.unit": "page", "search.refresh": "never"}, "test")
     report = import_bundle(bundle, workspace="differing", settings=other)
-    assert report.differing == {"keyword.k1": (1.2, 1.9)}
+    assert report.differing == {"keyword.unit": ("chunk", "page")}
 
 
 def test_an_import_that_was_stopped_is_completed_by_the_same_import(

@@ -126,9 +126,9 @@ def test_deleting(engine: Engine, chats: WorkspaceChats) -> None:
 
 def test_passages_are_a_few_messages_unless_the_user_has_chosen_otherwise(tmp_path: Path, engine: Engine) -> None:
     sizes = {}
-    for size in (0, 2000):
+    for size, preset in ((0, "default"), (2000, "semantic:2000:tokens")):
         (tmp_path / f"root{size}").mkdir()
-        own = {"store.home": str(tmp_path / f"home{size}"), "chunk.size": size}
+        own = {"store.home": str(tmp_path / f"home{size}"), "chunk.preset": preset}
         with open_engine(tmp_path / f"root{size}", settings=Settings().override(own, "test")) as opened:
             WorkspaceChats(opened.writer).add([thread("a", 0, 100)])
             sizes[size] = opened.writer.store.counts()["chunks"]

@@ -54,8 +54,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     own = {
         "store.home": str(tmp_path / "home"),
         "semantic.refine": "never",
-        "chunk.size": 160,
-        "chunk.unit": "characters",
+        "chunk.preset": "semantic:160:characters",
     }
     with open_engine(root, settings=Settings().override(own, "test")) as opened:
         opened.index()

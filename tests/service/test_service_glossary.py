@@ -13,14 +13,13 @@ from findling.domain.errors import InvalidValueError, UsageError
 from findling.pipelines.glossary.glossary import Edit, Group
 from findling.service.content.glossary import WorkspaceGlossary
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.settings.options import scoring
 from findling.service.settings.settings import Settings
 from findling.stores.lock import WriteLock
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> Iterator[OpenedWorkspace]:
-    opened = OpenedWorkspace(tmp_path / "workspace", scoring=scoring(Settings()), unit="chunk")
+    opened = OpenedWorkspace(tmp_path / "workspace", unit="chunk")
     yield opened
     opened.close()
 
@@ -78,7 +77,7 @@ def test_a_change_waits_for_the_lock_and_a_look_does_not(glossary: WorkspaceGlos
     glossary.add("auth", ["login"])
 
     def add_elsewhere() -> None:
-        other = OpenedWorkspace(files.folder, scoring=scoring(Settings()), unit="chunk")
+        other = OpenedWorkspace(files.folder, unit="chunk")
         WorkspaceGlossary(other, Settings()).add("auth", ["sso"])
         other.close()
 
@@ -103,7 +102,7 @@ def test_what_is_exported_can_be_imported(glossary: WorkspaceGlossary, tmp_path:
     glossary.reject("share", "rate limit")
     glossary.protect("OTP")
     rows = glossary.export_rows()
-    other_files = OpenedWorkspace(tmp_path / "other", scoring=scoring(Settings()), unit="chunk")
+    other_files = OpenedWorkspace(tmp_path / "other", unit="chunk")
     other = WorkspaceGlossary(other_files, Settings())
     other.import_rows(rows)
     assert other.export_rows() == rows

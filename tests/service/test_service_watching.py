@@ -43,7 +43,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def settings(home: Path) -> Settings:
-    chosen = {"search.mode": "keyword", "semantic.instant": False, "watch.wait_s": 0.5, "watch.poll_s": 0.1}
+    chosen = {"search.mode": "keyword", "semantic.instant": False, "watch.wait_s": 0.5}
     return load_settings().override(chosen, "test")
 
 

@@ -47,8 +47,8 @@ def test_a_new_value_joins_its_table(file: Path) -> None:
 
 
 def test_a_new_table_comes_last(file: Path) -> None:
-    set_value(file, "keyword.k1", 1.5)
-    assert file.read_text() == HAND_WRITTEN + "\n[keyword]\nk1 = 1.5\n"
+    set_value(file, "watch.wait_s", 1.5)
+    assert file.read_text() == HAND_WRITTEN + "\n[watch]\nwait_s = 1.5\n"
 
 
 def test_a_list_keeps_its_comments(file: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_value_goes_and_every_other_letter_stays(file: Path) -> None:
     assert unset_value(file, "search.context")
     assert file.read_text() == HAND_WRITTEN.replace("context=2\n", "")
     assert not unset_value(file, "search.context")
-    assert not unset_value(file, "keyword.k1")
+    assert not unset_value(file, "watch.wait_s")
     assert unset_value(file, "index.exclude")
     assert read_file(file) == {"search": {"limit": 5}, "index": {"hidden": False}}
 
@@ -171,7 +171,7 @@ VALUES = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"])),
     st.lists(st.text(st.characters(exclude_categories=["Cs"]))),
 )
-NAMES = st.sampled_from(["search.limit", "search.context", "index.exclude", "index.hidden", "keyword.k1"])
+NAMES = st.sampled_from(["search.limit", "search.context", "index.exclude", "index.hidden", "watch.wait_s"])
 
 
 @given(VALUES)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError, UsageError
+from findling.service.settings.setting_list import REMOVED, variable_of
 from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Settings, get_setting, load_settings, parse_text
 from tests.processes import run_process
 
@@ -71,7 +72,7 @@ def test_precedence_and_origin(place: Place) -> None:
     assert (settings["search.limit"], settings.origin("search.limit")) == (14, "flag --limit")
 
     assert (settings["search.context"], settings.origin("search.context")) == (1, f"user file {place.user_file}")
-    assert settings.origin("chunk.size") == "default"
+    assert settings.origin("chunk.preset") == "default"
 
 
 def test_override_leaves_the_original_alone() -> None:
@@ -103,13 +104,14 @@ def test_sizes(place: Place, text: str, value: int) -> None:
         ("index.hidden", "0", False),
         ("index.exclude", "*.log, build/ ,", ("*.log", "build/")),
         ("index.exclude", "", ()),
-        ("keyword.b", "1", 1.0),
+        ("search.min_score", "1", 1.0),
+        ("search.alpha", "auto", None),
         ("index.max_file_size", "3 g", 3 << 30),
         ("search.refresh", "never", "never"),
         ("workspace.name", "my-notes_2.old", "my-notes_2.old"),
         ("store.home", "/srv/find ling", "/srv/find ling"),
         ("search.types", "memory, decision", ("memory", "decision")),
-        ("search.prefix_boost", "1.2", 1.2),
+        ("search.alpha", "0.2", 0.2),
         ("context.system", "billing,login", ("billing", "login")),
     ],
 )
@@ -123,9 +125,9 @@ def test_text_values(name: str, text: str, value: object) -> None:
         ("search.limit", "ten", "whole number of at least 1"),
         ("search.limit", "0", "at least 1"),
         ("search.limit", "1.5", "whole number"),
-        ("keyword.b", "1.1", "at least 0 and at most 1"),
-        ("keyword.k1", "nan", "number"),
-        ("keyword.k1", "inf", "number"),
+        ("search.alpha", "1.1", "at least 0 and at most 1"),
+        ("search.min_score", "nan", "number"),
+        ("search.min_score", "inf", "number"),
         ("index.max_file_size", "4 parsecs", "size such as 4MB"),
         ("index.max_file_size", "MB", "size such as 4MB"),
         ("index.hidden", "maybe", "true or false"),
@@ -136,8 +138,6 @@ def test_text_values(name: str, text: str, value: object) -> None:
         ("search.words", "some", "auto or any or all"),
         ("search.typos", "fix", "correct or suggest or ignore"),
         ("search.min_score", "1.5", "at least 0 and at most 1"),
-        ("search.exact_boost", "0.9", "at least 1 and at most 10"),
-        ("search.phrase_boost", "11", "at least 1 and at most 10"),
         ("context.workspace", "../elsewhere", "letters, digits"),
     ],
 )
@@ -157,7 +157,7 @@ def test_bad_values_in_the_environment(place: Place, name: str, value: str, want
         "[search]\nlimit = '10'",
         "[search]\nlimit = true",
         "[search]\nlimit = 10.0",
-        f"[keyword]\nk1 = {10**400}",
+        f"[search]\nmin_score = {10**400}",
         "[index]\nhidden = 1",
         "[index]\nexclude = '*.log'",
         "[index]\nexclude = ['*.log', 3]",
@@ -232,6 +232,36 @@ def test_unknown_variables_are_errors(place: Place) -> None:
     with pytest.raises(UnknownSettingError, match="FINDLING_SERCH_LIMIT") as caught:
         place.load({"FINDLING_SERCH_LIMIT": "3"})
     assert "FINDLING_SEARCH_LIMIT" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("search.rrf_k", "[profiles.NAME] with rrf_k = VALUE"),
+        ("search.affinity", "[profiles.NAME.affinities]"),
+        ("keyword.weight_title", "[profiles.NAME.weights] with title"),
+        ("chunk.size", "chunk.preset"),
+        ("serve.refresh_s", "watch.wait_s"),
+    ],
+)
+def test_a_setting_of_an_earlier_version_is_named_with_what_replaces_it(place: Place, name: str, instead: str) -> None:
+    section, key = name.split(".")
+    for file in (place.user_file, place.project_file):
+        file.write_text(f"[{section}]\n{key} = 3\n")
+        with pytest.raises(UnknownSettingError) as caught:
+            place.load()
+        assert f"{file}: {name} is no setting any more" in caught.value.message
+        assert f"findling config unset {name}" in caught.value.hint and instead in caught.value.hint
+        file.unlink()
+    with pytest.raises(UnknownSettingError) as caught:
+        place.load({variable_of(name): "3"})
+    assert variable_of(name) in caught.value.message and instead in caught.value.hint
+
+
+def test_every_removed_setting_is_gone_and_says_what_there_is_instead() -> None:
+    names = {setting.name for setting in SETTINGS}
+    assert not names & REMOVED.keys()
+    assert all(REMOVED.values())
 
 
 def test_empty_variables_count_as_not_set(place: Place) -> None:

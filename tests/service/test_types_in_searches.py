@@ -86,8 +86,10 @@ def test_what_was_superseded_is_left_out_by_a_type_in_the_query(engine: Engine) 
 
 
 def test_heads_that_the_user_set_stay(settings: Settings) -> None:
-    changed = settings.override({"search.heads": False}, "flag --history")
-    assert not plan(changed, "type:decision okapi").heads
+    assert plan(settings, "type:decision okapi").heads
+    request = SearchRequest(query="type:decision okapi", changes={"heads": False})
+    told = prepared(request, {}, settings, "", lambda name: plan_of(settings, name)).request.plan
+    assert told is not None and not told.heads
 
 
 def test_types_of_the_context_yield_to_a_type_in_the_query(settings: Settings) -> None:

@@ -8,7 +8,6 @@ from random import Random
 
 import pytest
 
-from findling.domain.backends import Scoring
 from findling.domain.ports import KeywordLeg
 from findling.domain.queries import All, Any, Filters, Fuzzy, Near, Node, Phrase, Prefix, Term, Word
 from findling.domain.resources import Document
@@ -76,12 +75,6 @@ def test_a_file_that_the_query_names_gains() -> None:
             (first, best), *rest = leg.search(node, Filters(), 9).hits
             assert first == cid_of(document, "pool")
             assert all(best > other for _, other in rest)
-
-
-def test_other_parameters_are_taken() -> None:
-    document = line_document("a", LINES)
-    leg = absorbed(MemoryLeg(Scoring(k1=0.0, b=0.0)), document)
-    assert score(leg, Word("blue"), document, "red red blue") == pytest.approx(idf(2))
 
 
 def test_words_that_no_chunk_has_any_more_are_forgotten() -> None:

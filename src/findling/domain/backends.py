@@ -29,10 +29,8 @@ STANDARD_K1, STANDARD_B = 1.2, 0.75
 
 
 class Scoring(NamedTuple):
-    """Parameters of BM25 and the weight of each field. A field without a weight is found only by its name."""
+    """The weight of each field. A field without a weight is found only by its name."""
 
-    k1: float = STANDARD_K1
-    b: float = STANDARD_B
     weights: Mapping[str, float] = {
         "body": 1.0,
         "title": 0.5,
@@ -42,11 +40,6 @@ class Scoring(NamedTuple):
         "name": 0.0,
         "description": 0.5,
     }
-
-    @property
-    def is_standard(self) -> bool:
-        """Whether the built-in parameters serve."""
-        return (self.k1, self.b) == (STANDARD_K1, STANDARD_B)
 
 
 class StoreIdentity(NamedTuple):

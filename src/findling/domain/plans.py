@@ -101,13 +101,11 @@ class Plan:
     meaning_finds: bool = knob(
         True,
         "Answer also with what has none of the words and the same meaning; off: meaning only reorders.",
-        setting="search.meaning_finds",
         project="any",
     )
     relax: bool = knob(
         True,
         "Where nothing has what a query demands (a quoted phrase, AND), show apart what it finds without the demand.",
-        setting="search.relax",
         flag="--no-relax",
         sets=False,
         flag_help="Stay empty where nothing has what is demanded.",
@@ -117,13 +115,11 @@ class Plan:
         3,
         "Neighbours by meaning, shown apart when nothing matches; 0: none.",
         maximum=1000,
-        setting="search.related",
         project="any",
     )
     route: bool = knob(
         True,
         "Let what a query looks like (a question, a path, code) change the plan.",
-        setting="search.route",
         project="any",
     )
     types: tuple[str, ...] = knob(
@@ -135,7 +131,6 @@ class Plan:
     heads: bool = knob(
         False,
         "Leave out what something newer supersedes.",
-        setting="search.heads",
         flag="--history",
         sets=False,
         flag_help="Also what something newer supersedes.",
@@ -145,13 +140,12 @@ class Plan:
         {},
         "Weights of text fields that differ from the usual ones: body, title, heading, path, tags, name, description.",
         "weights",
-        profile=False,
+        project="any",
     )
     fusion: str = knob(
         "weighted",
         "How words and meaning become one ranking: by their scores, by their ranks, or by scores and age.",
         choices=FUSIONS,
-        setting="search.fusion",
         flag="--fusion",
         project="any",
         http=True,
@@ -170,7 +164,6 @@ class Plan:
     rrf_k: float = knob(
         60.0,
         "How slowly ranks lose their worth when rankings are fused by rank.",
-        setting="search.rrf_k",
         project="any",
         served=1e6,
     )
@@ -178,7 +171,6 @@ class Plan:
         3.0,
         "How many times the wanted hits each leg is asked for.",
         minimum=1,
-        setting="search.overfetch",
         project="lower",
         served=100,
     )
@@ -203,13 +195,11 @@ class Plan:
     feedback: bool = knob(
         False,
         "Search again with words that the best hits of a short query share.",
-        setting="search.feedback",
         project="any",
     )
     boosts: bool = knob(
         False,
         "Lift hits whose title, heading, name or tags match, and recent ones.",
-        setting="search.boosts",
         project="any",
     )
     exact_boost: float = knob(
@@ -217,7 +207,6 @@ class Plan:
         "Factor for a hit whose title or name is the query, such as 1.5; 1: none.",
         minimum=1,
         maximum=10,
-        setting="search.exact_boost",
         project="any",
     )
     prefix_boost: float = knob(
@@ -225,7 +214,6 @@ class Plan:
         "Factor for a hit whose title or name begins with the query, such as 1.2; 1: none.",
         minimum=1,
         maximum=10,
-        setting="search.prefix_boost",
         project="any",
     )
     phrase_boost: float = knob(
@@ -233,23 +221,20 @@ class Plan:
         "Factor for a hit whose text has the query word for word, such as 1.2; 1: none.",
         minimum=1,
         maximum=10,
-        setting="search.phrase_boost",
         project="any",
     )
     collapse: bool = knob(
         False,
         "Show nearly equal chunks once, with a note of the others.",
-        setting="search.collapse",
         project="any",
     )
     diversity: float = knob(
         1.0,
         "Share of relevance when similar hits are spread, such as 0.7; 1: leave the ranking alone.",
         maximum=1,
-        setting="search.diversity",
         project="any",
     )
-    adaptive_k: bool = knob(False, "End the answer where scores fall most.", setting="search.adaptive_k", project="any")
+    adaptive_k: bool = knob(False, "End the answer where scores fall most.", project="any")
     group: str = knob(
         "none",
         "One hit for each passage, or for each resource, or for each thread of messages, with the others in it.",
@@ -263,11 +248,10 @@ class Plan:
         1,
         "Messages shown before and after one that was found in a chat.",
         maximum=100,
-        setting="search.around",
         project="any",
     )
     affinities: Mapping[str, float] = knob(
-        {}, "How close authors are to you, 0 to 1, by their names in lower case.", "shares", profile=False
+        {}, "How close authors are to you, 0 to 1, by their names in lower case; boosts lift what they wrote.", "shares"
     )
     half_lives: Mapping[str, float] = knob(
         {},

@@ -31,7 +31,6 @@ LOWERED = frozenset(
     {
         "index.max_document_size",
         "index.max_file_size",
-        "index.max_memory",
         "index.max_seconds",
         "index.max_text",
         "mcp.max_tokens",
@@ -48,11 +47,7 @@ PROJECT_SETTINGS = (
     | {knob.row for knob in KNOBS.values() if knob.project}
     | {
         "chunk.code",
-        "chunk.overlap",
         "chunk.preset",
-        "chunk.size",
-        "chunk.strategy",
-        "chunk.unit",
         "context.path",
         "context.system",
         "context.types",
@@ -61,15 +56,7 @@ PROJECT_SETTINGS = (
         "index.hidden",
         "index.include",
         "index.use_ignore_files",
-        "keyword.b",
-        "keyword.k1",
         "keyword.unit",
-        "keyword.weight_description",
-        "keyword.weight_heading",
-        "keyword.weight_name",
-        "keyword.weight_path",
-        "keyword.weight_tags",
-        "keyword.weight_title",
         "search.context",
         "search.limit",
         "search.profile",
@@ -123,11 +110,8 @@ def raises_limit(name: str, value: float, own: float) -> bool:
 
 
 def cuts_too_fine(size: int, overlap: int) -> bool:
-    """Whether chunks as a project wants them are a flood: 57 KB in chunks of two characters were 48,000 of them.
-
-    A size of 0 is that of the preset, a negative overlap, too.
-    """
-    return 0 < size < _SMALLEST_CHUNK or 2 * overlap > (size or 2 * _SMALLEST_CHUNK)
+    """Whether chunks as a project wants them are a flood: 57 KB in chunks of two characters were 48,000 of them."""
+    return size < _SMALLEST_CHUNK or 2 * overlap > size
 
 
 def check_trust(names: Iterable[str]) -> frozenset[str]:

@@ -24,7 +24,8 @@ _log = logging.getLogger("findling.daemon")
 _ROUND_S = 15.0
 """How often it is looked what is idle."""
 
-_LEAST_WAIT_S = 0.1
+_SERVED_WAIT_S = 5.0
+"""What is served waits longer for more changes than the folders of the list, which are there because they change."""
 
 
 class Keeper:
@@ -69,9 +70,8 @@ class Keeper:
 
     def _follow_served(self) -> None:
         """Follow what is served, unless it is on the list of watched folders."""
-        # Others are asked to wait less: they were put on the list because they change.
         settings = self._host.settings
-        wait_s = max(_LEAST_WAIT_S, settings["serve.refresh_s"])
+        wait_s = _SERVED_WAIT_S if settings.origin("watch.wait_s") == "default" else settings["watch.wait_s"]
         self._watch(
             lambda: [self._root] if self._root is not None and self._root not in self._list.roots() else [],
             settings.override({"watch.wait_s": wait_s}, "flag"),

@@ -40,7 +40,7 @@ from findling.service.server.daemon_state import (
     socket_path,
     write_state,
 )
-from findling.service.server.engine_pool import Host
+from findling.service.server.engine_pool import MAX_BODY, Host
 from findling.service.server.tokens import TokenBook
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
@@ -76,7 +76,7 @@ def assemble(
         names=(settings["serve.host"], *settings["serve.names"]),
         tokens=tokens,
         requires_token=needs_tokens,
-        max_body=settings["serve.max_body"],
+        max_body=MAX_BODY,
         rate=settings["serve.rate"],
         open_paths=(*guards.OPEN_PATHS, *pages.OPEN_PATHS),
     )
@@ -209,7 +209,7 @@ def run_daemon(
         state = _state(unix, tcp)
         host = Host(settings, path, served_by=f"the daemon of process {state.pid}")
         stack.callback(host.close)
-        line = WorkLine(settings["serve.threads"], settings["serve.waiting"])
+        line = WorkLine()
         stack.callback(line.close)
         keeper = Keeper(host, root, watches=watches)
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from findling.domain.backends import Scoring
+from findling.domain.backends import STANDARD_B, STANDARD_K1, Scoring
 from findling.domain.resources import Chunk, Document, Resource
 from findling.pipelines.export.browser_packing import DeflatedTexts, length_code, numbers, postings, signed, units
 from findling.stores.keyword.scoring import padding
@@ -120,11 +120,11 @@ class BrowserIndex:
         return b"".join([len(header).to_bytes(4, "little"), header, *sections.values()])
 
     def _header(self) -> dict[str, Any]:
-        k1, b, weights = self._scoring
+        weights = self._scoring.weights
         return {
             "format": FORMAT,
-            "k1": k1,
-            "b": b,
+            "k1": STANDARD_K1,
+            "b": STANDARD_B,
             "fields": [
                 {
                     "name": field,

@@ -137,9 +137,9 @@ def _held_back(case: _Case, entry: Ranked, place: int) -> Iterator[str]:
     if is_low or is_weak or is_before or is_behind:
         return
     if plan.adaptive_k:
-        yield f"scores fall most above it, and search.adaptive_k ends the answer there; it is hit {place:,}"
+        yield f"scores fall most above it, and adaptive_k ends the answer there; it is hit {place:,}"
     else:
-        yield f"it is too far down in every leg to be looked at; a search.overfetch above {plan.overfetch:g} may do so"
+        yield f"it is too far down in every leg to be looked at; an overfetch above {plan.overfetch:g} may do so"
 
 
 def _absent(case: _Case, ranked: Sequence[Ranked], verdicts: Sequence[LegVerdict]) -> Iterator[str]:

@@ -27,7 +27,6 @@ from findling.domain.resources import Document, Resource
 from findling.pipelines.export.browser_index import BrowserIndex
 from findling.pipelines.export.browser_packing import as_letters, deflated
 from findling.service.engine.engine import Engine
-from findling.service.settings.options import scoring
 from findling.stores.bundle.jsonl_records import create_file
 from findling.stores.filtering import passes
 
@@ -115,7 +114,9 @@ def export_html(
 def _indexed(
     engine: Engine, filters: Filters, may_see: Callable[[Resource], bool] | None, max_bytes: int
 ) -> tuple[BrowserIndex, list[Document]]:
-    index = BrowserIndex(scoring(engine.writer.settings))
+    from findling.domain.backends import Scoring
+
+    index = BrowserIndex(Scoring())
     documents = []
     for document in _documents(engine, filters, may_see):
         index.add(document)

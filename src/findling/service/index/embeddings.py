@@ -298,6 +298,7 @@ class WorkspaceVectors:
 
     def _leg(self, embedder: Embedder, *, again: bool = False) -> InstantLeg | RefinedLeg:
         from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
+        from findling.stores.vectors.vector_files import GRAPH_FROM
         from findling.stores.vectors.vector_matrix import VectorMatrix
 
         key, store = embedder.fingerprint, self._files.store
@@ -312,7 +313,7 @@ class WorkspaceVectors:
                 self._folder(embedder),
                 made_for=f"{store.get_meta('store_id')}|{key}",
                 dimensions=embedder.dimensions or self._stored_dimensions(key),
-                graph_from=self._settings["semantic.hnsw_from"],
+                graph_from=GRAPH_FROM,
             )
             is_instant = embedder is instant_embedder()
             self._legs[key] = InstantLeg(matrix, embedder) if is_instant else RefinedLeg(matrix, store, key)

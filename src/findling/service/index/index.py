@@ -15,7 +15,6 @@ from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.reader import Reader
-from findling.service.settings.options import scoring
 from findling.service.workspace.workspace import Workspace, home_folder
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ class Index:
         self._settings = settings
         self.files = OpenedWorkspace(
             workspace.folder,
-            scoring=scoring(settings),
             unit=settings["keyword.unit"],
             subject=workspace.subject,
             before_first_write=partial(_settle, workspace, settings),

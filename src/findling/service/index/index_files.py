@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from findling.domain.backends import Scoring
 from findling.domain.errors import (
     CorruptError,
     DiskFullError,
@@ -58,7 +57,6 @@ class OpenedWorkspace:
         self,
         folder: Path,
         *,
-        scoring: Scoring,
         unit: str,
         subject: str | None = None,
         before_first_write: Callable[[], Iterable[Degradation]] = tuple,
@@ -70,7 +68,6 @@ class OpenedWorkspace:
         self._was_there = folder.exists()
         self._before_first_write = before_first_write
         self._auto_bytes = auto_bytes
-        self._scoring = scoring
         self._unit = unit
         self._store: SqliteStore | None = None
         self._store_file: tuple[int, int] | None = None
@@ -132,7 +129,7 @@ class OpenedWorkspace:
 
     def open_leg(self, folder: Path, store_id: str) -> TantivyLeg:
         """A keyword leg in any folder that scores as this workspace's own does. Raises as `leg` does."""
-        return TantivyLeg.open(folder, store_id=store_id, scoring=self._scoring, unit=self._unit)
+        return TantivyLeg.open(folder, store_id=store_id, unit=self._unit)
 
     @property
     def _leg_folder(self) -> Path:

@@ -32,7 +32,7 @@ from findling.stores.local.layout import STORE_FILE
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
 
-__all__ = ["AnswerCache", "Host", "Question", "question_of"]
+__all__ = ["IDLE_S", "MAX_BODY", "AnswerCache", "Host", "Question", "question_of"]
 
 
 _MOST_HITS = 50
@@ -105,6 +105,15 @@ class AnswerCache:
 _MOST_OPEN = 16
 """Workspaces that stay open: one with 100,000 passages and a model maps some 100 MB."""
 
+IDLE_S = 900.0
+"""After this time without a question models are let go."""
+
+MAX_BODY = 16 << 20
+"""The largest request of the owner with resources, or to MCP, that is read; others may have 256 KB."""
+
+_ANSWERS = 512
+"""Answers kept for the same question on the same index."""
+
 _SECTIONS_OF_LEGS = ("keyword.", "semantic.", "rerank.", "remote.", "privacy.", "permissions.", "chat.", "store.")
 _OF_LEGS = tuple(setting.name for setting in SETTINGS if setting.name.startswith(_SECTIONS_OF_LEGS))
 """Settings that decide how legs are opened: whoever differs in one of them has engines of their own."""
@@ -153,7 +162,7 @@ class Host:
         self._models = ModelTable()
         self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
         self._guard = threading.Lock()
-        self._answers = AnswerCache(settings["serve.cache"])
+        self._answers = AnswerCache(_ANSWERS)
 
     # Opening
 
@@ -277,7 +286,7 @@ class Host:
 
         What was dropped by another process is closed, too: its space is given back only then.
         """
-        idle_s = self.settings["serve.idle_s"]
+        idle_s = IDLE_S
         let_go = False
         with self._guard:
             for key in [key for key, kept in self._kept.items() if not kept.leases and kept.index.files.is_replaced()]:

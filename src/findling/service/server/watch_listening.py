@@ -22,7 +22,7 @@ from findling.sources.files.ignore_rules import IGNORE_FILES
 from findling.sources.files.watching import Tree, TreeWatch, open_watch
 from findling.stores.local.layout import STORE_FILE
 
-__all__ = ["Calm", "Listener", "settings_for", "workspaces_of"]
+__all__ = ["POLL_S", "Calm", "Listener", "settings_for", "workspaces_of"]
 
 _QUIET_S = 0.2
 """When nothing has changed for so long, whoever writes is probably done."""
@@ -55,6 +55,10 @@ class Calm:
     def clear(self) -> None:
         """The changes are being taken in."""
         self.is_waiting = False
+
+
+POLL_S = 2.0
+"""Time between two looks at folders that the system cannot watch."""
 
 
 class Listener:
@@ -121,9 +125,7 @@ class Listener:
         identity = _identity(self.root)
         if identity is None:
             raise PathNotFoundError(f"{self.root} does not exist")
-        watch = open_watch(
-            _tree(self.root, settings), polling=settings["watch.polling"], poll_s=settings["watch.poll_s"]
-        )
+        watch = open_watch(_tree(self.root, settings), polling=settings["watch.polling"], poll_s=POLL_S)
         try:
             self._identity = identity
             self._tell(watch.note or f"watching {self.root}")

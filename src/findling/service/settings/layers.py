@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError
 from findling.domain.strangers import cuts_too_fine, raises_limit
 from findling.domain.values import fit, wanted
-from findling.service.settings.setting_list import SETTINGS, Setting, Value
+from findling.service.settings.setting_list import REMOVED, SETTINGS, Setting, Value
 
 if TYPE_CHECKING:
     from findling.domain.resources import ResourceType
@@ -31,8 +31,6 @@ PROJECT_ORIGIN = "project file "
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _SECTIONS = {setting.name.partition(".")[0] for setting in SETTINGS}
-
-_CUT = ("chunk.size", "chunk.overlap")
 
 _LONGEST_SHOWN = 200
 """Characters that an error shows of a value: a file may hold one of 64 KB."""
@@ -111,7 +109,12 @@ def get_setting(name: str, where: str = "") -> Setting:
     try:
         return _BY_NAME[name]
     except KeyError:
-        message = f"{where}: no setting is called {name}" if where else f"no setting is called {name}"
+        lead = f"{where}: " if where else ""
+        if name in REMOVED:
+            raise UnknownSettingError(
+                f"{lead}{name} is no setting any more", hint=f"findling config unset {name}; {REMOVED[name]}"
+            ) from None
+        message = f"{lead}no setting is called {name}"
         is_profile = name.partition(".")[0] == "profiles"
         hint = f"write it into the table [{name.rpartition('.')[0]}] of a settings file" if is_profile else ""
         raise UnknownSettingError(message, hint=hint or closest_name(name, _BY_NAME)) from None
@@ -181,11 +184,21 @@ def refuse_raised(changed: Mapping[str, Any], own: Mapping[str, Any], names: Ite
                 f"{where}: {name} is {changed[name]}, above your own {own[name]}; a project may only lower it",
                 hint=f"lower it there; for yourself: findling config set {name} {changed[name]}",
             )
-    if not set(_CUT).isdisjoint(names) and cuts_too_fine(*(changed.get(name, own[name]) for name in _CUT)):
+    if "chunk.preset" in names and _is_flood(changed["chunk.preset"]):
         raise UntrustedSettingError(
-            f"{where}: chunk.size and chunk.overlap would cut texts into a flood of chunks",
+            f"{where}: chunk.preset would cut texts into a flood of chunks",
             hint="a size of at least 50, an overlap of at most half of it; your own settings may cut finer",
         )
+
+
+def _is_flood(preset: str) -> bool:
+    from findling.text.chunking.chunk_plan import read_preset
+
+    try:
+        plan = read_preset(preset)
+    except ValueError:
+        return False  # whoever cuts texts says what is wrong with it
+    return cuts_too_fine(plan.size, plan.overlap)
 
 
 def refuse_untrusted(values: Iterable[str], path: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from findling.domain.backends import Scoring
 from findling.domain.errors import InvalidValueError
-from findling.domain.values import FIELDS
 from findling.pipelines.indexing.freshness import IndexOptions
 from findling.service.settings.layers import Settings
 from findling.sources.files.ignore_rules import Rules
-from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan, check_plan
+from findling.text.chunking.chunk_plan import ChunkPlan, read_preset
 
-__all__ = ["check_together", "chunk_plan", "index_options", "scoring"]
+__all__ = ["check_together", "chunk_plan", "index_options"]
 
 
 def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> IndexOptions:
@@ -36,7 +34,6 @@ def index_options(settings: Settings, *, include: tuple[str, ...] = (), exclude:
         batch_bytes=settings["index.batch_bytes"],
         workers=settings["index.workers"],
         max_seconds=settings["index.max_seconds"],
-        max_memory=settings["index.max_memory"],
         quota=tuple(settings[f"quota.{name}"] for name in ("resources", "text", "disk")),
     )
 
@@ -47,28 +44,10 @@ def check_together(settings: Settings) -> None:
 
 
 def chunk_plan(settings: Settings) -> ChunkPlan:
-    """The preset, changed by what else is set. Raises InvalidValueError for numbers that do not go together."""
-    plan = PRESETS[settings["chunk.preset"]]._replace(code=settings["chunk.code"])
-    if settings["chunk.strategy"] != "preset":
-        plan = plan._replace(strategy=settings["chunk.strategy"])
-    if settings["chunk.unit"] != "preset":
-        plan = plan._replace(unit=settings["chunk.unit"])
-    if settings["chunk.size"]:
-        plan = plan._replace(size=settings["chunk.size"])
-    if settings["chunk.overlap"] >= 0:
-        plan = plan._replace(overlap=settings["chunk.overlap"])
-    if plan.strategy != "overlapping":
-        plan = plan._replace(overlap=0)
+    """How texts are cut. Raises InvalidValueError, naming the origin, for a preset that is none."""
+    chosen = settings["chunk.preset"]
     try:
-        check_plan(plan)
+        return read_preset(chosen)._replace(code=settings["chunk.code"])
     except ValueError as error:
-        names = [name for name in settings if name.startswith("chunk.") and settings.origin(name) != "default"]
-        origins = ", ".join(f"{name} = {settings[name]} ({settings.origin(name)})" for name in names)
-        raise InvalidValueError(f"{error}: {origins}", hint="findling config show --origin") from error
-    return plan
-
-
-def scoring(settings: Settings) -> Scoring:
-    """How the keyword leg counts."""
-    weights = {name: float(settings[f"keyword.weight_{name}"]) for name in FIELDS if name != "body"}
-    return Scoring(k1=settings["keyword.k1"], b=settings["keyword.b"], weights={"body": 1.0, **weights})
+        origin = settings.origin("chunk.preset")
+        raise InvalidValueError(f"{origin}: chunk.preset: {error}", hint="findling config show --origin") from error

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import InvalidValueError
+from findling.service.settings.profiles import check_profile
 from findling.service.settings.setting_list import Value
 from findling.service.settings.settings import SETTINGS, Settings
 
@@ -51,8 +52,7 @@ def read_settings(document: Mapping[str, Any]) -> Settings:
         for origin, values in by_origin.items():
             settings = settings.override(values, origin)
         for name, values, origin in document["profiles"]:
-            checked = Settings().override(values, origin)
-            settings = settings.with_profiles({name: {key: checked[key] for key in values}}, origin)
+            settings = settings.with_profiles({name: check_profile(values, origin)}, origin)
         return settings.with_types(_read_types(document["types"])) if document["types"] else settings
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidValueError(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any, cast
 
 from findling.domain.errors import InvalidValueError, UntrustedSettingError
-from findling.domain.plans import KNOBS, Knob, Plan
-from findling.service.settings.layers import Settings, flatten, get_setting, refuse_raised
-from findling.service.settings.setting_list import Value
+from findling.domain.plans import KNOBS, Plan
+from findling.service.settings.layers import Settings, check_value, flatten, get_setting, refuse_raised
+from findling.service.settings.setting_list import Setting, Value, plan_row
 
-__all__ = ["PROFILES", "apply_profile", "plan_of", "profile_names", "read_profiles", "search_plan"]
+__all__ = ["PROFILES", "apply_profile", "check_profile", "plan_of", "profile_names", "read_profiles", "search_plan"]
 
 PROFILES: Mapping[str, Mapping[str, Value]] = {
     "auto": {},
@@ -62,20 +63,15 @@ def plan_of(settings: Settings, profile: str = "") -> Plan:
     Raises InvalidValueError for a name that no profile has.
     """
     name = profile or settings["search.profile"]
-    changed = apply_profile(settings, name, is_chosen=bool(profile))
-    own = [setting for setting in _values(settings, name) if changed.origin(setting) == f"profile {name}"]
-    weights = {setting.removeprefix(_WEIGHT): changed[setting] for setting in own if setting.startswith(_WEIGHT)}
-    return replace(search_plan(changed), profile=name, weights=weights)
+    changed, values = apply_profile(settings, name, is_chosen=bool(profile)), _values(settings, name)
+    own = {knob.name: values[knob.row] for knob in KNOBS.values() if not knob.setting and knob.row in values}
+    return replace(search_plan(changed), profile=name, **cast("dict[str, Any]", own))
 
 
-def search_plan(settings: Settings, knobs: Mapping[str, Knob] = KNOBS, kind: type[Plan] = Plan) -> Plan:
-    """How a search is carried out unless the request says otherwise; its profile is not looked at.
-
-    Raises InvalidValueError for an affinity that is none.
-    """
-    values = {name: settings[knob.setting] for name, knob in knobs.items() if knob.setting}
-    half_lives = {name: each.half_life_days for name, each in settings.types.items()}
-    return kind(**values, affinities=_affinities(settings), half_lives=half_lives)
+def search_plan(settings: Settings) -> Plan:
+    """How a search is carried out unless the request says otherwise; its profile is not looked at."""
+    values = {name: settings[knob.setting] for name, knob in KNOBS.items() if knob.setting}
+    return Plan(**values, half_lives={name: each.half_life_days for name, each in settings.types.items()})
 
 
 def apply_profile(settings: Settings, name: str, *, is_chosen: bool = False) -> Settings:
@@ -87,7 +83,8 @@ def apply_profile(settings: Settings, name: str, *, is_chosen: bool = False) -> 
     values = _values(settings, name)
     is_chosen = is_chosen or settings.origin("search.profile").startswith("flag ")
     weaker = ("default", "user file ", "project file ", "profile ", *(("env ",) if is_chosen else ()))
-    changed = {setting: value for setting, value in values.items() if settings.origin(setting).startswith(weaker)}
+    known = {setting: value for setting, value in values.items() if setting in settings}
+    changed = {setting: value for setting, value in known.items() if settings.origin(setting).startswith(weaker)}
     return settings.override(changed, f"profile {name}") if changed else settings
 
 
@@ -114,24 +111,9 @@ def read_profiles(tables: object, known: Settings, origin: str) -> dict[str, Map
     return {name: _read(name, tables, known, origin, ()) for name in tables}
 
 
-def _affinities(settings: Settings) -> dict[str, float]:
-    """Author in lower case → how close, as the setting names them. Raises InvalidValueError naming the entry."""
-    found: dict[str, float] = {}
-    for entry in settings["search.affinity"]:
-        name, equals, text = entry.partition("=")
-        try:
-            share = float(text) if equals else 1.0
-        except ValueError:
-            share = -1.0
-        if not name.strip() or not 0 <= share <= 1:
-            origin = settings.origin("search.affinity")
-            raise InvalidValueError(f"{origin}: search.affinity has {entry!r}", hint="NAME=0.5, from 0 to 1")
-        found[name.strip().casefold()] = share
-    return found
-
-
-_WEIGHT = "keyword.weight_"
-_READ_BY_EACH_SEARCH = ("semantic.query_budget_ms", "rerank.depth")
+_ONLY_IN_PROFILES = {knob.row: plan_row(knob) for knob in KNOBS.values() if knob.profile and not knob.setting}
+_TABLES = {knob.name for knob in KNOBS.values() if knob.profile and isinstance(knob.default, Mapping)}
+_READ_BY_EACH_SEARCH = {knob.setting for knob in KNOBS.values()} | _ONLY_IN_PROFILES.keys()
 
 
 def _values(settings: Settings, name: str) -> Mapping[str, Value]:
@@ -176,13 +158,23 @@ def _read(
     return {**taken_over, **_checked(own, {**known, **taken_over}, where)}
 
 
+def check_profile(values: Mapping[str, object], where: str) -> dict[str, Value]:
+    """The values of a profile under full names, checked. Raises UnknownSettingError or InvalidValueError."""
+    return {name: check_value(_row(name, where), value, where) for name, value in values.items()}
+
+
+def _row(name: str, where: str) -> Setting:
+    return _ONLY_IN_PROFILES.get(name) or get_setting(name, where)
+
+
 def _checked(table: Mapping[str, object], before: Mapping[str, Value], where: str) -> dict[str, Value]:
     """The settings of a profile under their full names, each a value that fits."""
     values: dict[str, object] = {}
-    for key, value in flatten(table):
+    tables = {name: value for name, value in table.items() if name in _TABLES}
+    rest = {name: value for name, value in table.items() if name not in _TABLES}
+    for key, value in (*tables.items(), *flatten(rest)):
         name = key if "." in key else f"search.{key}"
-        setting = get_setting(name, where)
-        if setting.user_only and where.startswith("project file "):
+        if _row(name, where).user_only and where.startswith("project file "):
             raise UntrustedSettingError(
                 f"{where} sets {name}, which a project may not set for you", hint="remove it from there"
             )
@@ -191,20 +183,19 @@ def _checked(table: Mapping[str, object], before: Mapping[str, Value], where: st
         if not _is_read_by_each_search(name):
             raise InvalidValueError(
                 f"{where} sets {name}, which is no matter of a single search",
-                hint=f"a profile takes search.*, {_WEIGHT}*, {' and '.join(_READ_BY_EACH_SEARCH)}",
+                hint="a profile takes search.*, weights, affinities, semantic.query_budget_ms and rerank.depth",
             )
         values[name] = value
-    checked = Settings().override(values, where)
+    checked = check_profile(values, where)
     if where.startswith("project file "):
-        refuse_raised(checked, before, values, where)
-    return {name: checked[name] for name in values}
+        usual = {name: row.default for name, row in _ONLY_IN_PROFILES.items()}
+        refuse_raised(checked, {**usual, **before}, values, where)
+    return checked
 
 
 def _is_read_by_each_search(name: str) -> bool:
     """A profile is chosen for one search: what the index was made or opened with cannot follow it."""
-    if name == "search.profile":
-        return False
-    return name.startswith(("search.", _WEIGHT)) or name in _READ_BY_EACH_SEARCH
+    return name != "search.profile" and (name.startswith("search.") or name in _READ_BY_EACH_SEARCH)
 
 
 def _choices(name: str, names: Iterable[str]) -> str:

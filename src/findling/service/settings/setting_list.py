@@ -7,10 +7,26 @@ from typing import NamedTuple
 
 from findling.domain.plans import KNOBS, Knob
 from findling.domain.strangers import PROJECT_SETTINGS
+from findling.domain.values import FIELDS
 
-__all__ = ["ENVIRONMENT", "SETTINGS", "EnvironmentVariable", "Setting", "Value", "plan_row", "with_plan"]
+__all__ = [
+    "ENVIRONMENT",
+    "REMOVED",
+    "SETTINGS",
+    "EnvironmentVariable",
+    "Setting",
+    "Value",
+    "plan_row",
+    "variable_of",
+    "with_plan",
+]
 
 Value = str | int | float | bool | tuple[str, ...] | Mapping[str, float] | None
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of a setting."""
+    return "FINDLING_" + name.upper().replace(".", "_")
 
 
 class Setting(NamedTuple):
@@ -31,7 +47,7 @@ class Setting(NamedTuple):
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return "FINDLING_" + self.name.upper().replace(".", "_")
+        return variable_of(self.name)
 
     @property
     def user_only(self) -> bool:
@@ -76,7 +92,6 @@ _OTHERS: tuple[Setting, ...] = (
         "index.max_text", "size", 16777216, "Characters taken of one document; what follows is left out.", minimum=1
     ),
     Setting("index.max_seconds", "number", 60.0, "Seconds that reading one document may compute.", minimum=0.1),
-    Setting("index.max_memory", "size", 1073741824, "Memory that reading one document may take.", minimum=1 << 26),
     Setting("index.workers", "count", 0, "Processes that read files; 0: one for each processor core.", maximum=64),
     Setting("index.hidden", "switch", False, "Index files and folders whose name starts with a dot."),
     Setting("index.follow_symlinks", "switch", False, "Follow symbolic links, also out of the folder."),
@@ -84,22 +99,11 @@ _OTHERS: tuple[Setting, ...] = (
     Setting("index.include", "patterns", (), "Patterns to index although a rule leaves them out."),
     Setting("index.exclude", "patterns", (), "Patterns to leave out, written as in .gitignore."),
     Setting("index.batch_bytes", "size", 8388608, "How much text one transaction holds.", minimum=1),
-    Setting("chunk.preset", "text", "default", "How texts are cut into chunks.", ("default", "sila", "nexus", "lss")),
     Setting(
-        "chunk.strategy",
+        "chunk.preset",
         "text",
-        "preset",
-        "By structure, in equal parts, or in parts that overlap; preset: as the preset says.",
-        ("preset", "semantic", "fixed", "overlapping"),
-    ),
-    Setting("chunk.size", "count", 0, "How large a chunk may be; 0: as the preset says."),
-    Setting("chunk.overlap", "count", -1, "How much chunks overlap; -1: as the preset says.", minimum=-1),
-    Setting(
-        "chunk.unit",
-        "text",
-        "preset",
-        "What size and overlap count; preset: as the preset says.",
-        ("preset", "characters", "tokens", "words"),
+        "default",
+        "How texts are cut: default, sila, nexus, lss, or STRATEGY:SIZE[/OVERLAP]:UNIT such as semantic:900:words.",
     ),
     Setting(
         "chunk.code",
@@ -116,13 +120,6 @@ _OTHERS: tuple[Setting, ...] = (
         ("owner", "public"),
     ),
     Setting("compact.auto", "switch", True, "Compact in the background when it is worthwhile."),
-    Setting(
-        "compact.free_share",
-        "number",
-        0.25,
-        "Share of a part that must be unused for it to be rewritten.",
-        maximum=1,
-    ),
     Setting("snapshot.keep", "count", 7, "How many snapshots are kept; 0: all."),
     Setting("snapshot.auto_bytes", "size", 256 << 20, "Most that automatic snapshots take; 0: none."),
     Setting(
@@ -141,26 +138,6 @@ _OTHERS: tuple[Setting, ...] = (
         "auto",
         "The profile that searches follow: auto, strict, deep, … or your own from [profiles.NAME] in a settings file.",
     ),
-    Setting(
-        "search.affinity",
-        "patterns",
-        (),
-        "Authors close to you, such as alice=1.0 or bob=0.5, whose messages search.boosts lifts.",
-    ),
-    Setting("keyword.k1", "number", 1.2, "BM25: how fast repeated words stop counting."),
-    Setting(
-        "keyword.b",
-        "number",
-        0.75,
-        "BM25: how much long chunks are held back.",
-        maximum=1,
-    ),
-    Setting("keyword.weight_title", "number", 0.5, "Weight of words in the title; the text itself has 1."),
-    Setting("keyword.weight_heading", "number", 0.5, "Weight of words in the headings above a chunk."),
-    Setting("keyword.weight_path", "number", 0.5, "Weight of words in the path."),
-    Setting("keyword.weight_tags", "number", 0.5, "Weight of words in the tags."),
-    Setting("keyword.weight_name", "number", 0.0, "Weight of words in the file name, which the path has too."),
-    Setting("keyword.weight_description", "number", 0.5, "Weight of words in the description."),
     Setting("keyword.unit", "text", "chunk", "What is ranked: chunks, or whole pages.", ("chunk", "page")),
     Setting(
         "semantic.model",
@@ -185,7 +162,6 @@ _OTHERS: tuple[Setting, ...] = (
         ("background", "never"),
     ),
     Setting("semantic.cpu_share", "number", 0.5, "Share of its time that reading in the background takes.", maximum=1),
-    Setting("semantic.hnsw_from", "count", 200000, "Passages from which a graph is searched instead of all of them."),
     Setting("remote.timeout_s", "number", 10.0, "How long one request to a provider may take.", minimum=0.1),
     Setting("remote.dimensions", "count", 0, "Length of vectors to ask a provider for; 0: the model's own."),
     Setting("remote.allow_private", "switch", False, "Send also what is marked private to a provider."),
@@ -242,34 +218,12 @@ _OTHERS: tuple[Setting, ...] = (
     Setting("serve.require_token", "switch", False, "Ask for a token on loopback, too."),
     Setting("serve.timeout_s", "number", 10.0, "How long the daemon looks for an answer.", minimum=0.1),
     Setting("serve.cpu_s", "number", 2.0, "CPU seconds that one request of a token may take; 0: any."),
-    Setting("serve.threads", "count", 0, "Questions answered at once; 0: two for each core.", maximum=256),
-    Setting("serve.waiting", "count", 256, "Questions that may wait; more are turned away.", minimum=1),
     Setting("serve.rate", "number", 100.0, "Requests a second that one token may send; 0: any."),
-    Setting(
-        "serve.max_body",
-        "size",
-        16777216,
-        "The largest request of the owner with resources, or to MCP, that is read; others may have 256 KB.",
-        minimum=1024,
-    ),
-    Setting("serve.cache", "count", 512, "Answers kept for the same question on the same index; 0: none."),
-    Setting(
-        "serve.idle_s",
-        "number",
-        900.0,
-        "After this time without a question models are let go; 0: never.",
-    ),
-    Setting(
-        "serve.refresh_s",
-        "number",
-        5.0,
-        "How long the daemon waits for more changes of files before it takes them in.",
-    ),
     Setting(
         "watch.wait_s",
         "number",
         2.0,
-        "How long watching waits for more changes at most before it takes them in.",
+        "How long watching waits for more changes before it indexes them; what is served: 5 unless set.",
         minimum=0.1,
     ),
     Setting(
@@ -279,7 +233,6 @@ _OTHERS: tuple[Setting, ...] = (
         "Whether folders are looked at again and again: where the system cannot tell of changes, always, never.",
         ("auto", "always", "never"),
     ),
-    Setting("watch.poll_s", "number", 2.0, "Time between two looks.", minimum=0.1),
     Setting("mcp.write", "switch", False, "Let MCP clients remember things and have files indexed."),
     Setting("mcp.max_tokens", "count", 8000, "About how many tokens an answer to an MCP client may take.", minimum=500),
     Setting("output.color", "text", "auto", "When to colour the output.", ("auto", "always", "never")),
@@ -298,3 +251,32 @@ ENVIRONMENT: tuple[EnvironmentVariable, ...] = (
     EnvironmentVariable("FINDLING_WORKSPACE", "Workspace to use.", "workspace.name"),
     EnvironmentVariable("FINDLING_CONFIG", "The user file to read and write instead of the usual one."),
 )
+
+REMOVED: Mapping[str, str] = {
+    **{
+        knob.row: f"a profile carries it: [profiles.NAME] with {knob.name} = VALUE, and search.profile = NAME"
+        for knob in KNOBS.values()
+        if knob.profile and not knob.setting
+    },
+    "search.affinity": "a profile carries it: [profiles.NAME.affinities] with alice = 1.0, and search.profile = NAME",
+    **{
+        f"keyword.weight_{name}": f"a profile carries it: [profiles.NAME.weights] with {name} = VALUE"
+        for name in FIELDS[1:]
+    },
+    **dict.fromkeys(("keyword.k1", "keyword.b"), "BM25 always counts with k1 = 1.2 and b = 0.75"),
+    **dict.fromkeys(
+        ("chunk.strategy", "chunk.size", "chunk.overlap", "chunk.unit"),
+        "chunk.preset = STRATEGY:SIZE[/OVERLAP]:UNIT, such as overlapping:400/50:tokens",
+    ),
+    "serve.refresh_s": "watch.wait_s instead",
+    "serve.threads": "two questions for each core are answered at once",
+    "serve.waiting": "256 questions may wait",
+    "serve.cache": "512 answers are kept",
+    "serve.max_body": "the owner may send 16 MB",
+    "serve.idle_s": "models are let go after 15 minutes without a question",
+    "watch.poll_s": "folders are looked at every 2 seconds",
+    "compact.free_share": "a part is rewritten when a quarter of it is unused",
+    "index.max_memory": "reading one document may take 1 GB",
+    "semantic.hnsw_from": "a graph is searched from 200,000 passages on",
+}
+"""Settings of earlier versions, and what there is instead."""

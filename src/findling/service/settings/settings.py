@@ -21,7 +21,15 @@ from findling.service.settings.layers import (
     refuse_untrusted,
 )
 from findling.service.settings.setting_files import find_project_file, read_file, user_file
-from findling.service.settings.setting_list import ENVIRONMENT, SETTINGS, EnvironmentVariable, Setting, Value
+from findling.service.settings.setting_list import (
+    ENVIRONMENT,
+    REMOVED,
+    SETTINGS,
+    EnvironmentVariable,
+    Setting,
+    Value,
+    variable_of,
+)
 
 __all__ = [
     "ENVIRONMENT",
@@ -81,6 +89,9 @@ def _apply_environment(settings: Settings, environ: Mapping[str, str]) -> Settin
     targets.update((variable.name, variable.setting) for variable in ENVIRONMENT)
     for name in environ:
         if name.startswith("FINDLING_") and name not in targets:
+            for removed, instead in REMOVED.items():
+                if name == variable_of(removed):
+                    raise UnknownSettingError(f"environment variable {name} sets nothing any more", hint=instead)
             message = f"environment variable {name} is not one that findling knows"
             raise UnknownSettingError(message, hint=closest_name(name, targets))
     for name, setting in targets.items():

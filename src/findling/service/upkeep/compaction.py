@@ -26,7 +26,7 @@ from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fo
 if TYPE_CHECKING:
     from findling.pipelines.retrieve.vector_retrieval import Meaning
 
-__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "free_share", "is_skewed", "is_worthwhile"]
+__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "is_skewed", "is_worthwhile"]
 
 
 _LEAST_BYTES = 4 << 20
@@ -49,23 +49,17 @@ def is_worthwhile(folder: Path, settings: Settings) -> bool:
     """
     if not settings.get("compact.auto", True) or not (folder / STORE_FILE).exists():
         return False
-    share = free_share(settings)
     pages = count_pages(folder / STORE_FILE)
-    if pages.free_share >= share and pages.free * pages.size >= _LEAST_BYTES:
+    if pages.free_share >= FREE_SHARE and pages.free * pages.size >= _LEAST_BYTES:
         return True
-    if is_skewed(count_entries(keyword_folder(folder, settings["keyword.unit"])), settings):
+    if is_skewed(count_entries(keyword_folder(folder, settings["keyword.unit"]))):
         return True
-    return any(one.dead_share >= share and one.header.dead >= _LEAST_ENTRIES for one in matrices(folder))
+    return any(one.dead_share >= FREE_SHARE and one.header.dead >= _LEAST_ENTRIES for one in matrices(folder))
 
 
-def is_skewed(entries: Entries, settings: Settings) -> bool:
+def is_skewed(entries: Entries) -> bool:
     """Whether so many entries of a leg are deleted that its scores differ from those of a leg made of the rest."""
-    return entries.deleted > 0 and entries.deleted_share >= min(_SKEWING_SHARE, free_share(settings))
-
-
-def free_share(settings: Settings) -> float:
-    """The share of a part that must be unused for it to be rewritten."""
-    return float(settings.get("compact.free_share", FREE_SHARE))
+    return entries.deleted > 0 and entries.deleted_share >= _SKEWING_SHARE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +157,6 @@ class _Run:
         self._vectors = vectors
         self._settings = settings
         self._full = full
-        self._share = free_share(settings)
         self.store_file = files.folder / STORE_FILE
         self.store_id = files.store.get_meta("store_id") or ""
 
@@ -195,11 +188,11 @@ class _Run:
         """Rewrite what is worth it, and name it."""
         place = keyword_folder(self._files.folder, self._files.leg.unit)
         entries = count_entries(place)
-        if entries.all and (self._full or is_skewed(entries, self._settings)):
+        if entries.all and (self._full or is_skewed(entries)):
             self._rewrite_leg(place)
             yield "keyword leg"
         yield from self._rewrite_matrices()
-        if self._full or count_pages(self.store_file).free_share >= self._share:
+        if self._full or count_pages(self.store_file).free_share >= FREE_SHARE:
             rewrite_store(self.store_file)
             yield "truth store"
 
@@ -213,10 +206,11 @@ class _Run:
 
     def _rewrite_matrices(self) -> Iterator[str]:
         for matrix in matrices(self._files.folder):
-            if matrix.header.dead and (self._full or matrix.dead_share >= self._share):
+            if matrix.header.dead and (self._full or matrix.dead_share >= FREE_SHARE):
+                from findling.stores.vectors.vector_files import GRAPH_FROM
                 from findling.stores.vectors.vector_merge import rewrite_matrix
 
-                rewrite_matrix(matrix.folder, matrix.header, self._settings["semantic.hnsw_from"])
+                rewrite_matrix(matrix.folder, matrix.header, GRAPH_FROM)
                 yield matrix.folder.name
 
 

@@ -18,7 +18,6 @@ from findling.domain.errors import (
     NotIndexedError,
 )
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.settings.options import scoring
 from findling.service.settings.settings import Settings
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
@@ -134,7 +133,7 @@ def _prepare(
         shutil.copyfile(snapshot, store)
     SqliteStore.open(store).close()  # brings it to our format
     stamp(store, meta, present)
-    staged = OpenedWorkspace(staging, scoring=scoring(settings), unit=settings["keyword.unit"])
+    staged = OpenedWorkspace(staging, unit=settings["keyword.unit"])
     vectors = WorkspaceVectors(staged, settings)
     try:
         with staged.writing():

@@ -121,8 +121,7 @@ def _for_types(plan: Plan, types: tuple[str, ...], settings: Settings) -> Plan:
 
     weights = {**weights_of(names, settings.types), **plan.weights}
     of_profile = settings.profiles.get(plan.profile, {})
-    is_said = settings.origin("search.heads") != "default" or "search.heads" in of_profile
-    is_open = not is_said and replaces_only(names, settings.types)
+    is_open = "search.heads" not in of_profile and replaces_only(names, settings.types)
     return replace(plan, weights=weights, heads=plan.heads or is_open)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import tantivy
 from tantivy import Occur, Query
 
-from findling.domain.backends import Scoring
+from findling.domain.backends import STANDARD_K1, Scoring
 from findling.domain.budgets import current_budget
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
@@ -295,7 +295,7 @@ class Leaves:
         return sum(self._words.idf(self._words.frequency(main, word)) for word in words)
 
     def _most(self, worth: float, weights: Mapping[str, float]) -> float:
-        return worth * (self._scoring.k1 + 1) * max(weights.values())
+        return worth * (STANDARD_K1 + 1) * max(weights.values())
 
     def _note(self, term: str, forms: Iterable[str]) -> None:
         self.forms[term] = tuple(dict.fromkeys((*self.forms.get(term, ()), *forms)))

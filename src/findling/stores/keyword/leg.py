@@ -38,9 +38,6 @@ _SCARCE_BYTES = 64_000_000
 _TIES = 32
 """Hits fetched beyond those asked for, so that equals at the end have one order, whatever segments they are in."""
 
-_RESCORED = 200
-"""Candidates scored again when k1 or b differ from tantivy's built-in 1.2 and 0.75."""
-
 
 class TantivyLeg:
     """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
@@ -196,8 +193,7 @@ class TantivyLeg:
 
     def _find(self, query: tantivy.Query, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
         searcher = self._searcher()
-        is_rescored = is_ranked and not self._scoring.is_standard
-        depth = max(limit, _RESCORED) if is_rescored else limit + _TIES
+        depth = limit + _TIES
         # Without a word to rank by the latest come first; what has no time comes last.
         order = None if is_ranked else "updated"
         result = searcher.search(query, max(1, min(depth, searcher.num_docs)), order_by_field=order)
@@ -222,10 +218,6 @@ class TantivyLeg:
         if not addresses:
             return []
         scores = [float(score) for score, _ in result.hits] if is_ranked else [0.0] * len(addresses)
-        if is_ranked and not self._scoring.is_standard:
-            from findling.stores.keyword.rescore import rescore
-
-            scores = [rescore(query.explain(searcher, address).to_json(), self._scoring) for address in addresses]
         cids = searcher.fast_field_values("cid", addresses)
         return [(int(cid or 0), score) for cid, score in zip(cids, scores, strict=True)]
 

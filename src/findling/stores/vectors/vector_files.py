@@ -27,6 +27,7 @@ from findling.stores.filesystem import sync_folder
 from findling.stores.vectors.vector_sums import extended, find_wrong, is_sample_right
 
 __all__ = [
+    "GRAPH_FROM",
     "Columns",
     "Header",
     "RowWriter",
@@ -41,6 +42,9 @@ __all__ = [
     "write_header",
     "writing",
 ]
+
+GRAPH_FROM = 200_000
+"""Passages from which a graph is searched instead of all of them."""
 
 LAYOUT = 2
 """Raised when header or columns change their meaning; a matrix of another layout is made anew."""

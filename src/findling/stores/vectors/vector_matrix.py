@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from findling.domain.errors import CorruptError
 from findling.domain.ports import VectorHits
 from findling.stores.vectors.vector_files import (
+    GRAPH_FROM,
     Header,
     RowWriter,
     damaged_files,
@@ -57,7 +58,7 @@ class VectorMatrix:
         self._replaced: list[int] = []
 
     @classmethod
-    def open(cls, folder: Path, *, made_for: str, dimensions: int, graph_from: int = 200_000) -> VectorMatrix:
+    def open(cls, folder: Path, *, made_for: str, dimensions: int, graph_from: int = GRAPH_FROM) -> VectorMatrix:
         """Open the matrix in `folder`, or an empty one in memory when there is none for these vectors.
 
         From `graph_from` rows on it keeps a graph, if the extra `hnsw` is installed. Raises CorruptError when the

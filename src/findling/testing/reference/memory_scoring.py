@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from findling.domain.backends import Scoring
+from findling.domain.backends import STANDARD_B, STANDARD_K1, Scoring
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import (
@@ -193,7 +193,7 @@ class Question:
             worth = sum(most for _, most in ways)
         else:
             worth = max((most for _, most in ways), default=0.0)
-        return worth * (self._scoring.k1 + 1) * max(weights.values())
+        return worth * (STANDARD_K1 + 1) * max(weights.values())
 
     def _counted(self, nodes: Iterable[Node]) -> list[Found]:
         """What nodes find; a word that is said more than once counts more."""
@@ -346,7 +346,7 @@ class Question:
         return math.log(1 + (chunks - min(spread, chunks) + 0.5) / (min(spread, chunks) + 0.5))
 
     def _saturation(self, count: int, field: str, cid: int) -> float:
-        k1, b = self._scoring.k1, self._scoring.b
+        k1, b = STANDARD_K1, STANDARD_B
         return (k1 + 1) * count / (count + k1 * (1 - b + b * self._postings.length(field, cid)))
 
 

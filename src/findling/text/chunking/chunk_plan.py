@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from findling.domain.resources import Resource
 
-__all__ = ["HEADED", "PRESETS", "STRATEGIES", "UNITS", "ChunkPlan", "check_plan", "passage"]
+__all__ = ["HEADED", "PRESETS", "STRATEGIES", "UNITS", "ChunkPlan", "check_plan", "passage", "read_preset"]
 
 
 HEADED = frozenset({"asciidoc", "latex", "markdown", "mdx", "org", "rst"})
@@ -67,3 +67,22 @@ PRESETS: dict[str, ChunkPlan] = {
     "nexus": ChunkPlan("overlapping", 1024, 128, "tokens"),
     "lss": ChunkPlan("overlapping", 220, 20, "words"),
 }
+
+
+def read_preset(text: str) -> ChunkPlan:
+    """The plan of a preset, or of `STRATEGY:SIZE[/OVERLAP]:UNIT`. Raises ValueError for what is neither."""
+    if text in PRESETS:
+        return PRESETS[text]
+    strategy, _, rest = text.partition(":")
+    numbers, _, unit = rest.partition(":")
+    size, _, overlap = numbers.partition("/")
+    if not size.isdecimal() or not (overlap or "0").isdecimal() or len(numbers) > _LONGEST_NUMBERS:
+        raise ValueError(f"{text!r} is none of {', '.join(PRESETS)}, and not STRATEGY:SIZE[/OVERLAP]:UNIT")
+    plan = ChunkPlan(strategy, int(size), int(overlap or 0), unit)
+    check_plan(plan)
+    if plan.overlap and strategy != "overlapping":
+        raise ValueError(f"chunks overlap with the strategy overlapping, not with {strategy}")
+    return plan
+
+
+_LONGEST_NUMBERS = 20

@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from findling.domain.permissions import Caller
 from findling.faces.mcp.tool_context import Desk, hosted_desk, local_desk
 from findling.faces.mcp.transport.server import Runner, make_server
-from findling.service.server.engine_pool import Host
+from findling.service.server.engine_pool import MAX_BODY, Host
 from findling.service.settings.settings import Settings, load_settings
 
 __all__ = ["CallersRunner", "McpApp", "mcp_app"]
@@ -63,9 +63,7 @@ def mcp_app(host: Host, run: CallersRunner | None = None, *, path: str = "/mcp")
     """
     server = make_server(lambda: _desk(host, _asked.get()), _runner(run))
     # Clients get one JSON document, or a stream of events when there is progress to tell.
-    manager = StreamableHTTPSessionManager(
-        app=server, stateless=True, max_request_body_size=host.settings["serve.max_body"]
-    )
+    manager = StreamableHTTPSessionManager(app=server, stateless=True, max_request_body_size=MAX_BODY)
     return McpApp(Route(path, endpoint=_Endpoint(manager)), manager.run)
 
 

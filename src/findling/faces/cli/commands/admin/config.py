@@ -17,6 +17,7 @@ from findling.service.settings.setting_files import (
     unset_value,
     user_file,
 )
+from findling.service.settings.setting_list import REMOVED
 from findling.service.settings.settings import Settings, Value, get_setting, load_settings, parse_text, refuse_raised
 
 __all__ = ["change_setting", "config", "project_option", "target_file"]
@@ -69,7 +70,8 @@ def _set(key: str, value: str, project: bool) -> int:
 @project_option
 def _unset(key: str, project: bool) -> int:
     """Take the setting KEY out of your own settings file."""
-    get_setting(key)
+    if key not in REMOVED:
+        get_setting(key)
     file = target_file(project)
     if not unset_value(file, key):
         note(f"{file} does not set {key}")

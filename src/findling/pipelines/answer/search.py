@@ -24,6 +24,7 @@ from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, 
 from findling.pipelines.retrieve.request_checks import check_request
 from findling.pipelines.retrieve.retrieval import find_candidates
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, nearness_to
+from findling.text.query.parser import Parsed
 from findling.text.query.tree import typed_terms
 
 __all__ = ["misspelled", "rank", "search"]
@@ -42,9 +43,14 @@ _LOOK = 256
 
 @spending()
 def search(
-    legs: Retrievers, request: SearchRequest, *, snippet_lines: int = 3, degraded: Sequence[Degradation] = ()
+    legs: Retrievers,
+    request: SearchRequest,
+    *,
+    parsed: Parsed | None = None,
+    snippet_lines: int = 3,
+    degraded: Sequence[Degradation] = (),
 ) -> SearchAnswer:
-    """Answer the request from what the legs and the store hold now.
+    """Answer the request from what the legs and the store hold now; `parsed` is its query, where that is known.
 
     Raises InvalidValueError for a limit, score, pattern, plan, cursor or facet that cannot be used.
     """
@@ -56,7 +62,7 @@ def search(
         check_facets(request.facets)
     clock, budget = StageClock(), current_budget()
     budget.end_within(request.timeout_s)
-    question = understand(request, plan, legs.store)
+    question = understand(request, plan, legs.store, parsed)
     clock.lap("understand")
     ranking = rank(legs, question, exclude, clock)
     question, found = ranking.question, ranking.found

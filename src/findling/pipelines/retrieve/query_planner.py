@@ -72,10 +72,10 @@ class AnalyzedQuery(NamedTuple):
         return canonical(self.tree)
 
 
-def understand(request: SearchRequest, plan: Plan, store: ReadStore) -> AnalyzedQuery:
-    """What a request asks for. Never raises for what a person types."""
+def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Parsed | None = None) -> AnalyzedQuery:
+    """What a request asks for; `parsed` is its query, where that is known. Never raises for what a person types."""
     query = _beginning(request.query)
-    parsed = parse(query)
+    parsed = parsed or parse(query)
     reading = read(parsed, plan.words)
     text = _text_for_models(parsed) if parsed.operators else query
     shape = route(parsed.plain or text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from findling.domain.ports import SkippedPath
 from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
 from findling.domain.resources import Resource
-from findling.domain.results import Degradation, Explanation, SearchAnswer
+from findling.domain.results import Degradation, Explanation, Hit, SearchAnswer
 from findling.pipelines.answer.search import search
 from findling.pipelines.retrieve.candidates import Retrievers
 from findling.service.engine.services import WorkspaceServices
@@ -24,7 +25,7 @@ from findling.service.index.index import Index
 from findling.service.index.refresh import DiskIndex
 from findling.service.settings.profiles import plan_of
 from findling.service.settings.settings import Settings, load_settings
-from findling.service.workspace.scope import is_below, placed, prepared, timings_for, told
+from findling.service.workspace.scope import Scoped, is_below, placed, prepared, timings_for, told
 from findling.service.workspace.workspace import Workspace, has_items, home_folder, locate, workspaces_above
 from findling.stores.local.layout import STORE_FILE
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from findling.service.content.memories import WorkspaceMemories
     from findling.service.engine.viewer import Viewer
     from findling.service.index.documents import FetchedDocument
+    from findling.text.query.parser import Parsed
 
 __all__ = ["Engine", "open_engine"]
 
@@ -74,6 +76,7 @@ class Engine(WorkspaceServices):
         super().__init__(opened or Index(workspace, settings), settings)
         self.workspace, self.scope = workspace, workspace.scope
         self._looks_above = looks_above
+        self._lone = None if looks_above else self
         self._disk = DiskIndex(self._files, settings, workspace, self.opened.legs)
         self._plan_of = cache(partial(plan_of, settings))
 
@@ -122,20 +125,20 @@ class Engine(WorkspaceServices):
 
     def search(
         self,
-        request: SearchRequest | str,
+        request: SearchRequest | str | Scoped,
         *,
         refresh: bool = True,
         on_progress: Progress | None = None,
         notes: Sequence[Degradation] = (),
         **options: Any,
     ) -> SearchAnswer:
-        """Answer a question; options are the fields of SearchRequest.
+        """Answer a question, which may be prepared; options are the fields of SearchRequest.
 
         With `refresh`, a first search indexes and every later one first takes in what has changed on disk. `notes` are
         those of an earlier `refresh`. The owner finds the items of the folders above, too, unless the request has a
         cursor. Raises NotIndexedError when there is nothing to search and `refresh` is off.
         """
-        scoped = prepared(request, options, self._settings, self.scope, self._plan_of)
+        scoped = request if isinstance(request, Scoped) else self.prepare(request, **options)
         asked = scoped.request
         started = time.perf_counter()
         notes = [*notes, *self._ready(refresh, on_progress, asked.principals)]
@@ -145,15 +148,17 @@ class Engine(WorkspaceServices):
             from findling.service.engine.parent_items import to_be_fused, with_items_above
 
             asked = to_be_fused(asked)
-        answer = self.answer(asked, notes)
+        answer = self.answer(asked, notes, scoped.parsed)
         timings = {"refresh": refreshed_ms, **answer.timings_ms}
         answer = replace(told(scoped, answer), timings_ms=timings_for(asked.principals, timings))
         return with_items_above(answer, scoped, self, above) if above else answer
 
-    def answer(self, asked: SearchRequest, notes: list[Degradation]) -> SearchAnswer:
+    def answer(self, asked: SearchRequest, notes: list[Degradation], parsed: Parsed | None = None) -> SearchAnswer:
         """Answer a request that was prepared, from the index as it is; `notes` are told with the answer."""
         lines = self._settings["search.snippet_lines"]
-        return self.opened.read(asked.principals, notes, search, asked, snippet_lines=lines, degraded=notes)
+        return self.opened.read(
+            asked.principals, notes, search, asked, parsed=parsed, snippet_lines=lines, degraded=notes
+        )
 
     def search_items(self, request: SearchRequest) -> SearchAnswer:
         """Answer whoever has asked another workspace, from the index as it is; what its files miss is not told."""
@@ -177,7 +182,7 @@ class Engine(WorkspaceServices):
         """
         from findling.pipelines.lookup.explain import explain
 
-        scoped = prepared(request, options, self._settings, self.scope, self._plan_of)
+        scoped = self.prepare(request, **options)
         asked = scoped.request
         notes = self._ready(refresh, on_progress, asked.principals)
         above = self._asked_above(replace(asked, cursor=""))
@@ -266,7 +271,9 @@ class Engine(WorkspaceServices):
 
     def alone(self) -> Engine:
         """The same opened index without the items of the folders above. It is not to be closed."""
-        return Engine(self.workspace, self._settings, self.opened, looks_above=False)
+        if self._lone is None:
+            self._lone = Engine(self.workspace, self._settings, self.opened, looks_above=False)
+        return self._lone
 
     def above(self) -> list[Engine]:
         """The workspaces of the folders above that hold items, the nearest first. They are not to be closed."""
@@ -280,6 +287,16 @@ class Engine(WorkspaceServices):
         """Whether there is a resource with this id."""
         return self._files.store.document(rid) is not None
 
+    def group_of(self, hit: Hit, by: str, *, principals: tuple[str, ...] | None = None) -> str:
+        """The group of a hit. One that is gone since it was found is known by its id."""
+        from findling.pipelines.answer.grouping import group_of
+
+        fields: dict[str, str] = {}
+        if by == "thread" and hit.type == "chat":
+            with suppress(NotFoundError):
+                fields = dict(self.fetch(hit.rid, principals=principals).fields)
+        return group_of(Resource(rid=hit.rid, type=hit.type, fields=fields), by)
+
     @property
     def subject(self) -> Path:
         """What is indexed, or will be: the root, or the part of it that was asked for, which may be one file."""
@@ -290,14 +307,19 @@ class Engine(WorkspaceServices):
         """What was opened: the root, or a folder or file of it."""
         return self.root / (self.workspace.only or self.scope)
 
-    def asked_as(self, request: SearchRequest) -> SearchRequest:
+    def prepare(self, request: SearchRequest | str, **options: Any) -> Scoped:
         """A request as the legs are asked: with its plan, and limited to the part of the root that was opened."""
-        return prepared(request, {}, self._settings, self.scope, self._plan_of).request
+        return prepared(request, options, self._settings, self.scope, self._plan_of)
 
-    def question(self, request: SearchRequest) -> str:
+    def asked_as(self, request: SearchRequest) -> SearchRequest:
+        """The request of `prepare`."""
+        return self.prepare(request).request
+
+    def question(self, request: SearchRequest | Scoped) -> str:
         """What is asked, of which index and under which settings: whoever asks the same is answered the same."""
         settings = [(name, self._settings[name]) for name in self._settings if self._settings.origin(name) != "default"]
-        return repr((self.home, settings, self.asked_as(request)))
+        scoped = request if isinstance(request, Scoped) else self.prepare(request)
+        return repr((self.home, settings, scoped.request))
 
     def state(self) -> object:
         """Something that is another one as soon as anything has changed that answers depend on."""

@@ -10,7 +10,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from findling.domain.errors import FindlingError, NotFoundError
 from findling.domain.queries import All, Field, Not, SearchRequest
@@ -21,12 +22,36 @@ from findling.pipelines.lookup.federated import RankedAcross, as_relaxed, fuse_a
 from findling.service.workspace.scope import Scoped
 
 if TYPE_CHECKING:
-    from findling.service.engine.engine import Engine
     from findling.service.index.documents import FetchedDocument
 
-__all__ = ["explained_with", "fetch_item", "to_be_fused", "with_items_above"]
+__all__ = ["ItemSource", "explained_with", "fetch_item", "to_be_fused", "with_items_above"]
 
 _Found = TypeVar("_Found", Explanation, "FetchedDocument")
+
+
+class ItemSource(Protocol):
+    """A workspace whose items answer what is asked below it; an engine is one."""
+
+    root: Path
+
+    def answer(self, asked: SearchRequest, notes: list[Degradation]) -> SearchAnswer:
+        """Answer a request that was prepared."""
+
+    def search_items(self, request: SearchRequest) -> SearchAnswer:
+        """Answer a request that was put to another workspace."""
+
+    def explain(self, request: SearchRequest, name: str, *, refresh: bool = True) -> Explanation:
+        """Say why a document is in the answer."""
+
+    def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
+        """Give a document."""
+
+    def holds(self, rid: str) -> bool:
+        """Tell whether there is a resource with this id."""
+
+    def group_of(self, hit: Hit, by: str) -> str:
+        """Name the group of a hit."""
+
 
 _NOWHERE = ".."
 """A folder that no path of an index lies in, so only what has no path passes."""
@@ -37,7 +62,9 @@ def to_be_fused(request: SearchRequest) -> SearchRequest:
     return replace(request, limit=request.offset + request.limit, offset=0, explain=True)
 
 
-def with_items_above(own: SearchAnswer, scoped: Scoped, engine: Engine, above: Sequence[Engine]) -> SearchAnswer:
+def with_items_above(
+    own: SearchAnswer, scoped: Scoped, engine: ItemSource, above: Sequence[ItemSource]
+) -> SearchAnswer:
     """The answer of a workspace to `to_be_fused` of a request, fused with the items of those above it."""
     started, asked = time.perf_counter(), scoped.request
     answers, labels, degraded = [own], [""], list(own.degraded)
@@ -82,13 +109,13 @@ def with_items_above(own: SearchAnswer, scoped: Scoped, engine: Engine, above: S
     )
 
 
-def fetch_item(name: str, context: int, above: Sequence[Engine]) -> FetchedDocument:
+def fetch_item(name: str, context: int, above: Sequence[ItemSource]) -> FetchedDocument:
     """The item that a name stands for in the nearest workspace above that has it. Raises NotFoundError."""
     return _first(name, above, lambda one: one.fetch(name, context=context))
 
 
 def explained_with(
-    here: Callable[[], Explanation], name: str, scoped: Scoped, engine: Engine, above: Sequence[Engine]
+    here: Callable[[], Explanation], name: str, scoped: Scoped, engine: ItemSource, above: Sequence[ItemSource]
 ) -> Explanation:
     """Why what a name stands for, here or above, is in the answer that is fused, or what keeps it out.
 
@@ -96,7 +123,7 @@ def explained_with(
     """
     request = replace(scoped.request, cursor="")
 
-    def ask(one: Engine) -> Explanation:
+    def ask(one: ItemSource) -> Explanation:
         told = one.explain(_items_request(scoped), name, refresh=False)
         return replace(told, hit=told.hit and replace(told.hit, workspace=str(one.root)))
 
@@ -126,7 +153,7 @@ def _items_request(scoped: Scoped) -> SearchRequest:
     return replace(scoped.request, filters=scoped.filters, within=_NOWHERE, in_context=False)
 
 
-def _items_of(one: Engine, scoped: Scoped, nearer: Sequence[Engine]) -> SearchAnswer:
+def _items_of(one: ItemSource, scoped: Scoped, nearer: Sequence[ItemSource]) -> SearchAnswer:
     """What a workspace knows of items that no nearer one holds under the same id."""
     request = to_be_fused(_items_request(scoped))
     while True:
@@ -139,7 +166,7 @@ def _items_of(one: Engine, scoped: Scoped, nearer: Sequence[Engine]) -> SearchAn
         request = replace(request, filters=replace(filters, where=where))
 
 
-def _first(name: str, above: Sequence[Engine], ask: Callable[[Engine], _Found]) -> _Found:
+def _first(name: str, above: Sequence[ItemSource], ask: Callable[[ItemSource], _Found]) -> _Found:
     """The first answer that is about an item."""
     for one in above:
         try:
@@ -185,11 +212,10 @@ def _summed(facets: Sequence[Mapping[str, Mapping[str, int]]]) -> Mapping[str, M
     return summed
 
 
-def _next_cursor(own: SearchAnswer, scoped: Scoped, engine: Engine, shown: int) -> str:
+def _next_cursor(own: SearchAnswer, scoped: Scoped, engine: ItemSource, shown: int) -> str:
     """What asks for the hits of the workspace itself behind those of them that were shown."""
     if shown == len(own.hits):
         return own.next_cursor
     from findling.pipelines.answer.cursors import cursor_after
-    from findling.service.engine.viewer import Viewer
 
-    return cursor_after(to_be_fused(scoped.request), own.hits[:shown], Viewer(engine, None).group_of)
+    return cursor_after(to_be_fused(scoped.request), own.hits[:shown], engine.group_of)

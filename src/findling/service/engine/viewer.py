@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from findling.domain.errors import NotFoundError
 from findling.domain.permissions import check_principal
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
@@ -85,14 +83,8 @@ class Viewer:
         return self._engine.status_for(self.principals)
 
     def group_of(self, hit: Hit, by: str) -> str:
-        """What a hit is grouped under. One that is gone since it was found is known by its id."""
-        from findling.pipelines.answer.grouping import group_of
-
-        fields: dict[str, str] = {}
-        if by == "thread" and hit.type == "chat":
-            with suppress(NotFoundError):
-                fields = dict(self.fetch(hit.rid).fields)
-        return group_of(Resource(rid=hit.rid, type=hit.type, fields=fields), by)
+        """The group of a hit, as `Engine.group_of` names it."""
+        return self._engine.group_of(hit, by, principals=self.principals)
 
     def _asked(self, request: SearchRequest | str, options: dict[str, Any]) -> SearchRequest:
         # Whoever calls is not for the caller to say, and neither is when files are read.

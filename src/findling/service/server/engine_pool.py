@@ -24,7 +24,7 @@ from findling.service.index.model_table import ModelTable
 from findling.service.server.statistics import Statistics
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings
-from findling.service.workspace.scope import timings_for
+from findling.service.workspace.scope import Scoped, timings_for
 from findling.service.workspace.workspace import Workspace, home_folder, indexed_root, locate, workspace_in
 from findling.service.workspace.workspaces import FoundWorkspace, WorkspaceAccount, all_workspaces, list_workspaces
 from findling.stores.local.layout import STORE_FILE
@@ -53,10 +53,12 @@ class Question(NamedTuple):
     is_small: bool
 
 
-def question_of(engine: Engine, request: SearchRequest) -> Question:
+def question_of(engine: Engine, request: SearchRequest | Scoped) -> Question:
     """The question that a request is now."""
+    scoped = request if isinstance(request, Scoped) else engine.prepare(request)
+    request = scoped.request
     return Question(
-        engine.question(request), engine.state(), request.limit <= _MOST_HITS and request.context <= _MOST_CONTEXT
+        engine.question(scoped), engine.state(), request.limit <= _MOST_HITS and request.context <= _MOST_CONTEXT
     )
 
 
@@ -124,13 +126,27 @@ class _Key(NamedTuple):
     settings: tuple[Value, ...]
 
 
+_MOST_ENGINES = 8
+"""Engines of one opened workspace that are kept with their plans: for its parts, and for settings of callers."""
+
+
 class _Kept:
     """An opened workspace, by how many it is in use, and when it was last."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
+        self._engines: OrderedDict[tuple[Workspace, int], Engine] = OrderedDict()
         self.leases = 0
         self.used_at = time.monotonic()
+
+    def engine(self, place: Workspace, settings: Settings) -> Engine:
+        """The engine for a part of the root and settings, which keeps the plans that it has made."""
+        key = (place, id(settings))  # an engine holds its settings, so no others have their id meanwhile
+        engine = self._engines.pop(key, None) or Engine(place, settings, self.index)
+        self._engines[key] = engine
+        while len(self._engines) > _MOST_ENGINES:
+            self._engines.popitem(last=False)
+        return engine
 
 
 _CANDIDATES = 5_000
@@ -230,11 +246,12 @@ class Host:
     def _answer(self, caller: Caller, request: SearchRequest, workspace: str) -> tuple[SearchAnswer, bool]:
         """The answer, and whether it is one that was kept."""
         with self.opened(caller, workspace) as engine:
-            question = question_of(engine, request)
+            scoped = engine.prepare(request)
+            question = question_of(engine, scoped)
             found = self._answers.get(question)
             if found is not None:
                 return found, True
-            answer = Viewer(engine, caller.principals).search(request)
+            answer = engine.search(scoped, refresh=False)
             # What was written meanwhile may be in one part of it and not in the other.
             if engine.state() == question.state:
                 self._answers.put(question, answer)
@@ -348,9 +365,10 @@ class Host:
             kept = self._kept.pop(key, None) or _Kept(Index(place, settings, self._models))
             self._kept[key] = kept
             kept.leases += 1
+            engine = kept.engine(place, settings)
             self._let_go_of_old()
         try:
-            yield Engine(place, settings, kept.index)
+            yield engine
         finally:
             with self._guard:
                 kept.leases -= 1

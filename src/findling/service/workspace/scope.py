@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Field, Filters, SearchRequest, request_with
 from findling.domain.results import SearchAnswer
 from findling.service.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from findling.text.query.parser import Parsed
 
 __all__ = ["NO_CONTEXT", "Scoped", "is_below", "placed", "prepared", "timings_for", "told"]
 
@@ -27,12 +30,14 @@ NO_CONTEXT: Mapping[str, object] = {
 class Scoped(NamedTuple):
     """A request as the legs are asked, its filters before they were put below the part that is asked, and the context.
 
-    The context holds what of it is in force, and where it comes from; it is empty when nothing is.
+    The context holds what of it is in force, and where it comes from; it is empty when nothing is. `parsed` is the
+    query, where it had to be read to find the plan.
     """
 
     request: SearchRequest
     filters: Filters
     context: dict[str, Any]
+    parsed: Parsed | None = None
 
 
 def placed(settings: Settings, path: str | Path | None = None, workspace: str = "") -> tuple[Settings, str | Path]:
@@ -63,7 +68,8 @@ def prepared(
     """The request with its plan, limited to the part of the root that was opened and to the project's context."""
     request = request_with(request, options)
     filters, names = request.filters, ["context.workspace"]
-    types = tuple(name.lower() for name in filters.type or _types_in(request.query))
+    parsed = _parsed(request.query) if ":" in request.query else None
+    types = tuple(name.lower() for name in filters.type or _types_in(parsed))
     plan = _planned(request, types, settings, plan_of)
     if request.quick:
         plan = replace(plan, budget_ms=0.0, rerank_depth=0)
@@ -77,7 +83,7 @@ def prepared(
     filters = _in_context(filters, settings, names)
     within = scope if request.within is None else request.within.strip("/")
     asked = replace(request, filters=_below(filters, within), plan=plan, changes={}, within=within)
-    return Scoped(asked, filters, _context(settings, names))
+    return Scoped(asked, filters, _context(settings, names), parsed)
 
 
 def _planned(
@@ -96,14 +102,20 @@ def _planned(
     return replace(plan, **changes) if changes else plan
 
 
-def _types_in(query: str) -> tuple[str, ...]:
-    """The types that a query is limited to, as `type:decision` outside of any group does."""
-    if ":" not in query:
-        return ()
+def _parsed(query: str) -> Parsed:
+    from findling.pipelines.retrieve.query_planner import LONGEST_QUERY
     from findling.text.query.parser import parse
+
+    return parse(query[:LONGEST_QUERY])
+
+
+def _types_in(parsed: Parsed | None) -> tuple[str, ...]:
+    """The types that a query is limited to, as `type:decision` outside of any group does."""
+    if parsed is None:
+        return ()
     from findling.text.query.tree import split_where
 
-    _, where = split_where(parse(query).node)
+    _, where = split_where(parsed.node)
     parts = where.nodes if isinstance(where, All) else (where,)
     limits = [part.values for part in parts if isinstance(part, Field) and part.name == "type"]
     return tuple(name for name in limits[0] if all(name in limit for limit in limits)) if limits else ()

@@ -39,7 +39,7 @@ def test_explain_tells_both_legs_and_the_weights(notes: Path, findling: Findling
     code, out, _ = findling("quarterly revenue growth", "--explain", "--alpha", "0.5")
     assert code == 0
     assert "why: keyword rank 1, BM25" in out
-    assert "meaning rank 1, cosine 0." in out
+    assert "semantic rank 1, cosine 0." in out
     assert "(refined)" in out
     assert "0.50 × 1.000 keyword + 0.50 × " in out
     assert "searched by its words and its meaning; meaning weighs 50%, since as the plan says" in out
@@ -117,7 +117,7 @@ def test_indexing_has_the_model_read_in_the_background(
 
 def test_the_answer_says_which_vectors_served_it(notes: Path, findling: Findling) -> None:
     instant = json.loads(findling("cat", "--json", "--set", "semantic.query_budget_ms=0")[1])
-    assert (instant["schema"], instant["strategy"]) == (4, "hybrid")
+    assert (instant["schema"], instant["strategy"]) == (5, "hybrid")
     assert instant["meaning"] == {
         "speed": "instant", "model": "", "coverage": 0.0, "reranker": "", "sent_to": [],
     }  # fmt: skip

@@ -95,7 +95,18 @@ def test_explain_shows_the_receipt_and_the_plan() -> None:
             TermMatch(term="login", field="body", forms=("login", "logins"), count=3),
             TermMatch(term="login", field="title", forms=("login",), count=1),
         ),
-        parts=(ScorePart(leg="keyword", rank=2, raw=7.3125, normalised=0.58, weight=1.0, value=0.58),),
+        parts=(
+            ScorePart(
+                leg="keyword",
+                rank=2,
+                raw=7.3125,
+                normalised=0.58,
+                weight=1.0,
+                value=0.58,
+                measure="BM25",
+                evidence=0.58,
+            ),
+        ),
         missing=("token",),
     )
     answer = make_answer(
@@ -114,7 +125,7 @@ def test_explain_shows_the_receipt_and_the_plan() -> None:
         "docs/guide.md:9                                                           0.58\n"
         "  9 │ logins\n"
         "  why: keyword rank 2, BM25 7.312; score 0.58\n"
-        "       0.580 by words = 0.58\n"
+        "       0.580 by keyword = 0.58\n"
         "       login ×3 in body as login, logins\n"
         "       login ×1 in title\n"
         "       missing: token\n"
@@ -244,7 +255,7 @@ def test_what_is_no_file_goes_by_its_id() -> None:
 def test_json_documents() -> None:
     document = json.loads(dump(answer_document(ANSWER, ROOT)))
     assert list(document)[:3] == ["schema", "root", "query"]
-    assert (document["schema"], document["root"]) == (4, str(ROOT))
+    assert (document["schema"], document["root"]) == (5, str(ROOT))
     assert document["hits"][0]["path"] == "src/app/auth.py"
     assert document["hits"][0]["lines"][0] == {
         "number": 41,
@@ -259,7 +270,7 @@ def test_json_streams() -> None:
     pieces = [json.loads(dump(piece)) for piece in answer_stream(ANSWER, ROOT)]
     assert [piece["kind"] for piece in pieces] == ["hit", "hit", "hit", "summary"]
     assert all(list(piece)[:4] == ["schema", "kind", "query", "root"] for piece in pieces)
-    assert {piece["schema"] for piece in pieces} == {4}
+    assert {piece["schema"] for piece in pieces} == {5}
     assert pieces[1]["score"] == 0.58
     assert (pieces[3]["total"], pieces[3]["shown"], "hits" in pieces[3]) == (3, 3, False)
     assert [piece["kind"] for piece in answer_stream(make_answer(), ROOT)] == ["summary"]

@@ -14,10 +14,10 @@ from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.models.remote.provider_models import RemoteEmbedder, RemoteReranker
 from findling.models.remote.providers import PROVIDERS
-from findling.pipelines.answer.post_ranking import reorder
-from findling.pipelines.answer.types import Ranked
+from findling.pipelines.answer.steps import run_steps
+from findling.pipelines.answer.types import Ranked, StepContext
 from findling.pipelines.indexing.embedding_run import refine
-from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.legs import Candidate
 from findling.pipelines.retrieve.query_planner import understand
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.service.index.privacy import may_send
@@ -132,7 +132,7 @@ def test_what_is_private_is_never_reranked_by_a_provider(tree: Path, tmp_path: P
     ]
     meaning = Meaning(reranker=reranker, may_send=may_send(settings))
     question = understand(SearchRequest(query="database connections"), Plan(), MemoryStore())
-    reordered = reorder(ranked, question, meaning, [])
+    reordered = run_steps(ranked, StepContext(None, question, meaning, 10))
     assert len(reordered) == 2
     assert "vault" not in sent(server)
     steps = {entry.stored.resource.path: [step.name for step in entry.steps] for entry in reordered}

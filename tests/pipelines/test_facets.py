@@ -13,7 +13,7 @@ from findling.domain.resources import Resource
 from findling.pipelines.answer.facets import FACETS, MOST_VALUES, check_facets, count_facets
 from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan

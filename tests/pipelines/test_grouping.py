@@ -11,7 +11,7 @@ from findling.domain.resources import Chunk, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Receipt
 from findling.pipelines.answer.grouping import MOST_PASSAGES, group_of, grouped, reach, runs, with_passages
 from findling.pipelines.answer.types import HighlightSpec, Ranked
-from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.legs import Candidate
 
 ASKED = HighlightSpec(("word",), {"word": "word"}, {})
 

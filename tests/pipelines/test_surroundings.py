@@ -15,7 +15,7 @@ from findling.pipelines.answer.chat_context import messages_of
 from findling.pipelines.answer.search import search
 from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry
 from findling.pipelines.indexing.document_build import make_document
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.documents.extracted import Extracted
 from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore

@@ -74,7 +74,7 @@ def test_weighted_by_hand() -> None:
 
 
 def test_meaning_words_and_age_by_hand() -> None:
-    fused = with_recency({1: 0.5, 2: 0.5}, {2: 1.0, 3: 1.0}, {1: 0.0, 2: 90.0, 9: 0.0})
+    fused = with_recency({"semantic": {1: 0.5, 2: 0.5}, "keyword": {2: 1.0, 3: 1.0}}, {1: 0.0, 2: 90.0, 9: 0.0})
     assert {one.id: one.score for one in fused} == pytest.approx({1: 0.35 + 0.1, 2: 0.35 + 0.2 + 0.05, 3: 0.2})
     assert [part.leg for part in fused[0].parts] == ["semantic", "keyword", "recency"]
     assert fused[0].parts[2] == Part("recency", 2, 90.0, 0.5, 0.1, 0.05)
@@ -83,7 +83,7 @@ def test_meaning_words_and_age_by_hand() -> None:
 
 
 def test_age_finds_nothing_by_itself() -> None:
-    assert with_recency({}, [], {5: 0.0}) == []
+    assert with_recency({"semantic": {}, "keyword": []}, {5: 0.0}) == []
 
 
 @every_method

@@ -15,7 +15,7 @@ from findling.domain.strangers import read_json
 from findling.faces.cli.main import run
 from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.engine.engine import Engine
 from findling.service.index.documents import fetch
 from findling.service.settings.settings import Settings

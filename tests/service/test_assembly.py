@@ -18,7 +18,7 @@ from findling.domain.resources import Resource
 from findling.domain.results import Hit, SearchAnswer
 from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 from findling.testing.reference.memory_leg import MemoryLeg

@@ -10,11 +10,10 @@ import pytest
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Chunk, Place, Resource, ResourceType, StoredChunk
-from findling.domain.results import Degradation
-from findling.pipelines.answer.post_ranking import reorder
-from findling.pipelines.answer.types import Ranked
+from findling.pipelines.answer.steps import run_steps
+from findling.pipelines.answer.types import Ranked, StepContext
 from findling.pipelines.content.resource_types import register
-from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.legs import Candidate
 from findling.pipelines.retrieve.query_planner import understand
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.testing.reference.memory_store import MemoryStore
@@ -36,9 +35,9 @@ def steps(*entries: Ranked, query: str = "unheard of", **plan: object) -> dict[i
     """What moved each entry, by its chunk."""
     asked = Plan(boosts=True, **plan)  # type: ignore[arg-type]
     question = understand(SearchRequest(query=query), asked, MemoryStore())
-    notes: list[Degradation] = []
-    moved = reorder(entries, question, Meaning(), notes, now=NOW)
-    assert notes == []
+    context = StepContext(None, question, Meaning(), 10, NOW)
+    moved = run_steps(list(entries), context)
+    assert context.notes == []
     return {entry.stored.chunk.cid: {step.name: round(step.factor, 4) for step in entry.steps} for entry in moved}
 
 
@@ -63,7 +62,7 @@ def test_a_registered_type_brings_its_own_half_life_and_an_unknown_one_the_usual
 
 def test_without_boosts_nothing_is_lifted() -> None:
     question = understand(SearchRequest(query="prose"), Plan(affinities={"ada": 1.0}), MemoryStore())
-    (entry,) = reorder([ranked(1, "chat", days=0)], question, Meaning(), [], now=NOW)
+    (entry,) = run_steps([ranked(1, "chat", days=0)], StepContext(None, question, Meaning(), 10, NOW))
     assert entry.steps == ()
 
 
@@ -113,6 +112,6 @@ def test_a_close_author_comes_first_among_equals() -> None:
         ranked(cid, "chat", text="the boat", places=(Place(0, f"{name}, 2026-05-31 08:00"),))
         for cid, name in ((1, "Yan"), (2, "Zoe"), (3, "Xi"))
     ]
-    moved = reorder(entries, question, Meaning(), [], now=NOW)
+    moved = run_steps(entries, StepContext(None, question, Meaning(), 10, NOW))
     assert [entry.stored.chunk.cid for entry in moved] == [2, 1, 3]
     assert [step.reason for step in moved[0].steps if step.name == "author"] == ["written by Zoe (affinity 0.80)"]

@@ -33,7 +33,7 @@ from findling.domain.resources import Resource
 from findling.domain.strangers import TRUSTS
 from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.fanout import catch_up
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.engine.engine import open_engine
 from findling.service.export.bundles import IMPORTING, export_bundle, import_bundle
 from findling.stores.bundle.bundle import FILES, Bundle

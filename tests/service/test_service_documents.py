@@ -12,7 +12,7 @@ from findling.domain.errors import FindlingError, InvalidValueError, NotFoundErr
 from findling.domain.resources import Resource
 from findling.pipelines.lookup.similar import similar
 from findling.pipelines.lookup.suggest import suggest
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.index.documents import FetchedDocument, LinkedResource, fetch
 from findling.service.settings.settings import Settings

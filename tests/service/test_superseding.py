@@ -11,7 +11,7 @@ import pytest
 from findling.domain.resources import Chunk, Resource, StoredChunk
 from findling.pipelines.answer.types import Ranked
 from findling.pipelines.answer.versions import demote
-from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.legs import Candidate
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 

@@ -1,4 +1,4 @@
-"""The port of a backend: one place that holds the truth of a workspace and the legs made from it.
+"""The ports of a backend and its legs: one place that holds the truth of a workspace and the legs made from it.
 
 A place is a URL. The scheme chooses the backend: `file:` is the local one, others come from the entry points
 `findling.backends`. `findling.testing` holds the suites that every backend passes.
@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from findling.domain.ports import LegIndex
+
 if TYPE_CHECKING:
     from findling.domain.errors import FindlingError
     from findling.domain.ports import KeywordLeg, TruthStore, VectorHits, Vectors
+    from findling.domain.queries import LegQuery
+    from findling.domain.results import Evidence
 
 __all__ = [
     "STANDARD_B",
@@ -19,6 +23,8 @@ __all__ = [
     "Backend",
     "BackendLock",
     "Capabilities",
+    "Leg",
+    "Retriever",
     "Scoring",
     "StoreIdentity",
     "VectorTable",
@@ -179,3 +185,27 @@ class Backend(Protocol):
 
     def discard_vectors(self, model: str | None = None) -> None:
         """Delete the table of a model, or of all; it is rebuilt from the truth. The caller holds the write lock."""
+
+
+class Retriever(Protocol):
+    """A leg as one query asks it; it holds nothing but what the caller may see."""
+
+    name: str
+
+    @property
+    def least(self) -> float:
+        """The raw score from which the leg finds a chunk by itself, 0 without such a limit."""
+
+    def search(self, query: LegQuery, limit: int, also: Sequence[int] = ()) -> Mapping[int, Evidence]:
+        """The best `limit` chunks, and what the leg says of the chunks in `also`, however far down they are.
+
+        A leg that works for long looks at `current_budget()` and gives what it has. Raises ModelError when a model
+        fails.
+        """
+
+    def second_look(self, query: LegQuery, best: Sequence[int]) -> Mapping[int, Evidence]:
+        """Evidence that took too long for all chunks, for the best of a first ranking; empty from most legs."""
+
+
+class Leg(Retriever, LegIndex, Protocol):
+    """What finds chunks in one way: an index that follows the truth, and the evidence that it gives."""

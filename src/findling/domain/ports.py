@@ -27,7 +27,7 @@ __all__ = [
     "FileStore",
     "KeywordHits",
     "KeywordLeg",
-    "Leg",
+    "LegIndex",
     "PermissionStore",
     "ReadStore",
     "Reranker",
@@ -342,8 +342,8 @@ class KeywordHits(NamedTuple):
     forms: Mapping[str, tuple[str, ...]]
 
 
-class Leg(Protocol):
-    """What finds chunks in one way. Derived from the truth store, and rebuilt from it at any time."""
+class LegIndex(Protocol):
+    """The files of a leg. Derived from the truth store, and rebuilt from it at any time."""
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed."""
@@ -361,7 +361,7 @@ class Leg(Protocol):
         """Release files; what was not committed is forgotten."""
 
 
-class KeywordLeg(Leg, Protocol):
+class KeywordLeg(LegIndex, Protocol):
     """Finds chunks by their words.
 
     `unit` says what it scores: every `chunk`, or every `page`, which is a resource as a whole.
@@ -430,7 +430,7 @@ class VectorSearch(Protocol):
         """
 
 
-class VectorLeg(Leg, VectorSearch, Protocol):
+class VectorLeg(LegIndex, VectorSearch, Protocol):
     """A leg of vectors."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from findling.domain.plans import KNOBS, Plan
@@ -17,6 +17,7 @@ __all__ = [
     "Field",
     "Filters",
     "Fuzzy",
+    "LegQuery",
     "Near",
     "Node",
     "Not",
@@ -161,6 +162,22 @@ class Filters:
     before: float | None = None
     where: Node | None = None
     within: str = ""
+
+
+class LegQuery(typing.NamedTuple):
+    """A query as a leg is asked it.
+
+    `node` is all that is asked for; `words` the part of it that ranks, `None` where every part must hold. `text` is
+    what a model reads, `terms` what to look for, and `held` those of them that the index holds.
+    """
+
+    node: Node
+    words: Node | None
+    filters: Filters
+    text: str
+    terms: Sequence[str]
+    plan: Plan
+    held: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)

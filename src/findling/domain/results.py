@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from findling.domain.errors import FindlingError, InvalidValueError
 
@@ -13,6 +13,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "AliasMatch",
     "Degradation",
+    "Evidence",
     "Explanation",
     "Hit",
     "LegVerdict",
@@ -92,7 +93,7 @@ def _spans(pairs: Iterable[Iterable[int]]) -> tuple[tuple[int, int], ...]:
 
 # Receipts and their parts are not frozen: an answer makes a hundred of them, and frozen ones take 2.5 times as long.
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
 
 
@@ -134,9 +135,34 @@ class AliasMatch:
     count: int
 
 
+class Evidence(NamedTuple):
+    """What one leg says for one chunk.
+
+    `raw` is the leg's own score and `measure` its name (`BM25`, `cosine`). The leg ranks by `strength`. `worth` counts
+    on the one scale, 0 to 1, that all legs share (`ranking/evidence.py`); a leg that would not find the chunk by itself
+    gives 0. `why` is the leg's remark: the kind of vectors, a path through a graph, a line. Fusion fills in the rest:
+    the `rank` from 1 on, 0 where the leg did not rank, and the `share` of the fused score, `weight` × `normalised`.
+    """
+
+    leg: str
+    raw: float
+    strength: float
+    worth: float
+    why: str = ""
+    measure: str = "score"
+    rank: int = 0
+    normalised: float = 0.0
+    weight: float = 0.0
+    share: float = 0.0
+
+
 @dataclass(kw_only=True)  # not frozen, see above
 class ScorePart:
-    """What one leg contributes to the fused score: `value` is `weight` × `normalised`, made from `raw`."""
+    """What one leg contributes to the fused score: `value` is `weight` × `normalised`, made from `raw`.
+
+    `measure` names what `raw` is. `evidence` is what the leg's support is worth on the scale of all legs, and `why` its
+    remark. The rank is 0 where the leg said what is found and another one ranked.
+    """
 
     leg: str
     rank: int
@@ -144,6 +170,14 @@ class ScorePart:
     normalised: float
     weight: float
     value: float
+    measure: str = "score"
+    evidence: float = 0.0
+    why: str = ""
+
+    @property
+    def remark(self) -> str:
+        """What the leg says of the hit, its score where it says nothing."""
+        return self.why or f"{self.measure} {self.raw:.4g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,9 +193,10 @@ class Step:
 class Receipt:
     """Why a hit is where it is. Ranks count from 1 and are 0 in a leg that has not found it.
 
-    `keyword_score` is the raw BM25 score, `vector_score` the cosine and `speed` which vectors gave it. The sums of
-    `parts` rank the hits. `words` and `meaning` are what each kind of evidence is worth, on one scale for all queries
-    and states of an index; what is no nearer than foreign texts has no meaning. `fused_score` is the better one, or
+    `parts` hold the evidence of every leg, and their sums rank the hits. `keyword_rank`, `keyword_score` (BM25),
+    `vector_rank`, `vector_score` (cosine) and `speed` (which vectors) repeat the parts of two legs. So do `words` and
+    `meaning`, what their evidence is worth, on one scale for all queries and states of an index; what is no nearer
+    than foreign texts has no meaning. `fused_score` is the best evidence of all legs, or
     the score of the hit above where that is less; `final_score` is what became of it after the factors of all `steps`.
     `supersedes` and `superseded_by` are the ids of what this resource replaces, and of what replaces it, nearest first.
     """
@@ -183,9 +218,15 @@ class Receipt:
     supersedes: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
 
+    @property
+    def further(self) -> tuple[ScorePart, ...]:
+        """The parts of legs that have no fields of their own; age is no leg."""
+        return tuple([part for part in self.parts if part.leg not in ("keyword", "semantic", "recency")])
+
     def recomputed(self) -> float:
-        """The final score again: the better evidence times the factors of all steps."""
-        return max(self.words, self.meaning) * prod(step.factor for step in self.steps)
+        """The final score again: the best evidence times the factors of all steps."""
+        best = max(self.words, self.meaning, *(part.evidence for part in self.parts))
+        return best * prod(step.factor for step in self.steps)
 
 
 @dataclass(frozen=True, kw_only=True)

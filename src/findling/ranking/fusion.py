@@ -149,24 +149,22 @@ def weighted(
 
 
 def with_recency(
-    semantic: Scores,
-    keyword: Scores,
+    legs: Mapping[str, Scores],
     ages_in_days: Mapping[int, float],
     *,
     half_life_in_days: float = 90.0,
     weights: Mapping[str, float] = RECENCY_WEIGHTS,
     raw: Mapping[str, Mapping[int, float]] | None = None,
 ) -> list[Fused]:
-    """`weighted` of meaning, words and age: 0.7, 0.2 and 0.1 by default.
+    """`weighted` of the legs and age: meaning 0.7, words 0.2 and age 0.1 by default.
 
-    Age finds nothing by itself: it counts for what one of the other two lists. What has no known age gets nothing
+    Age finds nothing by itself: it counts for what one of the legs lists. What has no known age gets nothing
     for it. The raw score of the part `recency` is the age.
     """
-    listed = dict(semantic).keys() | dict(keyword).keys()
+    listed = {item for scores in legs.values() for item in dict(scores)}
     ages = {item: age for item, age in ages_in_days.items() if item in listed}
     recency = {item: decayed(age, half_life_in_days) for item, age in ages.items()}
-    legs = {"semantic": semantic, "keyword": keyword, "recency": recency}
-    return weighted(legs, weights, raw={**(raw or {}), "recency": ages})
+    return weighted({**legs, "recency": recency}, weights, raw={**(raw or {}), "recency": ages})
 
 
 _Entry: TypeAlias = tuple[int, int, float, float]

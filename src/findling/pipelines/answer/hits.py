@@ -10,10 +10,10 @@ from math import log
 from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Any, Node, Same
 from findling.domain.resources import StoredChunk
-from findling.domain.results import AliasMatch, Hit, Receipt, ScorePart, TermMatch
+from findling.domain.results import AliasMatch, Evidence, Hit, Receipt, ScorePart, TermMatch
 from findling.pipelines.answer.lines import line_span, show
 from findling.pipelines.answer.types import HighlightSpec, Ranked
-from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC
 from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
 from findling.text.analysis.analysis import WordSpan, index_form, terms
 from findling.text.analysis.lines import SENTENCE_WORDS
@@ -99,21 +99,22 @@ def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
 
 
 def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: HighlightSpec, store: ReadStore) -> Receipt:
-    candidate, near = ranked.candidate, ranked.candidate.vector
+    candidate = ranked.candidate
+    words, near = candidate.of(KEYWORD) or _NOTHING, candidate.of(SEMANTIC) or _NOTHING
     counts: dict[str, int] = {}
     for match in matches:
         counts[match.term] = counts.get(match.term, 0) + match.count
     receipt = Receipt(
-        keyword_rank=candidate.keyword_rank,
-        keyword_score=round(candidate.keyword_score, 4),
-        vector_rank=candidate.vector_rank,
-        vector_score=round(near.cosine, 4) if near else 0.0,
-        speed=near.speed if near else "",
-        words=candidate.words,
-        meaning=candidate.meaning,
+        keyword_rank=words.rank,
+        keyword_score=round(words.raw, 4),
+        vector_rank=near.rank,
+        vector_score=round(near.raw, 4),
+        speed=near.why,
+        words=words.worth,
+        meaning=near.worth,
         fused_score=round(candidate.score, 4),
         final_score=round(ranked.score, 4),
-        parts=_parts(candidate),
+        parts=tuple([_part(one) for one in candidate.evidence]),
         steps=ranked.steps,
         matches=matches,
         aliases=tuple(_aliases(ranked.stored, asked.same, counts)) if asked.same else (),
@@ -133,14 +134,23 @@ def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: HighlightSpe
     )
 
 
-def _parts(candidate: Candidate) -> tuple[ScorePart, ...]:
-    """What each leg contributes; of a leg that was asked alone, the score itself."""
-    if candidate.parts:
-        return tuple([ScorePart(**part._asdict()) for part in candidate.parts])
-    leg, rank, raw, score = "keyword", candidate.keyword_rank, candidate.keyword_score, candidate.words
-    if (near := candidate.vector) is not None:
-        leg, rank, raw, score = "semantic", candidate.vector_rank, near.cosine, near.evidence
-    return (ScorePart(leg=leg, rank=rank, raw=raw, normalised=score, weight=1.0, value=score),)
+_NOTHING = Evidence("", 0.0, 0.0, 0.0)
+
+
+def _part(one: Evidence) -> ScorePart:
+    """The evidence of a leg as receipts show it."""
+    leg, raw, _, worth, why, measure, rank, normalised, weight, share = one
+    return ScorePart(
+        leg=leg,
+        rank=rank,
+        raw=raw,
+        normalised=normalised,
+        weight=weight,
+        value=share,
+        measure=measure,
+        evidence=worth,
+        why=why,
+    )
 
 
 def _aliases(stored: StoredChunk, groups: Sequence[Same], counts: Mapping[str, int]) -> Iterator[AliasMatch]:

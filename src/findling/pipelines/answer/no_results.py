@@ -11,10 +11,9 @@ from findling.domain.queries import All, Any, Filters, Node, Not
 from findling.domain.results import Degradation, Hit, Suggestion
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.types import HighlightSpec, Ranked, Ranking
-from findling.pipelines.retrieve.candidates import Candidate, Found, Retrievers
+from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled
-from findling.pipelines.retrieve.retrieval import allowed_resources
-from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, find_by_meaning
+from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, can_read, find_by_meaning
 from findling.text.query.leaves import TOO_LONG
 from findling.text.query.tree import canonical
 
@@ -93,7 +92,7 @@ def neighbours(
         near, _ = find_by_meaning(spaces, question.text, count * _DEEPER, allowed=allowed, held=held)
     except (MissingExtraError, ModelError) as error:
         return (), at_hand._replace(spaces=(), degraded=(*at_hand.degraded, Degradation.of(error)))
-    close = sorted((cid for cid, hit in near.items() if hit.is_near), key=lambda cid: (-near[cid].strength, cid))
+    close = sorted((cid for cid, hit in near.items() if hit.worth), key=lambda cid: (-near[cid].strength, cid))
     forbidden = tuple(part for part in _parts(question) if isinstance(part, Not))
     if forbidden and close:
         fitting = legs.keyword.scores(All(forbidden), close)
@@ -101,7 +100,7 @@ def neighbours(
     stored = legs.store.chunks(close)
     seen = [(cid, chunk) for cid, chunk in stored.items() if exclude is None or not exclude.search(chunk.text)]
     entries = [
-        Ranked(chunk, Candidate(cid, near[cid].evidence, vector_rank=rank, vector=near[cid]), near[cid].evidence)
+        Ranked(chunk, Candidate(cid, near[cid].worth, (alone(near[cid], rank),)), near[cid].worth)
         for rank, (cid, chunk) in enumerate(seen[:count], start=1)
     ]
     nearest = _line_finder(at_hand, question, wanted)

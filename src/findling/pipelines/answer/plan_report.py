@@ -8,8 +8,8 @@ from typing import Any
 from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, Node
 from findling.domain.results import Degradation, Hit
-from findling.pipelines.answer.types import Ranked
-from findling.pipelines.retrieve.candidates import Found
+from findling.pipelines.answer.types import Ranked, Ranking
+from findling.pipelines.retrieve.legs import SEMANTIC, Found
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document
 from findling.pipelines.retrieve.query_planner import WORDS, AnalyzedQuery
 from findling.pipelines.retrieve.vector_retrieval import Meaning
@@ -20,8 +20,9 @@ from findling.text.query.tree import typed_terms
 __all__ = ["plan_account", "quality_of", "unknown_terms", "vector_account"]
 
 
-def plan_account(question: AnalyzedQuery, found: Found, unit: str) -> dict[str, Any]:
+def plan_account(ranking: Ranking, unit: str) -> dict[str, Any]:
     """Everything that was planned, in a form from which the search can be carried out again."""
+    question, found = ranking.question, ranking.found
     request, shape, keyword = question.request, question.route, found.keyword
     planned: dict[str, Any] = {
         "query": request.query,
@@ -41,7 +42,7 @@ def plan_account(question: AnalyzedQuery, found: Found, unit: str) -> dict[str, 
             "graph": shape.graph,
             "reasons": shape.reasons,
         },
-        "legs": _legs_of(question, found),
+        "legs": list(found.legs),
         "unit": unit,
         "overfetch": question.plan.overfetch,
     }
@@ -51,6 +52,8 @@ def plan_account(question: AnalyzedQuery, found: Found, unit: str) -> dict[str, 
         planned["glossary"] = [fired._asdict() for fired in question.fired]
     if found.feedback:
         planned["feedback"] = found.feedback
+    steps = [*([("feedback", found.feedback)] if found.feedback else []), *ranking.steps]
+    planned["steps"] = [{"name": name, "did": did} for name, did in steps]
     if request.explain:
         planned["ceiling"] = round(keyword.ceiling, 4)
         planned["forms"] = {term: list(forms) for term, forms in keyword.forms.items()}
@@ -59,7 +62,7 @@ def plan_account(question: AnalyzedQuery, found: Found, unit: str) -> dict[str, 
 
 def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
     """Which vectors served an answer."""
-    speeds = {entry.candidate.vector.speed for entry in page if entry.candidate.vector is not None}
+    speeds = {near.why for entry in page if (near := entry.candidate.of(SEMANTIC)) is not None}
     speeds = speeds or {space.leg.speed for space in meaning.spaces[:1]}
     models = [space.embedder for space in meaning.spaces if space.leg.speed == "refined"]
     hosts = {model.host for model in (*models, meaning.reranker) if model is not None and model.host}
@@ -98,9 +101,3 @@ def _asked_of_a_field(node: Node) -> set[str]:
     if isinstance(node, GROUPS):
         return set().union(*map(_asked_of_a_field, node.nodes))
     return set(typed_terms(node)) if getattr(node, "field", "") else set()
-
-
-def _legs_of(question: AnalyzedQuery, found: Found) -> list[str]:
-    if found.strategy == "semantic" and (question.reading == "boolean" or not question.plan.meaning_finds):
-        return ["keyword", "semantic"]  # words say what is found, meaning in which order
-    return {"hybrid": ["keyword", "semantic"], "browse": []}.get(found.strategy, [found.strategy])

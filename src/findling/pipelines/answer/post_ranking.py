@@ -12,9 +12,8 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import ModelError
 from findling.domain.plans import Plan
 from findling.domain.results import Degradation, Step
-from findling.pipelines.answer.types import Ranked
+from findling.pipelines.answer.types import Ranked, StepContext
 from findling.pipelines.content.resource_types import half_life_of
-from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.ranking.boosts import (
     MOST,
@@ -33,61 +32,62 @@ from findling.text.analysis.analysis import terms
 from findling.text.chunking.chunk_plan import passage
 from findling.text.query.tree import typed_terms
 
-__all__ = ["reorder"]
+__all__ = ["boost", "collapse_equals", "cut", "put_in_order", "rerank", "set_unread_aside", "spread"]
 
 _FEWEST = 3
 """Hits that are given wherever scores fall."""
 
 
-def reorder(
-    ranked: Sequence[Ranked],
-    question: AnalyzedQuery,
-    meaning: Meaning,
-    notes: list[Degradation],
-    *,
-    now: float | None = None,
-) -> list[Ranked]:
-    """The ranking after boosts, reranking, collapse, diversity and the cut, as far as the plan has them.
-
-    A reranker that fails leaves the ranking as it was, and a note. Ages are counted back from `now`, by default the
-    present, in seconds since the epoch.
-    """
-    entries, plan, budget = list(ranked), question.plan, current_budget()
-    rest: list[Ranked] = []
-    if _reads(plan):
-        some = budget.take("read", len(entries), "boosts, collapse and diversity were for the best passages alone")
-        entries, rest = entries[:some], entries[some:]
-    if plan.boosts or max(plan.exact_boost, plan.prefix_boost, plan.phrase_boost) > 1:
-        entries = _boost(entries, typed_terms(question.node), plan, time.time() if now is None else now)
-    if meaning.reranker is not None and plan.rerank_depth:
-        try:
-            entries = _rerank(entries, question.text, plan.rerank_depth, meaning)
-        except ModelError as error:
-            notes.append(Degradation(what=f"not reranked: {error.message}", fix=error.hint))
-    if plan.collapse and not budget.is_over("what is nearly equal was not made one"):
-        entries = _collapse(entries)
-    if plan.diversity < 1 and not budget.is_over("what is nearly equal was not spread"):
-        entries = _diversify(entries, plan.diversity)
-    entries = _falling([*entries, *rest])
-    if plan.adaptive_k:
-        scores = [entry.score for entry in entries]
-        entries = entries[: adaptive_k(scores, k_max=max(_FEWEST, len(scores)), k_min=_FEWEST).k_used]
-    return entries
+def set_unread_aside(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """The passages that there is time to take apart; `put_in_order` puts the others back."""
+    most = current_budget().take(
+        "read", len(ranking), "boosts, collapse and diversity were for the best passages alone"
+    )
+    context.unread = ranking[most:]
+    return ranking[:most]
 
 
-def _reads(plan: Plan) -> bool:
-    """Whether a plan takes passages apart into their words again."""
-    factors = (plan.exact_boost, plan.prefix_boost, plan.phrase_boost)
-    return plan.boosts or plan.collapse or plan.diversity < 1 or max(factors) > 1
-
-
-def _boost(entries: Sequence[Ranked], asked: Sequence[str], plan: Plan, now: float) -> list[Ranked]:
-    by_cid = {entry.stored.chunk.cid: entry for entry in entries}
+def boost(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """Lift hits for what their fields, their writer and their age say."""
+    plan, asked = context.plan, typed_terms(context.question.node)
+    now = time.time() if context.now is None else context.now
+    by_cid = {entry.stored.chunk.cid: entry for entry in ranking}
     boosts = {cid: _boosts(entry, asked, plan, now) for cid, entry in by_cid.items()}
     # Whoever asks for a larger factor shall have it.
     most = max(MOST, plan.exact_boost * plan.phrase_boost * plan.prefix_boost)
     lifted = boosted([(cid, entry.score) for cid, entry in by_cid.items()], boosts, most=most)
     return [_lifted(by_cid[one.id], one) for one in lifted]
+
+
+def rerank(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """Have a model read the best; one that fails leaves the ranking as it was, and a note."""
+    try:
+        return _rerank(ranking, context.question.text, context.plan.rerank_depth, context.meaning)
+    except ModelError as error:
+        context.notes.append(Degradation(what=f"not reranked: {error.message}", fix=error.hint))
+        return ranking
+
+
+def collapse_equals(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """Make one of what is nearly equal, as long as there is time."""
+    return ranking if current_budget().is_over("what is nearly equal was not made one") else _collapse(ranking)
+
+
+def spread(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """Spread what is nearly equal, as long as there is time."""
+    is_over = current_budget().is_over("what is nearly equal was not spread")
+    return ranking if is_over else _diversify(ranking, context.plan.diversity)
+
+
+def put_in_order(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """All passages again, with scores that never rise from one hit to the next."""
+    return _falling([*ranking, *context.unread])
+
+
+def cut(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
+    """End the ranking where scores fall most."""
+    scores = [entry.score for entry in ranking]
+    return ranking[: adaptive_k(scores, k_max=max(_FEWEST, len(scores)), k_min=_FEWEST).k_used]
 
 
 def _lifted(entry: Ranked, one: Boosted) -> Ranked:

@@ -8,18 +8,18 @@ from dataclasses import replace
 from typing import Any
 
 from findling.domain.budgets import StageClock, current_budget, spending
-from findling.domain.errors import FindlingError, MissingExtraError, ModelError, OverdueError
+from findling.domain.errors import MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.ports import ReadStore
 from findling.domain.queries import All, Not, SearchRequest, Word
 from findling.domain.queries import Any as AnyOf
 from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
 from findling.pipelines.answer.cursors import Pages, next_cursor, read_cursor
-from findling.pipelines.answer.grouping import grouped, reach
 from findling.pipelines.answer.hits import asked_for, make_hit, term_weights
 from findling.pipelines.answer.plan_report import plan_account, quality_of, unknown_terms, vector_account
-from findling.pipelines.answer.types import HighlightSpec, Ranked, Ranking
-from findling.pipelines.retrieve.candidates import Candidate, Found, Retrievers
+from findling.pipelines.answer.steps import run_steps
+from findling.pipelines.answer.types import HighlightSpec, Ranked, Ranking, StepContext
+from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, understand
 from findling.pipelines.retrieve.request_checks import check_request
 from findling.pipelines.retrieve.retrieval import find_candidates
@@ -117,7 +117,7 @@ def search(
         relaxed=relaxed,
         timings_ms=clock.laps,
         meaning=vector_account(meaning, ranking.page) if meaning.spaces or meaning.reranker else {},
-        plan={**plan_account(question, found, legs.keyword.unit), **planned},
+        plan={**plan_account(ranking, legs.keyword.unit), **planned},
         facets=facets,
         next_cursor=cursor,
     )
@@ -134,7 +134,7 @@ def _relaxed(
     if given is None or looser is None or not looser.page:
         return None
     wanted = _wanted(legs, looser, snippet_lines)
-    account = plan_account(looser.question, looser.found, legs.keyword.unit)
+    account = plan_account(looser, legs.keyword.unit)
     told = {name: account[name] for name in ("reading", "because", "weighing", "ceiling", "forms") if name in account}
     hits, _ = _assembled(looser, wanted, legs.store)
     return hits, given.note, {"relaxed": {"understood_as": looser.question.understood_as, **told}}, looser.meaning
@@ -143,37 +143,29 @@ def _relaxed(
 def rank(
     legs: Retrievers, question: AnalyzedQuery, exclude: re.Pattern[str] | None, clock: StageClock | None = None
 ) -> Ranking:
-    """Have the legs find and the plan order what answers the question; misspelled words are put right on the way."""
-    clock = clock or StageClock()
+    """Have the legs find and the plan order what answers the question; misspelled words are put right on the way.
+
+    Where meaning takes longer than there is time for, words alone answer.
+    """
+    clock, budget = clock or StageClock(), current_budget()
     meant = misspelled(legs, question)
     if question.plan.typos == "correct":
         question = corrected(question, {one.term: one.suggestion for one in meant if one.applied})
     else:
         meant = [replace(one, applied=False) for one in meant]
     clock.lap("spell")
-    ranking = _in_time(legs, question, exclude, clock)
+    if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
+        ranking = _ranked(legs, question, exclude, clock)
+    else:
+        from findling.pipelines.retrieve.deadlines import finished_by
+
+        try:
+            ranking = finished_by(budget.deadline, lambda: _ranked(legs, question, exclude, clock))
+        except OverdueError:
+            budget.is_over("words alone were searched")
+            ranking = _fill_page(legs, Meaning(), question, exclude)
     clock.lap("search")
     return ranking._replace(suggestions=tuple(meant))
-
-
-def _in_time(legs: Retrievers, question: AnalyzedQuery, exclude: re.Pattern[str] | None, clock: StageClock) -> Ranking:
-    """What the legs make of a question; words alone when meaning takes longer than there is time for."""
-
-    def ask() -> Ranking:
-        at_hand = _at_hand(legs, question)
-        clock.lap("open")
-        return _ranked(legs, at_hand, question, exclude)
-
-    budget = current_budget()
-    if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
-        return ask()
-    from findling.pipelines.retrieve.deadlines import finished_by
-
-    try:
-        return finished_by(budget.deadline, ask)
-    except OverdueError:
-        budget.is_over("words alone were searched")
-        return _ranked(legs, Meaning(), question, exclude)
 
 
 def _assembled(ranking: Ranking, wanted: HighlightSpec, store: ReadStore) -> tuple[tuple[Hit, ...], str]:
@@ -206,7 +198,7 @@ def misspelled(legs: Retrievers, question: AnalyzedQuery) -> list[Suggestion]:
     return suggestions(legs.keyword, question, unknown)
 
 
-def _at_hand(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
+def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     """What of meaning can serve this query."""
     plan = question.plan
     if legs.meaning is None or plan.mode == "keyword" or not question.asked:
@@ -226,33 +218,30 @@ def _at_hand(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     return at_hand._replace(spaces=able, degraded=notes)
 
 
-def _ranked(legs: Retrievers, at_hand: Meaning, question: AnalyzedQuery, exclude: re.Pattern[str] | None) -> Ranking:
-    notes = list(at_hand.degraded)
+def _ranked(legs: Retrievers, question: AnalyzedQuery, exclude: re.Pattern[str] | None, clock: StageClock) -> Ranking:
+    """What the legs make of a question; whatever still works answers, and the answer says what did not."""
+    meaning = _available_vectors(legs, question)
+    clock.lap("open")
+    notes = list(meaning.degraded)
     while True:
         try:
-            ranking = _standing(legs, at_hand, question, exclude)
+            ranking = _fill_page(legs, meaning, question, exclude)
             return ranking._replace(degraded=notes + ranking.degraded)
         except (MissingExtraError, ModelError) as error:
-            # Whatever still works answers, and the answer says what did not.
             notes.append(Degradation.of(error))
-            at_hand = _without_models(at_hand, error, notes)
+            # Instant vectors need no model.
+            if all(space.leg.speed == "instant" for space in meaning.spaces):
+                raise
+            meaning = meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
 
 
-def _without_models(meaning: Meaning, error: FindlingError, notes: list[Degradation]) -> Meaning:
-    """What is left when a model has failed: instant vectors need none."""
-    if all(space.leg.speed == "instant" for space in meaning.spaces):
-        raise error
-    return meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
-
-
-def _standing(legs: Retrievers, meaning: Meaning, asked: AnalyzedQuery, exclude: re.Pattern[str] | None) -> Ranking:
+def _fill_page(legs: Retrievers, meaning: Meaning, asked: AnalyzedQuery, exclude: re.Pattern[str] | None) -> Ranking:
     """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
     request, plan, question = asked.request, asked.plan, asked
     pages, budget = Pages.of(request), current_budget()
-    least = plan.min_score
-    shuffles = (meaning.reranker is not None and bool(plan.rerank_depth)) or _shuffles(plan)
+    context = StepContext(legs, question, meaning, pages.wanted)
     limit = pages.wanted
-    if shuffles or plan.group != "none":
+    if context.shuffles or plan.group != "none":
         # In steps, so that a page and the next one are cut from the same ranking.
         limit = max(_LEAST_WINDOW, plan.rerank_depth)
         while limit < min(pages.wanted * plan.overfetch, budget.candidates):
@@ -263,28 +252,20 @@ def _standing(legs: Retrievers, meaning: Meaning, asked: AnalyzedQuery, exclude:
         question = question._replace(plan=replace(plan, budget_ms=0.0))
     found: Found | None = None
     while True:
-        trouble: list[Degradation] = []
         if found is None or (len(found.candidates) < limit and not found.is_all):
-            found = find_candidates(legs.store, legs.keyword, meaning, question, limit)
+            found = find_candidates(legs, meaning, question, limit)
         candidates = found.candidates[:limit]
-        ranked = _true(legs, candidates, question, found, exclude)
-        if shuffles:
-            from findling.pipelines.answer.post_ranking import reorder
-
-            ranked = reorder(ranked, question, meaning, trouble)
-        is_settled = True
-        if any(entry.stored.resource.type != "file" for entry in ranked):
-            ranked, is_settled = _without_the_old_on_top(legs, question, ranked, candidates, pages.wanted)
-        ranked = grouped([entry for entry in ranked if entry.score >= least], plan.group)
+        ranked = run_steps(_load_chunks(legs, candidates, question, found, exclude), context.again(candidates))
+        is_settled = context.is_settled
         is_all = (found.is_all and len(found.candidates) <= limit) or plan.adaptive_k
-        is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < least
+        is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < context.least
         is_last = is_all or (is_settled and is_low)
         rest = pages.rest(ranked, is_last)
         if not is_last and (rest is None or len(rest) < pages.enough) and _is_spent(limit):
             is_last, rest = True, pages.rest(ranked, is_all=True)
         if rest is not None and (is_last or (is_settled and len(rest) >= pages.enough)):
-            page = rest[: request.limit]
-            return Ranking(asked, ranked[: pages.wanted], found, meaning, trouble, page, pages.cursor_behind(rest))
+            page, cursor, did = rest[: request.limit], pages.cursor_behind(rest), tuple(context.did)
+            return Ranking(asked, ranked[: pages.wanted], found, meaning, context.notes, page, cursor, steps=did)
         # A few that have sunk make room for a few others; what is missing may be far down.
         limit = min(max(limit * 4, _LEAST_WINDOW) if is_settled else limit * 2, budget.candidates)
 
@@ -298,30 +279,7 @@ def _is_spent(looked_at: int) -> bool:
     return budget.is_over("what stands further down was not looked at")
 
 
-def _without_the_old_on_top(
-    legs: Retrievers, question: AnalyzedQuery, ranked: list[Ranked], candidates: Sequence[Candidate], wanted: int
-) -> tuple[list[Ranked], bool]:
-    """The ranking with what was superseded below its successors, and whether more candidates could change its top."""
-    from findling.pipelines.answer.versions import demote, replaced_by
-
-    replaced = replaced_by(legs.store, {entry.stored.resource.rid for entry in ranked})
-    if not replaced:
-        return ranked, True
-    moved = demote(ranked, replaced)
-    top = moved[: reach(moved, question.plan.group, wanted)]
-    # What was not fetched may be better than what has sunk, or be the successor of something.
-    is_cut = len(top) >= wanted and bool(top) and top[-1].score < candidates[-1].score
-    here = {entry.stored.resource.rid for entry in moved}
-    away = {replaced[e.stored.resource.rid] for e in top if e.stored.resource.rid in replaced} - here
-    return moved, not is_cut and not any(_matches(legs, question, rid) for rid in away)
-
-
-def _matches(legs: Retrievers, question: AnalyzedQuery, rid: str) -> bool:
-    document = legs.store.document(rid)
-    return document is not None and bool(legs.keyword.scores(question.node, [chunk.cid for chunk in document.chunks]))
-
-
-def _true(
+def _load_chunks(
     legs: Retrievers,
     candidates: Sequence[Candidate],
     question: AnalyzedQuery,
@@ -355,16 +313,11 @@ def _true(
 
 def _lowered(candidate: Candidate) -> tuple[Step, ...]:
     """The step by which a candidate scores no more than those above it."""
-    if candidate.score >= candidate.evidence:
+    worth = candidate.worth
+    if candidate.score >= worth:
         return ()
-    factor = candidate.score / candidate.evidence
+    factor = candidate.score / worth
     return (Step(name="order", factor=factor, reason="words and meaning together rank a hit with less above it"),)
-
-
-def _shuffles(plan: Plan) -> bool:
-    """Whether something may move hits after the legs have ranked them."""
-    factors = (plan.exact_boost, plan.prefix_boost, plan.phrase_boost)
-    return plan.boosts or plan.collapse or plan.adaptive_k or plan.diversity < 1 or max(factors) > 1
 
 
 def _wanted(legs: Retrievers, ranking: Ranking, snippet_lines: int) -> HighlightSpec:

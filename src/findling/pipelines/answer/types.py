@@ -8,11 +8,11 @@ from typing import NamedTuple
 from findling.domain.queries import Same
 from findling.domain.resources import StoredChunk
 from findling.domain.results import Degradation, Step, Suggestion
-from findling.pipelines.retrieve.candidates import Candidate, Found
+from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 
-__all__ = ["HighlightSpec", "Ranked", "Ranking"]
+__all__ = ["HighlightSpec", "Ranked", "Ranking", "StepContext"]
 
 
 class Ranked(NamedTuple):
@@ -50,7 +50,8 @@ class HighlightSpec(NamedTuple):
 class Ranking(NamedTuple):
     """What the legs have made of a question: the hits that stand up to the truth, and what happened on the way.
 
-    `page` are those of them that are shown, `next_cursor` asks for what is behind them.
+    `page` are those of them that are shown, `next_cursor` asks for what is behind them. `steps` name the steps of the
+    plan after the fusion, in order, each with what it did.
     """
 
     question: AnalyzedQuery
@@ -61,3 +62,50 @@ class Ranking(NamedTuple):
     page: Sequence[Ranked]
     next_cursor: str = ""
     suggestions: tuple[Suggestion, ...] = ()
+    steps: tuple[tuple[str, str], ...] = ()
+
+
+class StepContext:
+    """What the steps of one search know beside the ranking, and what they note.
+
+    `candidates` are those that the ranking was made of, and `is_settled` says that more of them would not change its
+    top. `unread` are passages that there is no time to take apart. `now` is in seconds since the epoch, `None` the
+    present.
+    """
+
+    def __init__(
+        self, legs: Retrievers | None, question: AnalyzedQuery, meaning: Meaning, wanted: int, now: float | None = None
+    ) -> None:
+        self.legs, self.question, self.plan, self.meaning = legs, question, question.plan, meaning
+        self.wanted, self.now = wanted, now
+        self.least = question.plan.min_score
+        self.again(())
+
+    def again(self, candidates: Sequence[Candidate]) -> StepContext:
+        """The same for a new ranking."""
+        self.candidates, self.is_settled = candidates, True
+        self.notes: list[Degradation] = []
+        self.did: list[tuple[str, str]] = []
+        self.unread: list[Ranked] = []
+        return self
+
+    @property
+    def boosts(self) -> bool:
+        """Whether the plan lifts hits for what their fields say."""
+        plan = self.plan
+        return plan.boosts or max(plan.exact_boost, plan.prefix_boost, plan.phrase_boost) > 1
+
+    @property
+    def reads(self) -> bool:
+        """Whether a step takes passages apart into their words again."""
+        return self.boosts or self.plan.collapse or self.plan.diversity < 1
+
+    @property
+    def reranks(self) -> bool:
+        """Whether a model reads the best passages together with the query."""
+        return self.meaning.reranker is not None and bool(self.plan.rerank_depth)
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether something may move hits after the legs have ranked them."""
+        return self.reads or self.reranks or self.plan.adaptive_k

@@ -292,6 +292,9 @@ def evidence(hit: Hit, usual: tuple[float, float] | None, threshold: float = THR
             reasons.append(f"near in meaning (cosine {receipt.vector_score:.2f})")
         elif near >= threshold:
             reasons.append(f"near in meaning: {near:.2f} of {threshold:g} (cosine {receipt.vector_score:.2f})")
+    reasons += [
+        f"{part.leg}: {part.why or f'{part.measure} {part.raw:.4g}'}" for part in receipt.further if part.evidence
+    ]
     return tuple(reasons)
 
 

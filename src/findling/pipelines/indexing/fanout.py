@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from findling.domain.ports import Change, Leg, TruthStore
+from findling.domain.ports import Change, LegIndex, TruthStore
 from findling.domain.resources import Document
 
 __all__ = ["Legs", "catch_up"]
 
 
-def catch_up(store: TruthStore, leg: Leg) -> bool:
+def catch_up(store: TruthStore, leg: LegIndex) -> bool:
     """Let a leg absorb what it missed; tells whether there was anything. The caller holds the write lock.
 
     One commit at the end, never in between: a resource that changed often comes once, in its latest state, so that
@@ -31,7 +31,7 @@ def catch_up(store: TruthStore, leg: Leg) -> bool:
 class Legs:
     """Legs that are in step with the truth, kept so by writing through them. The caller holds the write lock."""
 
-    def __init__(self, store: TruthStore, *legs: Leg) -> None:
+    def __init__(self, store: TruthStore, *legs: LegIndex) -> None:
         self._store = store
         self._legs = legs
 

@@ -16,11 +16,9 @@ from findling.pipelines.answer.hits import asked_for, make_hit
 from findling.pipelines.answer.search import rank
 from findling.pipelines.answer.types import Ranked, Ranking
 from findling.pipelines.lookup.document_names import find_document
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers, bound_legs
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words, understand
 from findling.pipelines.retrieve.request_checks import check_request
-from findling.pipelines.retrieve.retrieval import allowed_resources
-from findling.pipelines.retrieve.vector_retrieval import find_by_meaning
 from findling.stores.filtering import passes
 from findling.text.query.tree import canonical
 
@@ -122,12 +120,12 @@ def _held_back(case: _Case, entry: Ranked, place: int) -> Iterator[str]:
     request, plan = case.question.request, case.question.plan
     least = plan.min_score
     is_low = entry.score < least
-    is_weak = entry.candidate.evidence < case.ranking.found.least
+    is_weak = entry.candidate.worth < case.ranking.found.least
     is_before, is_behind = place <= request.offset, place > request.offset + request.limit
     if is_low:
         yield f"its score {entry.score:.4g} is below the {least:g} that is asked for"
     if is_weak:
-        told = f"{entry.candidate.evidence:.2f} where the best hit makes {case.ranking.found.least:.2f} the least"
+        told = f"{entry.candidate.worth:.2f} where the best hit makes {case.ranking.found.least:.2f} the least"
         yield f"it is a weaker match: it has {told}; findling search --weak"
     if is_before:
         yield f"it is hit {place:,}, and the answer leaves out the first {request.offset:,}"
@@ -249,26 +247,25 @@ def _verdicts(case: _Case) -> Iterator[LegVerdict]:
     """What each leg makes of the chunks: the best rank and score, and whether that leg finds them."""
     if current_budget().is_over("its rank in each leg was not counted"):
         return
-    legs, question, spaces, cids = case.legs, case.question, case.ranking.meaning.spaces, case.leg_cids
+    legs, question, cids = case.legs, case.question, case.leg_cids
     hits = legs.keyword.search(question.node, question.filters, _DEEPEST, weights=question.plan.weights).hits
     at = next((place for place, (cid, _) in enumerate(hits, start=1) if cid in cids), 0)
     yield LegVerdict(leg="keyword", found=at > 0, rank=at, score=hits[at - 1][1] if at else 0.0, total=len(hits))
-    if not spaces:
-        return
-    allowed = allowed_resources(legs.store, question.filters)
-    held = {term for term, forms in case.ranking.found.keyword.forms.items() if forms}
-    near, judges = find_by_meaning(spaces, question.text, _DEEPEST, allowed=allowed, also=cids, held=held)
-    order = sorted(near, key=lambda cid: (-near[cid].strength, cid))
-    best = next((cid for cid in order if cid in cids), None)
-    if best is None:
-        yield LegVerdict(leg="semantic", found=False, rank=0, score=0.0, total=len(order))
-    else:
-        hit = near[best]
+    held = [term for term, forms in case.ranking.found.keyword.forms.items() if forms]
+    # Also where meaning only reorders, its ranks are counted among all passages.
+    query = question.for_legs(held)._replace(plan=replace(question.plan, meaning_finds=True))
+    for leg in bound_legs(legs, case.ranking.meaning, question.plan.mode):
+        said = leg.search(query, _DEEPEST, cids)
+        order = sorted(said, key=lambda cid: (-said[cid].strength, cid))
+        best = next((cid for cid in order if cid in cids), None)
+        if best is None:
+            yield LegVerdict(leg=leg.name, found=False, rank=0, score=0.0, total=len(order))
+            continue
         yield LegVerdict(
-            leg="semantic",
-            found=hit.is_near,
+            leg=leg.name,
+            found=said[best].worth > 0,
             rank=order.index(best) + 1,
-            score=hit.cosine,
-            least=judges[0].least if judges else 0.0,
+            score=said[best].raw,
+            least=leg.least,
             total=len(order),
         )

@@ -88,12 +88,17 @@ def _worth(answers: Sequence[SearchAnswer]) -> list[list[float]]:
         alpha = usual if "weighing" in answer.plan else 0.0
         worth.append(
             [
-                ((1 - alpha) * (own / best_words) ** _STEEPNESS + alpha * near)
+                ((1 - alpha) * (own / best_words) ** _STEEPNESS + alpha * near + _further(hit))
                 * prod(step.factor for step in hit.receipt.steps)
                 for hit, own, near in zip(answer.hits, words[number], meaning[number], strict=True)
             ]
         )
     return worth
+
+
+def _further(hit: Hit) -> float:
+    """The shares of all other legs: their weights and their scales are the same everywhere."""
+    return sum(part.value for part in hit.receipt.further)
 
 
 def _words(hit: Hit, answer: SearchAnswer) -> float:

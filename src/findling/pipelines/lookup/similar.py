@@ -12,14 +12,14 @@ from findling.domain.errors import InvalidValueError, MissingExtraError, ModelEr
 from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import Any, Field, Filters, Not, Word
 from findling.domain.resources import Chunk, Document
-from findling.domain.results import Degradation, Hit, SearchAnswer
+from findling.domain.results import Degradation, Evidence, Hit, SearchAnswer
 from findling.pipelines.answer.grouping import group_of, grouped
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.plan_report import vector_account
 from findling.pipelines.answer.types import HighlightSpec, Ranked
 from findling.pipelines.answer.versions import demote, replaced_by
 from findling.pipelines.lookup.document_names import find_document
-from findling.pipelines.retrieve.candidates import Candidate
+from findling.pipelines.retrieve.legs import KEYWORD, Candidate, Retrievers, alone
 from findling.pipelines.retrieve.vector_retrieval import Judge, Meaning, Space, can_read
 from findling.ranking.evidence import words_evidence
 from findling.text.analysis.analysis import STOP_WORDS, terms
@@ -27,7 +27,7 @@ from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
-    from findling.pipelines.retrieve.candidates import Retrievers
+    from findling.pipelines.retrieve.legs import Candidate, Retrievers, alone
 
 __all__ = ["similar", "telling_words"]
 
@@ -135,9 +135,9 @@ def _near(legs: Retrievers, space: Space, vector: Vectors, document: Document, l
     while True:
         found = space.leg.search(vector, depth)
         judge = Judge(space, vector, found.mean, found.deviation)
-        near = [(cid, hit) for cid, cosine in found.hits if (hit := judge.hit(cosine)).is_near]
+        near = [(cid, hit) for cid, cosine in found.hits if (hit := judge.hit(cosine)).worth]
         candidates = [
-            Candidate(cid, hit.evidence, vector_rank=rank, vector=hit)
+            Candidate(cid, hit.worth, (alone(hit, rank),))
             for rank, (cid, hit) in enumerate(near, start=1)
             if cid not in own
         ]
@@ -158,9 +158,9 @@ def _by_words(legs: Retrievers, document: Document, words: Sequence[str], limit:
     while words:
         found = legs.keyword.search(node, filters, depth)
         candidates = [
-            Candidate(cid, evidence, rank, raw, words=evidence)
+            Candidate(cid, worth, (alone(Evidence(KEYWORD, raw, raw, worth, measure="BM25"), rank),))
             for rank, (cid, raw) in enumerate(found.hits, start=1)
-            if (evidence := words_evidence(raw, found.ceiling))
+            if (worth := words_evidence(raw, found.ceiling))
         ]
         ranked, holding = _others(legs, document, candidates)
         if holding >= limit or len(found.hits) < depth or _is_deep(depth):

@@ -10,7 +10,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Filters, Prefix, SearchRequest, Term
 from findling.pipelines.answer.search import misspelled
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.query_planner import understand
 from findling.text.analysis.analysis import phrase_terms, prefix_terms
 

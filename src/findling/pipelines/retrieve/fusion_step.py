@@ -1,4 +1,4 @@
-"""Fusing: one ranking from what words and what meaning have found."""
+"""Fusion: one ranking from the evidence of any number of legs."""
 
 from __future__ import annotations
 
@@ -9,51 +9,62 @@ from operator import attrgetter, itemgetter
 
 from findling.domain.plans import Plan
 from findling.domain.ports import ReadStore
-from findling.pipelines.retrieve.candidates import Candidate
-from findling.pipelines.retrieve.vector_retrieval import MeaningHit
-from findling.ranking.evidence import words_evidence
-from findling.ranking.fusion import Fused, Weighing, meaning_weight, rrf, rrf_weighted, weighted, with_recency
+from findling.domain.results import Evidence
+from findling.pipelines.retrieve.legs import KEYWORD, LEGS, SEMANTIC, Candidate
+from findling.ranking.fusion import (
+    RECENCY_WEIGHTS,
+    Fused,
+    Part,
+    Weighing,
+    meaning_weight,
+    rrf,
+    rrf_weighted,
+    weighted,
+    with_recency,
+)
 
-__all__ = ["ages_of", "fuse"]
+__all__ = ["LegEvidence", "ages_of", "fuse", "weigh"]
 
-_STEEPNESS = 1.3
-_BEST_BY_WORDS, _BEYOND = 100, 0.01
-"""How fast words lose their say down the ranking, and the place from which they hardly have any. NDCG@10 of the hybrid
-on the development sets SciFact, anthropic-codebase, cosqa, lihua-world, cranfield: .735 .740 .595 .829 .432; with plain
-shares .733 .739 .605 .826 .431."""
+LegEvidence = Mapping[str, Mapping[int, Evidence]]
+"""By the name of each leg, what it says of chunks."""
+
+
+def weigh(query: str, legs: LegEvidence, ceiling: float, plan: Plan) -> tuple[Weighing | None, dict[str, float]]:
+    """How much meaning counts against words and why, `None` without meaning, and the weights of the ranking legs."""
+    others = {name: LEGS[name].weight for name in legs if name not in (KEYWORD, SEMANTIC)}
+    if SEMANTIC not in legs:
+        return None, {KEYWORD: 1.0, **others}
+    near = legs[SEMANTIC]
+    if plan.mode == "semantic":
+        return Weighing(1.0, "only meaning was asked for"), {SEMANTIC: 1.0, **others}
+    if plan.alpha is not None:
+        weighing = Weighing(plan.alpha, "as the plan says")
+    else:
+        scores = [one.raw for one in legs[KEYWORD].values()]
+        weighing = meaning_weight(query, scores, ceiling, is_refined=_is_refined(near))
+    return weighing, {KEYWORD: 1 - weighing.alpha, SEMANTIC: weighing.alpha, **others}
 
 
 def fuse(
-    query: str,
-    words: Mapping[int, float],
-    near: Mapping[int, MeaningHit],
-    ceiling: float,
-    plan: Plan,
-    ages: Mapping[int, float],
-) -> tuple[list[Candidate], Weighing]:
-    """The ranking of what words and meaning have found, as the plan wants it, and how the two were weighed."""
-    strengths = {cid: hit.strength for cid, hit in near.items()}
-    if plan.mode == "semantic":
-        weighing = Weighing(1.0, "only meaning was asked for")
-    elif plan.alpha is not None:
-        weighing = Weighing(plan.alpha, "as the plan says")
-    else:
-        weighing = meaning_weight(query, words.values(), ceiling, is_refined=_is_refined(near))
-    weights = {"keyword": 1 - weighing.alpha, "semantic": weighing.alpha}
-    keyword_hits, nearest = _best_first(words), _best_first(strengths)
-    legs = {"keyword": keyword_hits, "semantic": nearest} if plan.mode == "hybrid" else {"semantic": nearest}
+    legs: LegEvidence, weights: Mapping[str, float], plan: Plan, ages: Mapping[int, float] | None = None
+) -> list[Candidate]:
+    """The ranking of what the legs with a weight say, as the plan wants it; the others only add their evidence."""
+    ranking = list(weights)
+    if plan.fusion == "recency":
+        ranking = [SEMANTIC, KEYWORD, *(name for name in weights if name not in RECENCY_WEIGHTS)]
+    hits = {name: _best_first(legs.get(name, {})) for name in ranking}
     if plan.fusion == "rrf":
-        fused = rrf(legs, k=plan.rrf_k)
+        fused = rrf(hits, k=plan.rrf_k)
     elif plan.fusion == "rrf_weighted":
-        fused = rrf_weighted(legs, weights, k=plan.rrf_k)
+        fused = rrf_weighted(hits, weights, k=plan.rrf_k)
     else:
-        scaled = {**legs, "keyword": _shares(keyword_hits)}
-        raw = {"keyword": words, "semantic": {cid: hit.cosine for cid, hit in near.items()}}
+        scaled = {name: LEGS[name].scale(own) for name, own in hits.items()}
         if plan.fusion == "recency":
-            fused = with_recency(nearest, scaled["keyword"], ages, raw=raw)
+            fused = with_recency(scaled, ages or {}, weights={**weights, **RECENCY_WEIGHTS})
         else:
-            fused = weighted({leg: scaled[leg] for leg in legs}, weights, raw=raw)
-    return _candidates(fused, words, near, ceiling), weighing
+            fused = weighted(scaled, weights)
+    silent = [own for name, own in legs.items() if name not in hits]
+    return [_candidate(one, legs, silent) for one in fused]
 
 
 def ages_of(store: ReadStore, cids: Iterable[int]) -> dict[int, float]:
@@ -66,42 +77,30 @@ def ages_of(store: ReadStore, cids: Iterable[int]) -> dict[int, float]:
     }
 
 
-def _best_first(scores: Mapping[int, float]) -> list[tuple[int, float]]:
-    """Ids with scores in the order of the scores, equals in the order of the ids."""
+def _best_first(evidence: Mapping[int, Evidence]) -> list[tuple[int, float]]:
+    """Ids with strengths in the order of the strengths, equals in the order of the ids."""
     # Two sorts, of which the second leaves equals as they are, are twice as fast as one by a key made in Python.
-    return sorted(sorted(scores.items()), key=itemgetter(1), reverse=True)
+    return sorted(sorted([(cid, one.strength) for cid, one in evidence.items()]), key=itemgetter(1), reverse=True)
 
 
-def _shares(hits: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Scores of words between 0 and 1, the best first; without any evidence all are 0."""
-    best = max(hits[0][1], 0.0) if hits else 0.0
-    if not best:
-        return [(cid, 0.0) for cid, _ in hits]
-    return [
-        (cid, (score / best) ** _STEEPNESS * (1.0 if rank < _BEST_BY_WORDS else _BEYOND))
-        for rank, (cid, score) in enumerate(hits)
-    ]
+def _candidate(fused: Fused, legs: LegEvidence, silent: list[Mapping[int, Evidence]]) -> Candidate:
+    """A place of the ranking with its evidence; scores are made of that, not of the sums that rank."""
+    cid, _, parts = fused
+    evidence = [_share(part, legs[part.leg][cid] if part.leg in legs else None) for part in parts]
+    evidence += [own[cid] for own in silent if cid in own]
+    return Candidate(cid, 0.0, tuple(evidence))
 
 
-def _candidates(
-    fused: list[Fused], words: Mapping[int, float], near: Mapping[int, MeaningHit], ceiling: float
-) -> list[Candidate]:
-    """The fused ranking with the evidence of each; scores are made of that, not of the sums that rank."""
-    candidates = []
-    for cid, _, parts in fused:
-        keyword_rank = vector_rank = 0
-        for part in parts:
-            if part.leg == "keyword":
-                keyword_rank = part.rank
-            elif part.leg == "semantic":
-                vector_rank = part.rank
-        raw = words.get(cid, 0.0)
-        evidence = words_evidence(raw, ceiling)
-        candidates.append(Candidate(cid, 0.0, keyword_rank, raw, vector_rank, near.get(cid), parts, evidence))
-    return candidates
+def _share(part: Part, said: Evidence | None) -> Evidence:
+    """What a leg said with its rank and its share; an age supports nothing."""
+    leg, rank, raw, normalised, weight, value = part
+    if said is None:
+        return Evidence(leg, raw, normalised, 0.0, "", "days", rank, normalised, weight, value)
+    _, raw, strength, worth, why, measure, *_ = said
+    return Evidence(leg, raw, strength, worth, why, measure, rank, normalised, weight, value)
 
 
-def _is_refined(near: Mapping[int, MeaningHit]) -> bool:
+def _is_refined(near: Mapping[int, Evidence]) -> bool:
     """Whether most of the nearest chunks were judged by the model's own vectors."""
     best = nlargest(10, near.values(), key=attrgetter("strength"))
-    return 2 * sum(hit.speed == "refined" for hit in best) > len(best)
+    return 2 * sum(hit.why == "refined" for hit in best) > len(best)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.budgets import current_budget
 from findling.domain.plans import Plan
 from findling.domain.ports import ReadStore
-from findling.domain.queries import GROUPS, All, Field, Filters, Node, Not, Same, SearchRequest, Term, Word
+from findling.domain.queries import GROUPS, All, Field, Filters, LegQuery, Node, Not, Same, SearchRequest, Term, Word
 from findling.text.analysis.analysis import phrase_terms
 from findling.text.query.parser import Parsed, parse
 from findling.text.query.query_mode import read
@@ -65,6 +65,11 @@ class AnalyzedQuery(NamedTuple):
     route: Route
     fired: tuple[Fired, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def for_legs(self, held: Iterable[str] = ()) -> LegQuery:
+        """The query as the legs are asked it; `held` are the words of it that the index holds."""
+        words = loose_words(self)[0]
+        return LegQuery(self.node, words, self.filters, self.text, self.asked, self.plan, frozenset(held))
 
     @property
     def understood_as(self) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from findling.domain.budgets import current_budget
-from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
-from findling.domain.queries import Filters
-from findling.pipelines.retrieve.candidates import Candidate, Found
+from findling.domain.ports import KeywordHits, KeywordLeg
+from findling.domain.results import Evidence
+from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC, Candidate, Found, Retrievers, bound_legs
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
-from findling.pipelines.retrieve.vector_retrieval import Meaning, MeaningHit, find_by_meaning
+from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.ranking.evidence import falling, least_evidence, least_words, words_evidence
 from findling.text.query.tree import typed_terms
 
-__all__ = ["allowed_resources", "find_candidates"]
+__all__ = ["find_candidates"]
 
 _LEAST_DEPTH = 100
 """Candidates a leg is asked for at least: what is far down in one leg may be first in the other."""
@@ -23,63 +22,68 @@ _REORDERED = 250
 """Matches that meaning puts in order where it finds none by itself: the same ones for a page and for the next."""
 
 _READ_AHEAD = 20
-"""How many of the best candidates a model may read during a search."""
+"""How many of the best candidates a leg may look at again."""
+
+_BM25 = "BM25"
 
 
-def find_candidates(
-    store: ReadStore, keyword: KeywordLeg, meaning: Meaning | None, question: AnalyzedQuery, wanted: int
-) -> Found:
+def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery, wanted: int) -> Found:
     """Ask the legs of the plan for at least `wanted` candidates. Raises ModelError when a model fails."""
-    plan, filters = question.plan, question.filters
-    if meaning is None or not meaning.spaces:
-        return _only_words(store, keyword, question, wanted)
-    from findling.pipelines.retrieve.fusion_step import ages_of, fuse
+    plan, keyword = question.plan, legs.keyword
+    others = bound_legs(legs, meaning, plan.mode) if question.reading != "browse" else []
+    if not others:
+        return _by_words_alone(legs, question, wanted)
+    from findling.pipelines.retrieve.fusion_step import ages_of, fuse, weigh
 
-    deadline = time.monotonic() + plan.budget_ms / 1000
     depth = _depth(wanted, plan.overfetch)
-    # What must stand in a hit is a promise that only words can keep: meaning then reorders and adds nothing.
+    # What must stand in a hit is a promise that only words can keep: other legs then reorder and add nothing.
     loose, conditions = loose_words(question)
     finds = loose is not None and plan.meaning_finds
-    with_words = plan.mode == "hybrid" or not finds
+    with_words = not finds or not (plan.mode == SEMANTIC and meaning.spaces)
     if not finds:
         depth = max(depth, _REORDERED)
-    found, feedback = _by_words(store, keyword, question, depth if with_words else 1)
-    words = dict(found.hits) if with_words else {}
-    near, judges = find_by_meaning(
-        meaning.spaces,
-        question.text,
-        depth if finds else 0,
-        allowed=allowed_resources(store, filters),
-        also=list(words),
-        held={term for term, forms in found.forms.items() if forms},
-    )
-    judged, near = near, _standing_out(near, words)
-    only_near = [cid for cid in near if cid not in words]
-    if conditions is not None and only_near:
-        fitting = keyword.scores(conditions, only_near)
-        near = {cid: hit for cid, hit in near.items() if cid in words or cid in fitting}
+    found, feedback = _by_words(legs, question, depth if with_words else 1)
+    query = question.for_legs([term for term, forms in found.forms.items() if forms])
+    words = _words(found.hits, found.ceiling) if with_words else {}
+    said: dict[str, dict[int, Evidence]] = {}
+    added: dict[int, None] = {}
+    is_all = True
+    for leg in others:
+        said[leg.name] = own = dict(leg.search(query, depth if loose is not None else 0, [*words, *added]))
+        fresh = [cid for cid, one in own.items() if one.worth and cid not in words]
+        is_all = is_all and len(fresh) < depth
+        added |= dict.fromkeys(fresh)
+    if conditions is not None and added:
+        fitting = keyword.scores(conditions, list(added))
+        added = {cid: None for cid in added if cid in fitting}
+    # Asked for by name, so that a score does not depend on how deep a leg was asked.
+    for leg in others if len(others) > 1 else ():
+        if missing := [cid for cid in added if cid not in said[leg.name]]:
+            said[leg.name] |= leg.search(query, 0, missing)
     if with_words and loose is not None:
-        # Asked for by name, so that a score does not depend on how deep the leg was asked.
-        words |= keyword.scores(loose, [cid for cid in only_near if cid in near], weights=plan.weights)
-    ages = ages_of(store, words.keys() | near.keys()) if plan.fusion == "recency" else {}
-    fused, weighing = fuse(question.text, words, near, found.ceiling, plan, ages)
-    unread = _unread(judged, [hit.cid for hit in fused[:_READ_AHEAD]])
-    if plan.budget_ms and meaning.read_on is not None and unread:
-        read = meaning.read_on(judges[0], unread, deadline)
-        if not finds:
-            read = {cid: hit for cid, hit in read.items() if cid in words}
-        elif conditions is not None and read:
-            fitting = keyword.scores(conditions, list(read))
-            read = {cid: hit for cid, hit in read.items() if cid in words or cid in fitting}
-        near = _standing_out(near | read, words)
-        fused, weighing = fuse(question.text, words, near, found.ceiling, plan, ages)
-    matching = len(near.keys() - words.keys()) + (found.total if with_words else 0)
+        words |= _words(keyword.scores(loose, list(added), weights=plan.weights).items(), found.ceiling)
+    evidence = _ranking_evidence(words if with_words else None, said, added)
+    ages = ages_of(legs.store, {cid for own in evidence.values() for cid in own}) if plan.fusion == "recency" else {}
+    weighing, weights = weigh(question.text, evidence, found.ceiling, plan)
+    fused = fuse(evidence, weights, plan, ages)
+    for leg in others:
+        seen = leg.second_look(query, [one.cid for one in fused[:_READ_AHEAD]])
+        fresh = [cid for cid, one in seen.items() if finds and one.worth and cid not in words and cid not in added]
+        fitting = keyword.scores(conditions, fresh) if conditions is not None and fresh else dict.fromkeys(fresh, 0.0)
+        said[leg.name] |= {cid: one for cid, one in seen.items() if cid in words or cid in added or cid in fitting}
+        added |= dict.fromkeys(fitting)
+        if seen:
+            evidence = _ranking_evidence(words if with_words else None, said, added)
+            weighing, weights = weigh(question.text, evidence, found.ceiling, plan)
+            fused = fuse(evidence, weights, plan, ages)
+    listed = {cid for own in evidence.values() for cid in own}
+    matching = len(listed - words.keys()) + (found.total if with_words else 0)
     least = _least(question, fused)
     kept = _scored(fused, least)
     total = matching
     if least:
         by_words = _count(keyword, question, found, least) if with_words else 0
-        total = by_words + sum(one.words < least for one in kept)
+        total = by_words + sum((one.of(KEYWORD) or _NOTHING).worth < least for one in kept)
     is_all_words = len(found.hits) < depth or words_evidence(found.hits[-1][1], found.ceiling) < least
     return Found(
         kept,
@@ -87,29 +91,46 @@ def find_candidates(
         total=total,
         weaker=matching - total,
         least=least,
-        is_all=is_all_words and len(only_near) < depth,
+        is_all=is_all_words and is_all,
         strategy=plan.mode,
+        legs=(*([KEYWORD] if with_words else []), *(leg.name for leg in others)),
         weighing=weighing,
         feedback=feedback,
     )
 
 
-def allowed_resources(store: ReadStore, filters: Filters) -> Collection[int] | None:
-    """The numbers of the resources that pass the filters; `None` when there are none."""
-    return None if filters == Filters() else frozenset(store.matching(filters))
+_NOTHING = Evidence(KEYWORD, 0.0, 0.0, 0.0)
+
+
+def _words(hits: Iterable[tuple[int, float]], ceiling: float) -> dict[int, Evidence]:
+    """The evidence of words, by BM25 scores."""
+    return {cid: Evidence(KEYWORD, raw, raw, words_evidence(raw, ceiling), "", _BM25) for cid, raw in hits}
+
+
+def _ranking_evidence(
+    words: Mapping[int, Evidence] | None, said: Mapping[str, Mapping[int, Evidence]], added: Container[int]
+) -> dict[str, Mapping[int, Evidence]]:
+    """By leg, what is said of chunks that words have found, or that a leg has added and still supports."""
+    found = words or {}
+    listed = {cid for own in said.values() for cid, one in own.items() if one.worth and cid in added} | found.keys()
+    evidence: dict[str, Mapping[int, Evidence]] = {} if words is None else {KEYWORD: words}
+    for name, own in said.items():
+        evidence[name] = {cid: one for cid, one in own.items() if cid in listed}
+    return evidence
 
 
 def _least(question: AnalyzedQuery, candidates: Sequence[Candidate]) -> float:
     """The evidence that a hit must have. What fulfils conditions, or holds the only word there is, needs none."""
     if question.plan.weak or question.reading != "ranked" or len(typed_terms(question.node)) < 2:
         return 0.0
-    return least_evidence(max((one.evidence for one in candidates), default=0.0))
+    return least_evidence(max((one.worth for one in candidates), default=0.0))
 
 
 def _scored(candidates: Sequence[Candidate], least: float) -> list[Candidate]:
     """The candidates with enough evidence, with scores that never rise from one to the next."""
-    kept = [one for one in candidates if one.evidence >= least]
-    return [one._replace(score=score) for one, score in zip(kept, falling(one.evidence for one in kept), strict=True)]
+    kept = [(one, worth) for one in candidates if (worth := one.worth) >= least]
+    scores = falling(worth for _, worth in kept)
+    return [Candidate(one.cid, score, one.evidence) for (one, _), score in zip(kept, scores, strict=True)]
 
 
 def _count(keyword: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, least: float) -> int:
@@ -121,40 +142,29 @@ def _count(keyword: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, lea
     return keyword.count(question.node, question.filters, raw, weights=question.plan.weights)
 
 
-def _unread(judged: Mapping[int, MeaningHit], first: list[int]) -> list[int]:
-    """The best candidates that the model has not read, also those not near enough: the model may see more in them."""
-    nearest = sorted(judged, key=lambda cid: -judged[cid].strength)[:_READ_AHEAD]
-    ahead = list(dict.fromkeys([*first, *nearest]))[:_READ_AHEAD]
-    # By what was judged: a passage that was read and is not near is read, too.
-    return [cid for cid in ahead if cid not in judged or judged[cid].speed == "instant"]
-
-
-def _standing_out(near: Mapping[int, MeaningHit], words: Mapping[int, float]) -> dict[int, MeaningHit]:
-    """Without what neither its words nor its meaning would find."""
-    return {cid: hit for cid, hit in near.items() if cid in words or hit.is_near}
-
-
-def _by_words(store: ReadStore, keyword: KeywordLeg, question: AnalyzedQuery, limit: int) -> tuple[KeywordHits, str]:
+def _by_words(legs: Retrievers, question: AnalyzedQuery, limit: int) -> tuple[KeywordHits, str]:
     plan = question.plan
-    found = keyword.search(question.node, question.filters, limit, weights=plan.weights)
+    found = legs.keyword.search(question.node, question.filters, limit, weights=plan.weights)
     if not plan.feedback:
         return found, ""
     from findling.pipelines.retrieve.feedback_step import with_feedback
 
-    return with_feedback(store, keyword, question, found, limit)
+    return with_feedback(legs.store, legs.keyword, question, found, limit)
 
 
-def _only_words(store: ReadStore, keyword: KeywordLeg, question: AnalyzedQuery, wanted: int) -> Found:
-    found, feedback = _by_words(store, keyword, question, wanted)
-    is_browsing = question.reading == "browse"
-    # Whatever fulfils conditions alone fulfils them wholly.
-    candidates = [
-        Candidate(cid, 0.0, rank, raw, words=1.0 if is_browsing else words_evidence(raw, found.ceiling))
-        for rank, (cid, raw) in enumerate(found.hits, start=1)
-    ]
+def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int) -> Found:
+    found, feedback = _by_words(legs, question, wanted)
+    ceiling, is_browsing = found.ceiling, question.reading == "browse"
+    candidates = []
+    for rank, (cid, raw) in enumerate(found.hits, start=1):
+        # Whatever fulfils conditions alone fulfils them wholly.
+        worth = 1.0 if is_browsing else words_evidence(raw, ceiling)
+        candidates.append(
+            Candidate(cid, 0.0, (Evidence(KEYWORD, raw, raw, worth, "", _BM25, rank, worth, 1.0, worth),))
+        )
     least = _least(question, candidates)
     kept = _scored(candidates, least)
-    total = _count(keyword, question, found, least) if least else found.total
+    total = _count(legs.keyword, question, found, least) if least else found.total
     return Found(
         kept,
         found,
@@ -162,7 +172,8 @@ def _only_words(store: ReadStore, keyword: KeywordLeg, question: AnalyzedQuery, 
         weaker=found.total - total,
         least=least,
         is_all=len(found.hits) < wanted or len(kept) < len(candidates),
-        strategy="browse" if is_browsing else "keyword",
+        strategy="browse" if is_browsing else KEYWORD,
+        legs=() if is_browsing else (KEYWORD,),
         feedback=feedback,
     )
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from findling.domain.ports import Embedder, Reranker, TruthStore, VectorHits, VectorSearch
+from findling.domain.ports import Embedder, ReadStore, Reranker, TruthStore, VectorHits, VectorSearch
+from findling.domain.queries import Filters, LegQuery
 from findling.domain.resources import Resource
-from findling.domain.results import Degradation
+from findling.domain.results import Degradation, Evidence
 from findling.ranking.evidence import FOREIGN, cosine_of, meaning_evidence
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ __all__ = [
     "MOST_QUERIES",
     "Judge",
     "Meaning",
-    "MeaningHit",
     "Space",
+    "VectorRetriever",
+    "allowed_resources",
     "can_read",
     "find_by_meaning",
     "nearness_to",
@@ -31,6 +33,8 @@ __all__ = [
     "read_in_time",
 ]
 
+
+_LEG = "semantic"
 
 MOST_QUERIES = 1024
 """Queries that are kept of each model: 1.5 MB with 384 numbers a vector."""
@@ -69,6 +73,9 @@ _PRIOR_ROWS = 60
 _READ_AT_ONCE = 4
 """Passages a model reads between two looks at the clock."""
 
+_READ_AHEAD = 20
+"""How many chunks a model may read during a search."""
+
 _FIRST_GUESS_S = 0.03
 """Less than what one passage takes on most machines: with less time than that, none is read."""
 
@@ -95,29 +102,12 @@ class Meaning(NamedTuple):
 
     spaces: tuple[Space, ...] = ()
     coverage: float = 0.0
-    read_on: Callable[[Judge, Sequence[int], float], dict[int, MeaningHit]] | None = None
+    read_on: Callable[[Judge, Sequence[int], float], dict[int, Evidence]] | None = None
     may_send: Callable[[Resource], bool] = lambda resource: True
     reranker: Reranker | None = None
     instant: Embedder | None = None
     spare: Callable[[list[Degradation]], list[Space]] = lambda notes: []
     degraded: tuple[Degradation, ...] = ()
-
-
-class MeaningHit(NamedTuple):
-    """How near a chunk is: the cosine, how far that stands out for this query, 0 to 1, and which vectors told it.
-
-    Hits are ranked by `strength`; `evidence` is the same in every state of an index, and is what a score is made of.
-    """
-
-    cosine: float
-    strength: float
-    speed: str
-    evidence: float
-
-    @property
-    def is_near(self) -> bool:
-        """Whether it is near enough to be found by its meaning alone."""
-        return self.evidence >= FOREIGN
 
 
 class Judge(NamedTuple):
@@ -129,18 +119,20 @@ class Judge(NamedTuple):
     deviation: float
     known: float = 1.0
 
-    def hit(self, cosine: float) -> MeaningHit:
+    def hit(self, cosine: float) -> Evidence:
         """What a cosine is worth."""
         return next(self.hits([(0, cosine)]))[1]
 
-    def hits(self, cosines: Iterable[tuple[int, float]]) -> Iterator[tuple[int, MeaningHit]]:
+    def hits(self, cosines: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Evidence]]:
         """What the cosines of some chunks are worth."""
         _, _, mean, deviation, known = self
         speed, usual = self.space.leg.speed, self.usual
         for cid, cosine in cosines:
             strength = (cosine - mean) / deviation / _FULL if deviation > 0 else 0.0
-            evidence = meaning_evidence(cosine, usual, known)
-            yield cid, MeaningHit(cosine, min(max(strength, 0.0), 1.0), speed, evidence)
+            worth = meaning_evidence(cosine, usual, known)
+            # What is no nearer than foreign texts is not found by its meaning.
+            worth = worth if worth >= FOREIGN else 0.0
+            yield cid, Evidence(_LEG, cosine, min(max(strength, 0.0), 1.0), worth, speed, "cosine")
 
     @property
     def usual(self) -> tuple[float, float]:
@@ -184,7 +176,7 @@ def find_by_meaning(
     allowed: Collection[int] | None = None,
     also: Sequence[int] = (),
     held: Container[str] = (),
-) -> tuple[dict[int, MeaningHit], list[Judge]]:
+) -> tuple[dict[int, Evidence], list[Judge]]:
     """The chunks nearest to the query, and those in `also`, each judged by the best vectors there are of it.
 
     `held` are the words of the query that the index holds, whatever a model knows. Raises ModelError when the query
@@ -192,7 +184,7 @@ def find_by_meaning(
     """
     from findling.text.analysis.wordpieces import known_share
 
-    found: dict[int, MeaningHit] = {}
+    found: dict[int, Evidence] = {}
     judges = []
     for space in spaces:
         vector = query_vector(space.embedder, query)
@@ -206,7 +198,54 @@ def find_by_meaning(
     return found, judges
 
 
-def read_in_time(store: TruthStore, judge: Judge, cids: Sequence[int], deadline: float) -> dict[int, MeaningHit]:
+def allowed_resources(store: ReadStore, filters: Filters) -> Collection[int] | None:
+    """The numbers of the resources that pass the filters; `None` when there are none."""
+    return None if filters == Filters() else frozenset(store.matching(filters))
+
+
+class VectorRetriever:
+    """The leg of meaning for one query: the spaces at hand, and what they have said of chunks so far."""
+
+    name = _LEG
+
+    def __init__(self, store: ReadStore, meaning: Meaning) -> None:
+        self._store, self._meaning = store, meaning
+        self._judges: list[Judge] = []
+        self._judged: dict[int, Evidence] = {}
+        self._started = time.monotonic()
+
+    @property
+    def least(self) -> float:
+        """The cosine from which a chunk is found by its meaning alone."""
+        return self._judges[0].least if self._judges else 0.0
+
+    def search(self, query: LegQuery, limit: int, also: Sequence[int] = ()) -> dict[int, Evidence]:
+        """Judge the nearest chunks, none where the plan lets meaning reorder only, and those in `also`."""
+        near, self._judges = find_by_meaning(
+            self._meaning.spaces,
+            query.text,
+            limit if query.plan.meaning_finds else 0,
+            allowed=allowed_resources(self._store, query.filters),
+            also=also,
+            held=query.held,
+        )
+        self._judged |= near
+        return near
+
+    def second_look(self, query: LegQuery, best: Sequence[int]) -> dict[int, Evidence]:
+        """Have the model read the best and the nearest chunks that it has not read, as long as the plan allows."""
+        if not query.plan.budget_ms or self._meaning.read_on is None:
+            return {}
+        judged = self._judged
+        # Also what is not near enough: the model may see more in it.
+        nearest = sorted(judged, key=lambda cid: -judged[cid].strength)[:_READ_AHEAD]
+        ahead = list(dict.fromkeys([*best, *nearest]))[:_READ_AHEAD]
+        unread = [cid for cid in ahead if cid not in judged or judged[cid].why == "instant"]
+        deadline = self._started + query.plan.budget_ms / 1000
+        return self._meaning.read_on(self._judges[0], unread, deadline) if unread else {}
+
+
+def read_in_time(store: TruthStore, judge: Judge, cids: Sequence[int], deadline: float) -> dict[int, Evidence]:
     """Judge chunks that the model has not read yet, the first ones first, as many as can be read by the deadline.
 
     What was read is kept, and what was not is wished for. Raises ModelError when the model cannot read.

@@ -19,7 +19,7 @@ from findling.domain.reports import Progress
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Explanation, Hit, SearchAnswer
 from findling.pipelines.answer.search import search
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.engine.services import WorkspaceServices
 from findling.service.index.index import Index
 from findling.service.index.refresh import DiskIndex

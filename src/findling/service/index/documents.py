@@ -14,7 +14,7 @@ from findling.domain.strangers import read_json
 from findling.pipelines.answer.lines import line_span
 from findling.pipelines.answer.versions import predecessors, replaced_by, successors
 from findling.pipelines.lookup.document_names import find_document
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.text.analysis.lines import LineIndex
 
 __all__ = ["FetchedDocument", "LinkedResource", "fetch", "passages"]

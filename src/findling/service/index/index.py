@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from findling.domain.errors import CorruptError, NotIndexedError, ReplacedError, StoreDamagedError
 from findling.domain.results import Degradation
 from findling.pipelines.indexing.fanout import Legs
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.reader import Reader
 from findling.service.workspace.workspace import Workspace, home_folder

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import CorruptError
 from findling.domain.results import Degradation
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 
 __all__ = ["IndexState", "Reader"]
 

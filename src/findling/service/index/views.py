@@ -21,7 +21,7 @@ from findling.domain.errors import CorruptError, LockedError, PathNotFoundError,
 from findling.domain.ports import Change, TruthStore, VectorHits, VectorSearch
 from findling.domain.results import Degradation
 from findling.domain.sight import Rights, Sight
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space
 from findling.service.index.embeddings import READ_UP_TO
 from findling.service.index.index_files import OpenedWorkspace

@@ -14,7 +14,7 @@ from findling.domain.errors import CorruptError, FormatError, ManifestError
 from findling.domain.ports import SkippedPath
 from findling.domain.reports import Status
 from findling.domain.resources import Resource
-from findling.pipelines.retrieve.candidates import Retrievers
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.manifest import read_manifest

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.results import Hit, Line, Passage, SearchAnswer
+from findling.domain.results import Hit, Line, Passage, ScorePart, SearchAnswer
 from findling.faces.cli.output.columns import display_width, joins_previous, show_controls
 
 __all__ = [
@@ -240,19 +240,15 @@ def _crop(text: str, spans: tuple[tuple[int, int], ...]) -> tuple[str, tuple[tup
 def receipt_lines(hit: Hit) -> Iterator[str]:
     """The receipt of a hit in words."""
     receipt = hit.receipt
-    words = f"keyword rank {receipt.keyword_rank}, BM25 {receipt.keyword_score:.4g}" if receipt.keyword_score else ""
-    near = f"meaning rank {receipt.vector_rank}, cosine {receipt.vector_score:.3f}" if receipt.vector_rank else ""
-    near += f" ({receipt.speed})" if near else ""
-    yield f"why: {'; '.join(filter(None, (words, near))) or 'it fulfils the conditions'}; score {hit.score:.4g}"
-    held = [
-        f"{receipt.words:.3f} by words" if receipt.words else "",
-        f"{receipt.meaning:.3f} by meaning" if receipt.meaning else "",
-    ]
+    said = [_leg_line(part) for part in receipt.parts if part.raw]
+    yield f"why: {'; '.join(said) or 'it fulfils the conditions'}; score {hit.score:.4g}"
+    held = [f"{part.evidence:.3f} by {part.leg}" for part in receipt.parts if part.evidence]
     factors = "".join(f" × {step.factor:.3f} {step.name}" for step in receipt.steps if step.factor != 1)
-    yield f"     {' or '.join(filter(None, held)) or '0'}{factors} = {receipt.recomputed():.4g}"
-    if len(receipt.parts) > 1:
-        sums = " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in receipt.parts)
-        yield f"     ranked by {sums} = {sum(part.value for part in receipt.parts):.3f}"
+    yield f"     {' or '.join(held) or '0'}{factors} = {receipt.recomputed():.4g}"
+    ranking = [part for part in receipt.parts if part.rank]
+    if len(ranking) > 1:
+        sums = " + ".join(f"{part.weight:.2f} × {part.normalised:.3f} {part.leg}" for part in ranking)
+        yield f"     ranked by {sums} = {sum(part.value for part in ranking):.3f}"
     for step in receipt.steps:
         yield f"     {step.name} ×{step.factor:.2f}: {step.reason}"
     for match in receipt.matches:
@@ -269,6 +265,12 @@ def receipt_lines(hit: Hit) -> Iterator[str]:
         yield f"     supersedes {' → '.join(receipt.supersedes)}"
 
 
+def _leg_line(part: ScorePart) -> str:
+    """What one leg says of a hit."""
+    rank = f"rank {part.rank}, " if part.rank else ""
+    return f"{part.leg} {rank}{part.measure} {part.raw:.4g}" + (f" ({part.why})" if part.why else "")
+
+
 def _render_plan(answer: SearchAnswer, view: View) -> str:
     """How the answer came about, in a handful of sentences; `--json` has the whole plan."""
     plan, meaning = answer.plan, answer.meaning
@@ -278,6 +280,7 @@ def _render_plan(answer: SearchAnswer, view: View) -> str:
     rows = [f"understood as {answer.understood_as}, {answer.reading}{because}", f"searched by {asked}"]
     if weighing := plan.get("weighing"):
         rows[-1] += f"; meaning weighs {weighing['alpha']:.0%}, since {weighing['because']}"
+    rows += [f"then {step['name']}: {step['did']}" for step in plan.get("steps", ())]
     if meaning:
         model = f", {meaning['model']} has read {int(meaning['coverage'] * 100)}%" if meaning["model"] else ""
         rows.append(f"vectors: {meaning['speed']}{model}")

@@ -13,7 +13,9 @@ from findling.domain.strangers import read_json
 __all__ = ["read_plan_file"]
 
 _REPORTED = frozenset(
-    "reading because route legs unit overfetch weighing glossary feedback ceiling forms understood_as relaxed".split()
+    (
+        "reading because route legs unit overfetch weighing glossary feedback steps ceiling forms understood_as relaxed"
+    ).split()
 )
 """What a plan says about how it was carried out; carrying it out again finds these anew."""
 

@@ -282,6 +282,7 @@ def _reasons(receipt: Receipt) -> list[str]:
     reasons += [f"{one.alias} for {one.typed} (glossary)" for one in receipt.aliases]
     if receipt.meaning:
         reasons.insert(0 if not reasons else 1, f"near in meaning ({receipt.meaning:.2f})")
+    reasons += [f"{part.leg}: {part.remark}" for part in receipt.further if part.evidence]
     if receipt.superseded_by:
         reasons.insert(0, f"superseded by {receipt.superseded_by[-1]}")
     if receipt.missing:
@@ -303,6 +304,15 @@ def _receipt(receipt: Receipt) -> dict[str, Any]:
             "cosine": round(receipt.vector_score, 4),
             "speed": receipt.speed,
             "evidence": round(receipt.meaning, 4),
+        },
+        **{
+            part.leg: {
+                "rank": part.rank,
+                part.measure: round(part.raw, 4),
+                "evidence": round(part.evidence, 4),
+                "why": part.why,
+            }
+            for part in receipt.further
         },
         "parts": {part.leg: round(part.value, 4) for part in receipt.parts},
         "factors": {step.name: round(step.factor, 4) for step in receipt.steps if step.factor != 1},

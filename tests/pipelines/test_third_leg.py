@@ -1,0 +1,171 @@
+"""A leg beside words and meaning: one line in the registry, and it is in fusion, receipt, plan, JSON and text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from findling.domain.backends import Leg
+from findling.domain.plans import Plan
+from findling.domain.ports import Change, ReadStore
+from findling.domain.queries import LegQuery, SearchRequest
+from findling.domain.resources import Resource
+from findling.domain.results import Evidence, SearchAnswer, read_answer
+from findling.faces.cli.output.rendering import make_view, render_text
+from findling.faces.mcp.tools.tool_results import describe_search
+from findling.pipelines.lookup.federated import fuse_across
+from findling.pipelines.retrieve.legs import LEGS, LegKind, register_leg
+from findling.service.engine.engine import Engine, open_engine
+from findling.service.settings.settings import Settings
+
+NEEDLE = "nnectionPo"
+"""A part of a word: neither words nor meaning find it."""
+
+
+class SubstringLeg:
+    """Finds chunks that hold the query letter by letter."""
+
+    name = "exact"
+    least = 1.0
+
+    def __init__(self) -> None:
+        self._texts: dict[int, str] = {}
+        self._seq = 0
+
+    @classmethod
+    def over(cls, store: ReadStore) -> SubstringLeg:
+        """The leg over all that a caller may see."""
+        leg = cls()
+        for resource in store.resources():
+            document = store.document(resource.rid)
+            if document is not None:
+                cids = frozenset(chunk.cid for chunk in document.chunks)
+                leg.apply([Change(0, resource.rid, (), cids, document)])
+        return leg
+
+    def seq(self) -> int:
+        return self._seq
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        for change in changes:
+            for cid in change.dropped:
+                self._texts.pop(cid, None)
+            if change.document is not None:
+                text = change.document.text
+                self._texts |= {one.cid: text[one.start : one.end] for one in change.document.chunks}
+
+    def commit(self, seq: int) -> None:
+        self._seq = seq
+
+    def clear(self) -> None:
+        self._texts.clear()
+
+    def close(self) -> None:
+        self.clear()
+
+    def search(self, query: LegQuery, limit: int, also: Sequence[int] = ()) -> Mapping[int, Evidence]:
+        counts = {cid: text.count(query.text) for cid, text in self._texts.items()}
+        best = sorted((cid for cid in counts if counts[cid]), key=lambda cid: (-counts[cid], cid))[:limit]
+        return {
+            cid: Evidence(self.name, counts[cid], min(counts[cid] / 2, 1), 0.9, f"{query.text} to the letter", "times")
+            for cid in dict.fromkeys([*best, *also])
+            if counts.get(cid)
+        }
+
+    def second_look(self, query: LegQuery, best: Sequence[int]) -> Mapping[int, Evidence]:
+        return {}
+
+
+@pytest.fixture
+def exact() -> Iterator[None]:
+    leg: Leg = SubstringLeg()
+    register_leg(LegKind(leg.name, ("hybrid", "keyword"), lambda legs, meaning: SubstringLeg.over(legs.store), 0.5))
+    yield
+    del LEGS[leg.name]
+
+
+@pytest.fixture
+def engine(tmp_path: Path, exact: None) -> Iterator[Engine]:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "pool.py").write_text("class ConnectionPool:\n    '''ConnectionPool keeps sockets open.'''\n")
+    (root / "other.md").write_text("Sockets are opened by a pool of workers.\n")
+    own = {"store.home": str(tmp_path / "home"), "semantic.model": "none", "semantic.refine": "never"}
+    with open_engine(root, settings=Settings().override(own, "test")) as opened:
+        opened.index()
+        yield opened
+
+
+def asked(engine: Engine, mode: str, query: str = NEEDLE, **options: object) -> SearchAnswer:
+    plan = Plan(mode=mode, typos="ignore", route=False)
+    request = SearchRequest(query=query, plan=plan, explain=True, **options)  # type: ignore[arg-type]
+    return engine.search(request, refresh=False)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "keyword"])
+def test_a_registered_leg_finds_ranks_and_is_told(engine: Engine, mode: str) -> None:
+    answer = asked(engine, mode)
+    assert [hit.path for hit in answer] == ["pool.py"], "neither words nor meaning find a part of a word"
+    (hit,) = answer
+    part = next(part for part in hit.receipt.parts if part.leg == "exact")
+    assert (part.rank, part.raw, part.measure, part.weight, part.value) == (1, 2, "times", 0.5, 0.5)
+    assert part.why == f"{NEEDLE} to the letter"
+    assert hit.score == hit.receipt.fused_score == 0.9 == pytest.approx(hit.receipt.recomputed())
+    assert (hit.receipt.keyword_rank, hit.receipt.words) == (0, 0.0)
+    assert answer.plan["legs"] == (["keyword", "semantic", "exact"] if mode == "hybrid" else ["keyword", "exact"])
+
+
+def test_its_evidence_is_in_every_output(engine: Engine, tmp_path: Path) -> None:
+    answer = asked(engine, "hybrid")
+    text = render_text(answer, make_view(tmp_path, color=False, terminal=False, explain=True))
+    assert f"exact rank 1, times 2 ({NEEDLE} to the letter)" in text
+    assert "0.900 by exact" in text and "searched by its words and its meaning and exact" in text
+    document = json.loads(json.dumps(answer.to_dict()))
+    assert [part["leg"] for part in document["hits"][0]["receipt"]["parts"]][-1] == "exact"
+    assert read_answer(document).hits == answer.hits
+    (told, *_) = describe_search(answer, None, {}, is_full=True)["results"]
+    assert f"exact: {NEEDLE} to the letter" in told["why"]
+    assert told["metadata"]["receipt"]["exact"] == {
+        "rank": 1,
+        "times": 2,
+        "evidence": 0.9,
+        "why": f"{NEEDLE} to the letter",
+    }
+    (hit,) = answer
+    lesser = replace(hit, receipt=replace(hit.receipt, parts=()))
+    assert [one.answer for one in fuse_across([replace(answer, hits=(lesser,)), answer], 5)] == [1, 0]
+
+
+def test_an_explanation_has_its_verdict(engine: Engine) -> None:
+    told = engine.explain(SearchRequest(query=NEEDLE, plan=Plan(typos="ignore", route=False)), "pool.py", refresh=False)
+    verdicts = {one.leg: (one.found, one.rank, one.score) for one in told.legs}
+    assert told.found and verdicts["exact"] == (True, 1, 2.0)
+    assert list(verdicts) == ["keyword", "semantic", "exact"]
+
+
+def test_it_adds_to_what_words_find_and_keeps_to_conditions(engine: Engine) -> None:
+    answer = asked(engine, "keyword", "sockets")
+    shares = {hit.path: {part.leg: part.value for part in hit.receipt.parts} for hit in answer}
+    assert shares["pool.py"]["exact"] == 0.25 and "exact" not in shares["other.md"]
+    assert [hit.path for hit in asked(engine, "keyword", f"{NEEDLE} -workers")] == ["pool.py"]
+    assert not asked(engine, "keyword", f"{NEEDLE} -sockets").hits
+
+
+def test_it_holds_what_a_caller_may_see(engine: Engine) -> None:
+    seen = {"rid": "note:own", "type": "note", "visibility": ("user:bob",)}
+    hidden = {"rid": "note:hidden", "type": "note", "visibility": ("user:ann",)}
+    notes = [(Resource(**one), f"a{NEEDLE}b by {one['rid']}") for one in (seen, hidden)]  # type: ignore[arg-type]
+    engine.add(notes)
+    assert {hit.rid for hit in asked(engine, "hybrid")} == {"file:pool.py", "note:own", "note:hidden"}
+    assert [hit.rid for hit in asked(engine, "hybrid", principals=("user:bob",))] == ["note:own"]
+
+
+def test_a_name_is_registered_once(exact: None) -> None:
+    with pytest.raises(ValueError, match="exact is there already"):
+        register_leg(LEGS["exact"])
+    with pytest.raises(ValueError, match="none of hybrid, keyword, semantic"):
+        register_leg(LEGS["exact"]._replace(name="other", modes=("psychic",)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
@@ -15,9 +16,10 @@ from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled
 from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, can_read, find_by_meaning
 from findling.text.query.leaves import TOO_LONG
-from findling.text.query.tree import canonical
+from findling.text.query.query_mode import demands, relaxed
+from findling.text.query.tree import canonical, positive_terms
 
-__all__ = ["idle_exclusions", "neighbours", "suggestions", "why_nothing"]
+__all__ = ["Relaxed", "idle_exclusions", "neighbours", "relax", "suggestions", "why_nothing"]
 
 _DEEPER = 10
 """Times as many neighbours as are shown are looked at: some are excluded by what the query forbids."""
@@ -105,6 +107,32 @@ def neighbours(
     ]
     nearest = _line_finder(at_hand, question, wanted)
     return tuple(make_hit(entry, nearest, legs.store) for entry in entries), at_hand._replace(spaces=spaces)
+
+
+class Relaxed(NamedTuple):
+    """A query without its demands, and a sentence that says what was dropped."""
+
+    query: AnalyzedQuery
+    note: str
+
+
+def relax(question: AnalyzedQuery) -> Relaxed | None:
+    """The query without what it demands of the text; exclusions, conditions and filters hold.
+
+    `None` when nothing was demanded, and when the plan keeps to what is demanded.
+    """
+    node = relaxed(question.node)
+    if node is None or not question.plan.relax or question.plan.words == "all":
+        return None
+    dropped = canonical(All(demands(question.node)))
+    looser = question._replace(
+        tree=node,
+        node=node,
+        asked=positive_terms(node),
+        reading="ranked",
+        because=f"nothing has {dropped}, so its words rank",
+    )
+    return Relaxed(looser, f"nothing has {dropped}; what is relaxed below does without that demand")
 
 
 def _counted(passages: int) -> str:

@@ -127,7 +127,7 @@ def _relaxed(
     legs: Retrievers, ranking: Ranking, exclude: re.Pattern[str] | None, snippet_lines: int
 ) -> tuple[tuple[Hit, ...], str, dict[str, Any], Meaning] | None:
     """What a question that finds nothing finds without its demands: hits, a sentence on it, its plan, its vectors."""
-    from findling.pipelines.answer.relaxation import relax
+    from findling.pipelines.answer.no_results import relax
 
     given = relax(ranking.question)
     looser = rank(legs, given.query, exclude) if given is not None else None

@@ -63,9 +63,9 @@ class Findling(llm.Toolbox):  # type: ignore[no-untyped-call]
 
     def search(self, query: str) -> str:
         answer = self._searcher.ask(query, limit=self._limit)
-        told = ("id", "path", "type", "title", "line_start", "line_end", "place", "author", "score")
+        fields = ("id", "path", "type", "title", "line_start", "line_end", "place", "author", "score")
         passages = [
-            {name: one.metadata[name] for name in told if one.metadata[name]} | {"text": one.text}
+            {name: one.metadata[name] for name in fields if one.metadata[name]} | {"text": one.text}
             for one in self._searcher.in_full(answer)
         ]
         document = {
@@ -79,8 +79,8 @@ class Findling(llm.Toolbox):  # type: ignore[no-untyped-call]
 
     def fetch(self, id: str) -> str:  # noqa: A002
         fetched = self._searcher.fetch(id)
-        told = ("rid", "path", "type", "title", "line_start", "line_end", "place", "author")
-        document = {name: value for name in told if (value := getattr(fetched, name))}
+        fields = ("rid", "path", "type", "title", "line_start", "line_end", "place", "author")
+        document = {name: value for name in fields if (value := getattr(fetched, name))}
         text, rest = fetched.text[:_LONGEST], fetched.text[_LONGEST:]
         return json.dumps({**document, "text": text, "truncated": bool(rest)}, ensure_ascii=False)
 

@@ -85,8 +85,8 @@ def meaning_weight(query: str, scores: Iterable[float], most: float, *, is_refin
     names = sum(word[0].isupper() for word in words[1:]) / len(words) if words and not query.isupper() else 0.0
     alpha = rule.base + rule.flatness * (0.5 - fall) - rule.names * names
     alpha = min(max(alpha, rule.least), rule.most) * (1 - _IDENTIFIERS * identifiers)
-    told = f"scores fall by {fall:.0%} from hit 1 to {_DEPTH}" if len(best) == _DEPTH else _few(len(best), fall)
-    return Weighing(alpha, f"by words, {told}; {names + identifiers:.0%} of the query are names")
+    why = f"scores fall by {fall:.0%} from hit 1 to {_DEPTH}" if len(best) == _DEPTH else _few(len(best), fall)
+    return Weighing(alpha, f"by words, {why}; {names + identifiers:.0%} of the query are names")
 
 
 def _few(hits: int, share: float) -> str:

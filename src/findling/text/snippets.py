@@ -170,13 +170,13 @@ class _Judged:
 
     def best_of(self, numbers: range) -> int:
         """The line that tells most of those that are shown."""
-        told = {number: sum(held.values()) / self._all for number, held in self._worth.items() if number in numbers}
-        asks_meaning = not told and self._telling.nearness is not None
+        weights = {number: sum(held.values()) / self._all for number, held in self._worth.items() if number in numbers}
+        asks_meaning = not weights and self._telling.nearness is not None
         near = self._nearness() if asks_meaning else self._near or {}
         for number in near:
             if number in numbers:
-                told[number] = told.get(number, 0.0) + _NEAR * near[number]
-        return max(told, key=lambda number: (round(told[number], 6), -number), default=numbers.start)
+                weights[number] = weights.get(number, 0.0) + _NEAR * near[number]
+        return max(weights, key=lambda number: (round(weights[number], 6), -number), default=numbers.start)
 
     def shown(self, number: int, first_line: int, longest: int) -> Line:
         """A line, cut around what tells most if it is longer than that."""
@@ -252,12 +252,12 @@ class _Judged:
         tops = [*self._starts(start, end), *[max(span[0] - _LEAD, start) for span in some]]
         best = max(
             dict.fromkeys(max(min(top, end - longest), start) for top in tops),
-            key=lambda top: (self._told(top, top + longest, spans), -top),
+            key=lambda top: (self._weight_of(top, top + longest, spans), -top),
         )
         after = best + longest
         return max(cluster_start(self._text, best), start), end if after >= end else cluster_start(self._text, after)
 
-    def _told(self, top: int, end: int, spans: Iterable[Match]) -> tuple[float, int]:
+    def _weight_of(self, top: int, end: int, spans: Iterable[Match]) -> tuple[float, int]:
         inside = [span for span in spans if span[0] >= top and span[1] <= end]
         words = sum(map(self._telling.weight, {term for span in inside for term in span[2]})) / self._all
         whole = [near for (start, after), near in self._sentences.items() if top <= start and after <= end]

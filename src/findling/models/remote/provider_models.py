@@ -258,7 +258,7 @@ class RemoteEmbedder(_Remote):
         super().__init__(provider, model, **options)
         self._asked = dimensions
         self.dimensions = dimensions
-        # Providers that are told what a text is put their own words before it.
+        # Providers of other dialects learn the kind of a text and add their own prefix.
         self._prefixes = prefixes(model) if provider.dialect == "openai" else ("", "")
 
     @property

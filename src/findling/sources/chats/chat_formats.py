@@ -147,7 +147,7 @@ def _format_of(head: bytes, name: str, wishes: Wishes) -> str:
                 return _KEYS_OF[key]
             json.value()
     except InvalidValueError:
-        pass  # what it is cannot be told from its beginning
+        pass  # its beginning does not show its format
     raise InvalidValueError(
         f"{name} is no chat export that is known here", hint=f"--format {'|'.join(FORMATS[1:])} says what it is"
     )

@@ -104,5 +104,5 @@ def _id(row: dict[str, Any], key: str, where: str) -> str:
 
 def _made_id(author: str, at: float | None, text: str) -> str:
     """The id of a message that has none: what tells it from the others."""
-    told = "\x1f".join((author, repr(at), text)).encode("utf-8", "surrogatepass")
-    return blake2b(told, digest_size=8).hexdigest()
+    payload = "\x1f".join((author, repr(at), text)).encode("utf-8", "surrogatepass")
+    return blake2b(payload, digest_size=8).hexdigest()

@@ -207,12 +207,12 @@ class _NotifiedWatch:
         if is_unsure:
             return True
         try:
-            told = self._notify.watch(_STEP_MS, _STEP_MS, max(1, round(timeout_s * 1000)), should_stop)
+            changes = self._notify.watch(_STEP_MS, _STEP_MS, max(1, round(timeout_s * 1000)), should_stop)
         except WatchfilesRustInternalError:  # such as for a name that is no text; it tells of nothing from then on
             self._is_stale = True
             return True
-        if not isinstance(told, str):  # else why there is nothing to tell
-            return self._concern(told)
+        if not isinstance(changes, str):  # else why there is nothing to tell
+            return self._concern(changes)
         if self._looks.differs():
             self._is_stale = True
             return True

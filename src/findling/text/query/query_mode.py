@@ -79,17 +79,17 @@ def relaxed(node: Node) -> Node | None:
 def _because(parsed: Parsed, words: str, demanded: tuple[Node, ...]) -> str:
     intent = parsed.intent
     if words == "any":
-        told = "any of the words will do, as the plan says"
+        why = "any of the words will do, as the plan says"
     elif demanded:
-        told = f"{canonical(demanded[0])} has to be there, and plain words rank"
+        why = f"{canonical(demanded[0])} has to be there, and plain words rank"
     elif parsed.operators & {"-", "NOT"}:
-        told = "what is excluded has to be away, and plain words rank"
+        why = "what is excluded has to be away, and plain words rank"
     else:
-        told = "plain words rank; the more of them a passage has, the better"
+        why = "plain words rank; the more of them a passage has, the better"
     if intent.is_prose:
-        return f"{told}; {intent.because}, so its operators and quotes are words to rank by"
+        return f"{why}; {intent.because}, so its operators and quotes are words to rank by"
     unread = [*(["operators"] if not intent.keywords else []), *(["quotes"] if not intent.quotes else [])]
-    return f"{told}; {' and '.join(unread)} do not demand: {intent.because}" if unread else told
+    return f"{why}; {' and '.join(unread)} do not demand: {intent.because}" if unread else why
 
 
 def _parts(node: Node) -> tuple[Node, ...]:

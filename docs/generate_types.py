@@ -90,7 +90,7 @@ def library_page() -> Iterator[str]:
     for name in findling.__all__:
         thing = getattr(findling, name)
         if inspect.isclass(thing):
-            yield from _class(thing, 2)
+            yield from _class(thing, 2, name)
         else:
             yield from (f"## {name}", "", f"`findling.{_signature(thing, name)}`", "", *_doc(thing))
     yield "## What the engine also hands out"
@@ -233,8 +233,8 @@ def _compact(value: object) -> str:
     return text
 
 
-def _class(kind: type, depth: int) -> Iterator[str]:
-    yield from (f"{'#' * depth} {kind.__name__}", "", *_doc(kind))
+def _class(kind: type, depth: int, name: str = "") -> Iterator[str]:
+    yield from (f"{'#' * depth} {name or kind.__name__}", "", *_doc(kind))
     if kind.__name__ in MEANINGS:
         yield from _fields(kind, code)
     for name, member in vars(kind).items():

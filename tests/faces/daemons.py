@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from findling.service.server.daemon_client import ask_daemon
-from findling.service.server.daemon_state import DaemonState, running
+from findling.service.client.daemon import ask_daemon
+from findling.service.client.daemon_state import DaemonState, running
 from tests.processes import PATIENCE_S, BoundedProcess
 
 

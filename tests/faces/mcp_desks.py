@@ -16,6 +16,7 @@ import findling
 from findling.domain.permissions import OWNER, Caller
 from findling.faces.mcp.tool_context import local_desk
 from findling.faces.mcp.transport.server import make_server
+from findling.service.engine.client import LocalClient
 from findling.service.settings.settings import Settings
 
 __all__ = ["Served", "asked", "call", "make_project", "served", "text_of", "told"]
@@ -40,7 +41,8 @@ def served(root: Path, caller: Caller = OWNER, **changes: Any) -> Iterator[Serve
     own |= {name.replace("__", "."): value for name, value in changes.items()}
     settings = Settings().override(own, "test")
     with findling.open(root, settings=settings) as engine:
-        desk = local_desk(lambda: nullcontext(engine), caller, settings)
+        client = LocalClient(engine, caller.principals, settings=settings)
+        desk = local_desk(lambda: nullcontext(client), caller, settings)
         yield Served(engine, make_server(lambda: desk))
 
 

@@ -17,7 +17,8 @@ from findling.faces.cli.commands.find.search import _unread
 from findling.faces.cli.commands.index.status import _describe_meaning
 from findling.faces.cli.main import run
 from findling.models.locating import locate
-from findling.service.server.daemon_state import read_state, write_state
+from findling.service.client.daemon import DaemonClient
+from findling.service.client.daemon_state import read_state, write_state
 from findling.service.settings.portable_settings import settings_document
 from findling.service.settings.settings import Settings
 from tests.faces.daemons import Daemon, daemon_of
@@ -215,6 +216,66 @@ def without_times(outcome: tuple[int, str, str]) -> tuple[int, Any, str]:
 )
 def test_every_option_means_the_same(served: Served, findling: Findling, args: tuple[str, ...]) -> None:
     assert both(served, findling, *args)[0] in (0, 1)
+
+
+def counted(daemon: Daemon, name: str) -> int:
+    count: int = daemon.about()[name]
+    return count
+
+
+def test_a_question_that_is_asked_again_is_answered_from_what_is_kept(served: Served, findling: Findling) -> None:
+    first = findling("search", "spoon soup cooks", "--json")
+    kept = counted(served.daemon, "cache_hits")
+    again = findling("search", "spoon soup cooks", "--json")
+    assert counted(served.daemon, "cache_hits") == kept + 1
+    assert list(json.loads(again[1])["timings_ms"]) == ["kept"]
+    assert without_times(again) == without_times(first)
+    note = served.root / "docs" / "index.md"
+    before = note.read_text()
+    try:
+        note.write_text(before + "\nA spoon that nobody has seen.\n")
+        changed = findling("search", "spoon soup cooks", "--json")
+        assert counted(served.daemon, "cache_hits") == kept + 1
+        assert "docs/index.md" in changed[1]
+    finally:
+        note.write_text(before)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("explain", "session token", "docs/guide.md", "--json"),
+        ("explain", "qwertyuiop", "docs/guide.md"),
+        ("explain", "session token", "nowhere.md"),
+        ("fetch", "docs/guide.md:5", "--json"),
+        ("fetch", "docs/guide.md", "--as", "user:nobody"),
+        ("similar", "docs/guide.md", "--json"),
+        ("similar", "docs/guide.md", "--as", "user:ann", "-k", "2"),
+        ("similar", "decision:7", ".", "--workspace", "facts"),
+        ("suggest", "tok", "--json"),
+        ("suggest", "tok", "docs"),
+    ],
+    ids=" ".join,
+)
+def test_other_questions_get_the_same_answer(
+    served: Served, findling: Findling, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    asked_for: list[str] = []
+    monkeypatch.setattr(DaemonClient, "_ask", _noting(DaemonClient._ask, asked_for))
+    through = findling(*args)
+    assert asked_for == [args[0]], "the daemon was asked"
+    monkeypatch.setenv("FINDLING_SERVE_USE", "never")
+    alone = findling(*args)
+    assert len(asked_for) == 1, "nobody asked the daemon"
+    assert without_times(through) == without_times(alone)
+
+
+def _noting(ask: Callable[..., Any], verbs: list[str]) -> Callable[..., Any]:
+    def noting(client: DaemonClient, verb: str, *given: Any, **options: Any) -> Any:
+        verbs.append(verb)
+        return ask(client, verb, *given, **options)
+
+    return noting
 
 
 @pytest.mark.parametrize("folder", ["", "docs", "team", "team/kitchen", "src", ".."])

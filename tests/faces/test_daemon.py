@@ -21,11 +21,12 @@ import pytest
 from findling.domain.errors import NotIndexedError
 from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
+from findling.domain.results import SearchAnswer
 from findling.faces.daemon import cli_routes as local
 from findling.faces.daemon.background_tasks import Keeper
+from findling.service.client.daemon import DaemonClient, call_daemon, request_document
+from findling.service.client.daemon_state import daemon_folder, make_folder, read_state, running
 from findling.service.engine.background import _started, reap
-from findling.service.server.daemon_client import DaemonAnswers, call_daemon, request_document, search_in_daemon
-from findling.service.server.daemon_state import daemon_folder, make_folder, read_state, running
 from findling.service.server.engine_pool import Host
 from findling.service.server.tokens import TokenBook
 from findling.service.settings.portable_settings import settings_document
@@ -38,12 +39,26 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no unix socke
 
 Findling = Callable[..., tuple[int, str, str]]
 
+ASKED: dict[str, object] = {
+    "home": "/",
+    "path": ".",
+    "is_here": True,
+    "settings": {},
+    "principals": None,
+    "verb": "search",
+    "arguments": {"requests": []},
+    "refresh": True,
+}
+
 NOT_ASKED: tuple[object, ...] = (
     {},
     [],
     "x",
-    {"home": "/", "path": ".", "is_here": True, "refresh": True, "settings": {}, "requests": []},
-    {"home": 1, "path": 1, "is_here": 1, "refresh": 1, "settings": 1, "requests": 1},
+    ASKED,
+    {**ASKED, "verb": "forget_everything"},
+    {**ASKED, "verb": "fetch", "arguments": {"name": 1, "context": 0}},
+    {**ASKED, "verb": "fetch", "arguments": {"name": "x", "context": 0, "principals": None}},
+    dict.fromkeys(ASKED, 1),
 )
 """What the command line never sends."""
 
@@ -102,12 +117,12 @@ def test_a_life_from_the_first_file_to_the_last_request(project: Path, place: Pa
         assert ask(daemon, "POST /mcp")[0] in (400, 406, 415), "MCP is there, and was not asked in its language"
         assert ask(daemon, "GET /local/status")[0] == 404, "only on the socket of the owner"
         assert ask(daemon, "POST /local/stop")[0] == 404
-        for what in ("/local/search", "/local/stop", "/local/status"):
+        for what in ("/local/ask", "/local/stop", "/local/status"):
             method = "GET" if what.endswith("status") else "POST"
             status, _ = call_daemon(daemon.state, method, what, {}, {"findling-principals": "user:ann"})
             assert status == 404, "only for the owner"
         for nonsense in NOT_ASKED:
-            assert call_daemon(daemon.state, "POST", "/local/search", nonsense)[0] == 422
+            assert call_daemon(daemon.state, "POST", "/local/ask", nonsense)[0] == 422
 
         code, out, err = findling("serve", ".", "--port", "0")
         assert (code, out) == (2, "")
@@ -130,19 +145,17 @@ def test_a_life_from_the_first_file_to_the_last_request(project: Path, place: Pa
 
 def test_who_is_being_answered_gets_an_answer_before_it_ends(project: Path, place: Path, findling: Findling) -> None:
     assert findling("index")[0] == 0
-    questions = [SearchRequest(query=f"login {number}") for number in range(100)]
+    questions = [SearchRequest(query=f"login {number}") for number in range(32)]
     with daemon_of(place, project, "--no-watch") as daemon:
-        found: list[DaemonAnswers] = []
-        settings = load_settings(project)
-        asking = threading.Thread(
-            target=lambda: found.append(search_in_daemon(daemon.state, place, ".", settings, questions))
-        )
+        found: list[SearchAnswer] = []
+        client = DaemonClient(daemon.state, place, ".", load_settings(project))
+        asking = threading.Thread(target=lambda: found.extend(client.search_many(questions, refresh=True)))
         asking.start()
         assert eventually(lambda: daemon.about()["total_queries"] > 0), "it has begun"
         daemon.process.send_signal(signal.SIGINT)
         asking.join()
         said = daemon.stderr()
-    assert [len(answer.hits) for answer in found[0].answers] == [2] * len(questions)
+    assert [len(answer.hits) for answer in found] == [2] * len(questions)
     assert (daemon.process.returncode, "Traceback" in said) == (0, False), said
     assert [path.name for path in daemon_folder(place).iterdir()] == ["lock"]
 
@@ -216,7 +229,9 @@ def test_what_was_dropped_while_a_search_had_to_wait_does_not_come_back(
         "is_here": True,
         "refresh": True,
         "settings": settings_document(settings),
-        "requests": [request_document(SearchRequest(query="login"))],
+        "principals": None,
+        "verb": "search",
+        "arguments": {"requests": [request_document(SearchRequest(query="login"))]},
     }
     prepared = local._prepare(host, json.dumps(asked).encode())
     assert findling("workspaces", "drop", str(project), "--yes")[0] == 0
@@ -314,7 +329,8 @@ def test_a_workspace_without_files_is_served(project: Path, place: Path, tmp_pat
     keeper.start()
     try:
         assert eventually(lambda: host.is_ready)
-        assert [hit.rid for hit in host.search(OWNER, SearchRequest(query="walrus"))] == ["decision:1"]
+        with host.client(OWNER) as client:
+            assert [hit.rid for hit in client.search("walrus")] == ["decision:1"]
     finally:
         keeper.stop(PATIENCE_S)
         host.close()

@@ -21,6 +21,7 @@ from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.base.problems import TooManyError
 from findling.faces.http.request.fair_queue import Shares
 from findling.faces.http.security.guards import Guard
+from findling.service.engine.client import LocalClient
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
 from findling.service.server.tokens import TokenBook
@@ -255,13 +256,13 @@ def test_work_without_a_connection_to_look_at_keeps_the_place_of_its_caller_too(
     _with_shares(ask, threads=3, waiting=6)
 
 
-def test_too_many_questions_of_one_token_are_429(root: Path) -> None:
+def test_too_many_questions_of_one_token_are_429(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     host, line = make_host(root), WorkLine(threads=2, most_waiting=2)
     host.take_in()
     app, release = guarded_app(host, line), threading.Event()
     token = TokenBook(host.home).create("ann", principals=("user:ann",))
-    search = host.search
-    host.search = lambda *given: (release.wait(), search(*given))[1]  # type: ignore[method-assign]
+    search = LocalClient.search
+    monkeypatch.setattr(LocalClient, "search", lambda *given: (release.wait(), search(*given))[1])
 
     async def ask() -> list[httpx2.Response]:
         transport = httpx2.ASGITransport(app)

@@ -12,10 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from findling.domain.permissions import Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import SearchAnswer
 from findling.faces.http.security.guards import Guard
+from findling.service.engine.client import LocalClient
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
 from tests.faces.http_servers import ADDRESS, Client, guarded_app, in_process, listening, make_host
@@ -109,19 +109,19 @@ def test_nothing_is_searched_for_a_client_that_has_gone(served: tuple[Host, Guar
     assert host.statistics.snapshot()["total_queries"] == before + 1
 
 
-def test_events_reach_a_client_one_after_the_other(root: Path) -> None:
+def test_events_reach_a_client_one_after_the_other(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over a socket: the second stage waits in the line while the first one has been read already."""
     with listening(root) as (host, address):
         host.take_in()
         release = threading.Event()
-        full = host.search
+        full = LocalClient.search
 
-        def slow(caller: Caller, request: SearchRequest, workspace: str = "") -> SearchAnswer:
+        def slow(client: LocalClient, request: SearchRequest) -> SearchAnswer:
             if not request.quick:
                 assert release.wait(PATIENCE_S)
-            return full(caller, request, workspace)
+            return full(client, request)
 
-        host.search = slow  # type: ignore[method-assign]
+        monkeypatch.setattr(LocalClient, "search", slow)
         with httpx2.Client() as client, client.stream("GET", f"{address}/v1/search/stream?q=login") as response:
             text = ""
             for part in response.iter_text():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,11 @@ import pytest
 
 from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
-from findling.domain.results import Degradation, SearchAnswer
+from findling.domain.results import SearchAnswer
 from findling.faces.mcp.tool_context import local_desk
 from findling.faces.mcp.tools.budget import Budget, compact_json, count_tokens, fit_text
 from findling.faces.mcp.transport.server import make_server
+from findling.service.engine.client import LocalClient
 from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import Served, call, served
 
@@ -118,14 +119,15 @@ def test_what_is_left_out_says_how_to_get_at_it(long_names: Served, root: Path) 
 
 def test_an_answer_that_is_cut_is_searched_for_once(long_names: Served) -> None:
     """A second search may rank otherwise, and then its cursor fits to nothing that was shown."""
-    own = local_desk(lambda: nullcontext(long_names.engine), OWNER, Settings())
-    asked: list[SearchRequest] = []
+    asked: list[SearchRequest | str] = []
 
-    def search(request: SearchRequest, notes: Sequence[Degradation] = ()) -> SearchAnswer:
-        asked.append(request)
-        return own.search(request, notes)
+    class Counting(LocalClient):
+        def search(self, request: SearchRequest | str, **options: Any) -> SearchAnswer:
+            asked.append(request)
+            return super().search(request, **options)
 
-    server = make_server(lambda: own._replace(search=search))
+    desk = local_desk(lambda: nullcontext(Counting(long_names.engine)), OWNER, Settings())
+    server = make_server(lambda: desk)
     page = call(server, "search", query="session token", limit=5, max_chars=1000)
     assert page["next_cursor"]
     assert len(asked) == 1

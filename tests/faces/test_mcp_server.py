@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ from mcp.types import TextResourceContents
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
-from findling.domain.results import Degradation, SearchAnswer
+from findling.domain.results import SearchAnswer
 from findling.faces.mcp.tool_context import local_desk
 from findling.faces.mcp.tools.budget import compact_json, count_tokens
 from findling.faces.mcp.transport.server import make_server
+from findling.service.engine.client import LocalClient
 from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import Served, asked, call, make_project, served, text_of, told
 
@@ -388,12 +389,13 @@ def test_a_passage_with_lines_around_it(own_shop: Served) -> None:
 
 
 def test_a_fault_is_kept_from_the_client(project: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def fail(request: SearchRequest, notes: Sequence[Degradation] = ()) -> SearchAnswer:
-        raise ZeroDivisionError("a secret")
+    class Failing(LocalClient):
+        def search(self, request: SearchRequest | str, **options: Any) -> SearchAnswer:
+            raise ZeroDivisionError("a secret")
 
     with served(project) as one:
         one.engine.index()
-        desk = local_desk(lambda: nullcontext(one.engine), OWNER, Settings())._replace(search=fail)
+        desk = local_desk(lambda: nullcontext(Failing(one.engine)), OWNER, Settings())
         server = make_server(lambda: desk)
         for era in ERAS:
             assert told(server, "search", era, query="login") == "this is a fault in findling; its log says more"

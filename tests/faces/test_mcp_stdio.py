@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 
 import findling
 from findling.faces.mcp.client_configs import CLIENTS
-from findling.service.server.daemon_state import running
+from findling.service.client.daemon_state import running
 from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import asked, make_project, text_of
 from tests.processes import BoundedProcess, run_process

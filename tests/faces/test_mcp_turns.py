@@ -16,6 +16,7 @@ import findling
 from findling.domain.permissions import OWNER
 from findling.faces.mcp.tool_context import local_desk
 from findling.faces.mcp.transport.server import make_server
+from findling.service.engine.client import LocalClient
 from findling.service.engine.executor import WorkLine
 from findling.service.settings.settings import Settings
 from findling.service.workspace.writer_queue import WriterQueue
@@ -29,7 +30,7 @@ def _served(root: Path, line: WorkLine) -> Iterator[tuple[Any, WriterQueue]]:
     settings = Settings().override({**own, "mcp.write": True}, "test")
     with findling.open(root, settings=settings) as engine:
         engine.index()
-        desk = local_desk(lambda: nullcontext(engine), OWNER, settings)
+        desk = local_desk(lambda: nullcontext(LocalClient(engine, settings=settings)), OWNER, settings)
         yield make_server(lambda: desk, line.run), engine.queue
     line.close()
 

@@ -22,6 +22,7 @@ from findling.domain.resources import ResourceType
 from findling.faces.mcp.tool_context import Desk, local_desk
 from findling.faces.mcp.tools.budget import compact_json
 from findling.faces.mcp.transport.server import make_server
+from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine
 from findling.service.settings.settings import Settings
 from tests.counts import tries
@@ -40,13 +41,13 @@ def _servers(seed: int, caller: Caller = READER) -> Iterator[list[Server[Any]]]:
     with _worlds(seed) as worlds:
         servers = []
         for viewer in worlds:
-            servers.append(make_server(partial(_desk, viewer._engine, caller)))
+            servers.append(make_server(partial(_desk, viewer.engine, caller)))
         yield servers
 
 
 def _desk(engine: Engine, caller: Caller) -> Desk:
     own = Settings().override({"mcp.write": True, "mcp.max_tokens": SMALL, "semantic.refine": "never"}, "test")
-    return local_desk(lambda: nullcontext(engine), caller, own)
+    return local_desk(lambda: nullcontext(LocalClient(engine, caller.principals)), caller, own)
 
 
 async def _told(client: Client, name: str, arguments: dict[str, Any]) -> str:
@@ -178,7 +179,7 @@ def test_types_that_the_owner_has_declared() -> None:
 
     def said(declared: dict[str, ResourceType], caller: Caller) -> str:
         with _worlds(3) as (viewer, _):
-            desk = _desk(viewer._engine, caller)
+            desk = _desk(viewer.engine, caller)
             desk = desk._replace(settings=desk.settings.with_types(declared))
             arguments = {"query": "pool", "filters": {"type": "mergr"}}
             return asked(make_server(lambda: desk), partial(_told, name="search", arguments=arguments))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from findling.service.server.daemon_client import ask_daemon
-from findling.service.server.daemon_state import read_state, running
+from findling.service.client.daemon import ask_daemon
+from findling.service.client.daemon_state import read_state, running
 from tests.processes import PATIENCE_S, BoundedProcess
 
 if TYPE_CHECKING:

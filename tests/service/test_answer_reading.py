@@ -24,9 +24,9 @@ from findling.domain.results import (
     Step,
     Suggestion,
     TermMatch,
-    read_answer,
 )
-from findling.service.server.daemon_client import read_request, request_document
+from findling.service.client.daemon import read_request, request_document
+from findling.service.client.wire import read_answer
 from findling.service.settings.portable_settings import read_settings, settings_document
 from findling.service.settings.settings import Settings, load_settings
 

@@ -12,7 +12,7 @@ import findling
 from findling.domain.plans import GROUPINGS, Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
-from findling.service.engine.viewer import Viewer
+from findling.service.engine.client import LocalClient
 from findling.service.settings.settings import Settings
 
 ANN = ("user:ann",)
@@ -51,7 +51,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[findling.Engine
 def test_it_is_that_of_a_search_with_that_limit(
     engine: findling.Engine, group: str, principals: tuple[str, ...] | None
 ) -> None:
-    viewer = Viewer(engine, principals)
+    viewer = LocalClient(engine, principals)
     asked = SearchRequest(query="budget", limit=9, plan=Plan(mode="keyword", group=group))
     first = viewer.search(asked)
     assert len(first.hits) == 9
@@ -67,7 +67,7 @@ def test_it_is_that_of_a_search_with_that_limit(
 
 @pytest.mark.parametrize("group", GROUPINGS)
 def test_it_goes_on_behind_what_was_shown(engine: findling.Engine, group: str) -> None:
-    viewer = Viewer(engine, None)
+    viewer = LocalClient(engine, None)
     asked = SearchRequest(query="budget", limit=50, plan=Plan(mode="keyword", group=group))
     whole = viewer.search(asked)
     rest = viewer.search(asked, cursor=viewer.cursor_after(asked, whole, 4))
@@ -75,7 +75,7 @@ def test_it_goes_on_behind_what_was_shown(engine: findling.Engine, group: str) -
 
 
 def test_settings_of_the_engine_count_as_in_a_search(engine: findling.Engine) -> None:
-    viewer = Viewer(engine, None)
+    viewer = LocalClient(engine, None)
     answer = viewer.search("budget", limit=6)
     request = SearchRequest(query="budget", limit=6)
     assert viewer.cursor_after(request, answer, 2) == viewer.search(request, limit=2).next_cursor

@@ -16,8 +16,8 @@ import pytest
 
 from findling import __version__
 from findling.domain.errors import DaemonError
-from findling.service.server.daemon_client import ask_daemon, call_daemon
-from findling.service.server.daemon_state import (
+from findling.service.client.daemon import ask_daemon, call_daemon
+from findling.service.client.daemon_state import (
     LOCK_FILE,
     DaemonState,
     daemon_folder,
@@ -188,7 +188,7 @@ def test_one_that_is_silent_is_not_waited_for(tmp_path: Path) -> None:
         listener.bind(str(path))
         listener.listen()
         with pytest.raises(DaemonError, match="does not answer: timed out"):
-            call_daemon(state_at(path), "POST", "/local/search", {}, patience_s=PATIENCE_S, answer_s=3600)
+            call_daemon(state_at(path), "POST", "/local/ask", {}, patience_s=PATIENCE_S, answer_s=3600)
 
 
 def test_one_that_has_begun_is_waited_for(tmp_path: Path) -> None:
@@ -196,11 +196,11 @@ def test_one_that_has_begun_is_waited_for(tmp_path: Path) -> None:
     answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
     with listening(path, b"HTTP/1.1 100 Continue\r\n\r\n", then=answer) as heard:
         state = state_at(path)
-        found = call_daemon(state, "POST", "/local/search", {}, patience_s=PATIENCE_S, answer_s=60)
+        found = call_daemon(state, "POST", "/local/ask", {}, patience_s=PATIENCE_S, answer_s=60)
         assert found == (200, {})
         assert b"\r\nexpect: 100-continue\r\n" in heard[-1]
         with pytest.raises(DaemonError, match="timed out"):
-            call_daemon(state, "POST", "/local/search", {}, patience_s=PATIENCE_S)
+            call_daemon(state, "POST", "/local/ask", {}, patience_s=PATIENCE_S)
 
 
 def test_a_socket_of_somebody_else_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_one_of_another_version_is_asked_nothing_but_to_stop(tmp_path: Path) -> 
     path = make_folder(tmp_path) / "socket"
     with listening(path, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}") as heard:
         with pytest.raises(DaemonError, match=r"is findling 0\.0\.1"):
-            call_daemon(state_at(path, "0.0.1"), "POST", "/local/search", {})
+            call_daemon(state_at(path, "0.0.1"), "POST", "/local/ask", {})
         assert heard == []
         assert call_daemon(state_at(path, "0.0.1"), "POST", "/local/stop", {}, any_version=True) == (200, {})
 

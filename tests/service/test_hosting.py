@@ -14,8 +14,9 @@ from findling.domain.errors import NotFoundError, NotIndexedError
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation
+from findling.service.engine.answer_cache import AnswerCache, cache_key
 from findling.service.server import engine_pool
-from findling.service.server.engine_pool import AnswerCache, Host, question_of
+from findling.service.server.engine_pool import Host
 from findling.service.server.statistics import Statistics
 from findling.service.workspace.workspaces import create_workspace
 
@@ -47,8 +48,13 @@ def host(tree: Path, settings: findling.Settings) -> Iterator[Host]:
     made.close()
 
 
+def ask(host: Host, caller: Caller, request: SearchRequest) -> findling.SearchAnswer:
+    with host.client(caller) as client:
+        return client.search(request)
+
+
 def paths(host: Host, caller: Caller, query: str = "roadmap", **options: object) -> list[str]:
-    return [hit.path for hit in host.search(caller, SearchRequest(query=query, **options))]  # type: ignore[arg-type]
+    return [hit.path for hit in ask(host, caller, SearchRequest(query=query, **options))]  # type: ignore[arg-type]
 
 
 def test_callers_see_what_their_principals_may_see(host: Host) -> None:
@@ -60,11 +66,11 @@ def test_callers_see_what_their_principals_may_see(host: Host) -> None:
 
 
 def test_the_same_question_is_answered_from_what_is_kept_until_something_changes(host: Host, tree: Path) -> None:
-    first = host.search(OWNER, SearchRequest(query="roadmap"))
-    again = host.search(OWNER, SearchRequest(query="roadmap"))
+    first = ask(host, OWNER, SearchRequest(query="roadmap"))
+    again = ask(host, OWNER, SearchRequest(query="roadmap"))
     assert again.hits == first.hits
     assert (set(again.timings_ms), again.served_by) == ({"kept"}, "daemon 1")
-    others = host.search(ANN, SearchRequest(query="roadmap"))
+    others = ask(host, ANN, SearchRequest(query="roadmap"))
     assert ("kept" in others.timings_ms, others.served_by) == (False, "")
     (tree / "new.md").write_text("Another roadmap.\n")
     host.take_in()
@@ -81,11 +87,11 @@ def test_the_same_question_is_answered_from_what_is_kept_until_something_changes
 def test_an_answer_that_lacks_something_or_is_large_is_not_kept(host: Host) -> None:
     cache = AnswerCache(2)
     with host.opened(OWNER) as engine:
-        question = question_of(engine, SearchRequest(query="roadmap"))
+        question = cache_key(engine, engine.prepare(SearchRequest(query="roadmap")))
         answer = engine.search("roadmap", refresh=False)
         cache.put(question, replace(answer, degraded=(Degradation(what="something"),)))
         assert cache.get(question) is None
-        large = question_of(engine, SearchRequest(query="roadmap", limit=1000))
+        large = cache_key(engine, engine.prepare(SearchRequest(query="roadmap", limit=1000)))
         cache.put(large, answer)
         assert cache.get(large) is None
         cache.put(question, answer)
@@ -93,22 +99,22 @@ def test_an_answer_that_lacks_something_or_is_large_is_not_kept(host: Host) -> N
         assert cache.get(question._replace(state="another")) is None
         assert cache.get(question) is None, "what is out of date is dropped"
         for query in ("one", "two", "three"):
-            cache.put(question_of(engine, SearchRequest(query=query)), answer)
-        assert cache.get(question_of(engine, SearchRequest(query="one"))) is None
-        assert cache.get(question_of(engine, SearchRequest(query="three"))) is answer
+            cache.put(cache_key(engine, engine.prepare(SearchRequest(query=query))), answer)
+        assert cache.get(cache_key(engine, engine.prepare(SearchRequest(query="one")))) is None
+        assert cache.get(cache_key(engine, engine.prepare(SearchRequest(query="three")))) is answer
 
 
 def test_engines_with_other_settings_do_not_share_answers(host: Host, tree: Path, settings: findling.Settings) -> None:
     request = SearchRequest(query="roadmap")
     with host.opened(OWNER) as one, host.opened_local(tree, settings.override({"search.typos": "ignore"}, "x")) as two:
-        assert question_of(one, request) != question_of(two, request)
+        assert cache_key(one, one.prepare(request)) != cache_key(two, two.prepare(request))
     with host.opened(OWNER) as one, host.opened_local(tree / "docs", settings) as two:
-        assert question_of(one, request) != question_of(two, request)
+        assert cache_key(one, one.prepare(request)) != cache_key(two, two.prepare(request))
     other = settings.override({"search.snippet_lines": 5}, "x")
     with host.opened(OWNER) as one, host.opened_local(tree, other) as two:
-        assert question_of(one, request) != question_of(two, request)
+        assert cache_key(one, one.prepare(request)) != cache_key(two, two.prepare(request))
     with host.opened(OWNER) as one, host.opened_local(tree, settings) as two:
-        assert question_of(one, request) == question_of(two, request)
+        assert cache_key(one, one.prepare(request)) == cache_key(two, two.prepare(request))
 
 
 def test_a_part_of_what_is_indexed_is_served_as_that_part(tree: Path, settings: findling.Settings) -> None:
@@ -145,7 +151,7 @@ def test_a_workspace_that_may_not_be_asked_is_as_one_that_is_not_there(host: Hos
             pass
         said.append((refused.value.message.replace(name, "NAME"), refused.value.hint))
     assert said[0] == said[1]
-    with host.viewing(ANN._replace(workspaces=("notes",)), "notes") as viewer:
+    with host.client(ANN._replace(workspaces=("notes",)), "notes") as viewer:
         assert viewer.status() == {"resources": 0, "chunks": 0}
 
 
@@ -237,7 +243,7 @@ def test_what_is_not_indexed_can_be_served_and_indexed_later(tmp_path: Path, set
         host.warm_up()
         assert host.is_ready
         with pytest.raises(NotIndexedError):
-            host.search(OWNER, SearchRequest(query="roadmap"))
+            ask(host, OWNER, SearchRequest(query="roadmap"))
         (root / "a.md").write_text("A roadmap.\n")
         host.take_in()
         assert paths(host, OWNER) == ["a.md"]
@@ -250,7 +256,7 @@ def test_many_threads_ask_while_files_change(host: Host, tree: Path) -> None:
     troubles: list[BaseException] = []
     over = threading.Event()
 
-    def ask(caller: Caller) -> None:
+    def keep_asking(caller: Caller) -> None:
         try:
             while not over.is_set():
                 found = paths(host, caller, limit=50)
@@ -259,7 +265,7 @@ def test_many_threads_ask_while_files_change(host: Host, tree: Path) -> None:
         except BaseException as error:
             troubles.append(error)
 
-    threads = [threading.Thread(target=ask, args=(caller,)) for caller in (OWNER, OWNER, ANN, ANN)]
+    threads = [threading.Thread(target=keep_asking, args=(caller,)) for caller in (OWNER, OWNER, ANN, ANN)]
     for thread in threads:
         thread.start()
     for number in range(10):
@@ -278,16 +284,16 @@ def test_an_index_that_another_process_makes_anew_is_asked_at_once(
     troubles: list[BaseException] = []
     over = threading.Event()
 
-    def ask(caller: Caller) -> None:
+    def keep_asking(caller: Caller) -> None:
         while not over.is_set():
             try:
-                host.search(caller, SearchRequest(query="roadmap", limit=5))
+                ask(host, caller, SearchRequest(query="roadmap", limit=5))
             except (NotFoundError, NotIndexedError):
                 pass  # between the old one and the new one there is none
             except BaseException as error:
                 troubles.append(error)
 
-    threads = [threading.Thread(target=ask, args=(caller,)) for caller in (OWNER, OWNER, OWNER, ANN)]
+    threads = [threading.Thread(target=keep_asking, args=(caller,)) for caller in (OWNER, OWNER, OWNER, ANN)]
     for thread in threads:
         thread.start()
     for _ in range(15):

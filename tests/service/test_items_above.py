@@ -16,7 +16,7 @@ from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
 from findling.domain.results import SearchAnswer
-from findling.service.engine.viewer import Viewer
+from findling.service.engine.client import LocalClient
 from findling.service.server.engine_pool import Host
 from findling.stores.local.layout import STORE_FILE
 
@@ -123,7 +123,7 @@ def test_a_cursor_begins_with_the_first_file_where_items_alone_were_shown(
     files = names(below.alone().search("walrus", limit=50))
     assert names(below.search("walrus", limit=50, cursor=answer.next_cursor)) == files
     whole = below.search("walrus", limit=3)
-    cursor = Viewer(below, None).cursor_after(SearchRequest(query="walrus", limit=3), whole, 1)
+    cursor = LocalClient(below, None).cursor_after(SearchRequest(query="walrus", limit=3), whole, 1)
     assert names(below.search("walrus", limit=50, cursor=cursor)) == files
 
 
@@ -230,16 +230,21 @@ def test_a_server_notices_new_items_above_and_gives_them_to_the_owner_alone(
     host = Host(settings, tree / "sub")
     limited = OWNER._replace(name="limited", workspaces=("other",))
     request = SearchRequest(query="walrus", limit=50)
+
+    def ask(host: Host, caller: Caller, request: SearchRequest) -> SearchAnswer:
+        with host.client(caller) as client:
+            return client.search(request)
+
     try:
-        before = {caller: names(host.search(caller, request)) for caller in (OWNER, ANN, limited)}
+        before = {caller: names(ask(host, caller, request)) for caller in (OWNER, ANN, limited)}
         fill(tree, settings)
-        assert len(host.search(OWNER, request)) == len(before[OWNER]) + 5
-        assert {one: names(host.search(one, request)) for one in (ANN, limited)} == {
+        assert len(ask(host, OWNER, request)) == len(before[OWNER]) + 5
+        assert {one: names(ask(host, one, request)) for one in (ANN, limited)} == {
             one: before[one] for one in (ANN, limited)
         }
-        with host.viewing(OWNER) as viewer:
+        with host.client(OWNER) as viewer:
             assert viewer.fetch("note:1").rid == "note:1"
-        with host.viewing(limited) as viewer, pytest.raises(NotFoundError):
+        with host.client(limited) as viewer, pytest.raises(NotFoundError):
             viewer.fetch("note:1")
     finally:
         host.close()

@@ -11,7 +11,6 @@ import pytest
 
 import findling
 from findling.domain.permissions import OWNER
-from findling.domain.queries import SearchRequest
 from findling.pipelines.retrieve import query_planner
 from findling.service.engine import engine as engine_module
 from findling.service.server.engine_pool import Host
@@ -38,13 +37,15 @@ def test_a_request_is_planned_and_parsed_once(tmp_path: Path, monkeypatch: pytes
         return counted
 
     try:
-        assert host.search(OWNER, SearchRequest(query="roadmap ext:md")).hits
+        with host.client(OWNER) as client:
+            assert client.search("roadmap ext:md").hits
         parse = count("parses", parser.parse)
         monkeypatch.setattr(parser, "parse", parse)
         monkeypatch.setattr(query_planner, "parse", parse)
         monkeypatch.setattr(engine_module, "prepared", count("plans", prepared))
         monkeypatch.setattr(engine_module, "plan_of", count("profiles", plan_of))
-        assert host.search(OWNER, SearchRequest(query="spring ext:md")).hits
+        with host.client(OWNER) as client:
+            assert client.search("spring ext:md").hits
     finally:
         host.close()
     assert counts == {"plans": 1, "parses": 1}

@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypedDict
@@ -17,8 +16,8 @@ from findling.domain.permissions import check_principal
 from findling.domain.queries import Filters, request_with
 from findling.domain.results import Hit, SearchAnswer
 from findling.pipelines.retrieve.plan_files import read_filters
+from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, open_engine
-from findling.service.engine.viewer import Viewer
 from findling.service.settings.settings import load_settings
 from findling.service.settings.written_filters import read_moment, written_filters
 from findling.service.workspace.workspace import home_folder
@@ -60,7 +59,7 @@ class Searcher:
         *,
         path: str | Path | None = None,
         workspace: str | None = None,
-        engine: Engine | Viewer | None = None,
+        engine: Engine | LocalClient | None = None,
         principals: str | Sequence[str] | None = None,
         refresh: bool = True,
         creates: bool = True,
@@ -84,13 +83,14 @@ class Searcher:
             weakref.finalize(self, engine.close)
         elif path is not None or workspace is not None:
             raise UsageError("an open engine has a workspace already", hint="leave out path and workspace")
-        if isinstance(engine, Viewer):
+        if isinstance(engine, LocalClient):
             if who is not None:
                 raise UsageError("a viewer has principals already", hint="leave out principals")
-            self._search, self.fetch = engine.search, engine.fetch
+            self._client, self._refresh = engine, False
         else:
-            self._search = partial(engine.search, refresh=refresh and (creates or engine.is_indexed()))
-            self.fetch = partial(engine.fetch, principals=who)
+            self._client = LocalClient(engine, who)
+            self._refresh = refresh and (creates or engine.is_indexed())
+        self.fetch = self._client.fetch
 
     def find(self, query: str, *, limit: int, filters: Filters | Mapping[str, Any] | None = None) -> list[FoundText]:
         """The passages that answer a query, best first; `filters` take the place of those that were set."""
@@ -102,11 +102,11 @@ class Searcher:
         if filters is not None:
             request = replace(request, filters=filters_from(filters))
         if self._has_answered:
-            return self._search(request)
+            return self._client.search(request, refresh=self._refresh)
         # The first search may index for longer than others wait for it, and what an adapter gives has no place to say
         # that half of it is missing.
         with self._guard:
-            answer = self._search(request)
+            answer = self._client.search(request, refresh=self._refresh)
             self._has_answered = True
         return answer
 

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from findling.domain.errors import FindlingError, InvalidValueError, NotIndexedError
-from findling.domain.permissions import Caller
-from findling.domain.queries import SearchRequest
-from findling.domain.results import SCHEMA_VERSION, Degradation
+from findling.domain.permissions import OWNER, Caller
+from findling.faces.http.base.json_text import encoded, json_response, with_schema
 from findling.faces.http.base.problems import problem_response
 from findling.faces.http.security.guards import is_local
-from findling.service.engine.background import tend
+from findling.service.client.daemon import read_request
+from findling.service.engine.client import LocalClient, Refreshed
 from findling.service.engine.engine import Engine
 from findling.service.engine.executor import WorkLine
-from findling.service.server.daemon_client import read_request
 from findling.service.server.engine_pool import Host
 from findling.service.settings.portable_settings import read_settings
 from findling.service.settings.settings import Settings
@@ -39,32 +38,32 @@ def local_routes(
 ) -> list[Route]:
     """The routes below `/local`. `stop` ends the daemon, `about` says what is known of it."""
 
-    async def search(request: Request) -> Response:
+    async def ask(request: Request) -> Response:
         if (refused := _refused(request)) is not None:
             return refused
         body = await request.body()
         try:
             asked = await line.run(partial(_prepare, host, body))
             if not asked.refresh:
-                return _json_response(await line.run(partial(_search, host, asked)))
+                return json_response(await line.run(partial(_answer, host, asked)))
             # Not in one of the threads, of which there are few: others want to be answered meanwhile.
             async with WriterQueue.of(asked.folder).awaited(REFRESH_PATIENCE_S) as run:
                 refreshed = await line.run(partial(run, partial(_refresh, host, asked)))
-            return _json_response(await line.run(partial(_search, host, asked, refreshed)))
+            return json_response(await line.run(partial(_answer, host, asked, refreshed)))
         except FindlingError as error:
             return problem_response(error)
 
     async def status(request: Request) -> Response:
-        return _refused(request) or _json_response(_encode(about()))
+        return _refused(request) or json_response(encoded(about()))
 
     async def end(request: Request) -> Response:
         refused = _refused(request)
         if refused is None:
             stop()
-        return refused or _json_response(b"{}")
+        return refused or json_response(b"{}")
 
     return [
-        Route("/local/search", search, methods=["POST"]),
+        Route("/local/ask", ask, methods=["POST"]),
         Route("/local/status", status, methods=["GET"]),
         Route("/local/stop", end, methods=["POST"]),
     ]
@@ -79,66 +78,74 @@ def _refused(request: Request) -> Response | None:
 
 
 class _Asked(NamedTuple):
-    """What the command line wants to know, and where."""
+    """A question of the command line, and the place that it is about."""
 
     path: Path
     folder: Path
     settings: Settings
-    requests: list[SearchRequest]
+    caller: Caller
+    verb: str
+    arguments: dict[str, Any]
     refresh: bool
 
 
+_VERBS: Mapping[str, Mapping[str, type]] = {
+    "search": {"requests": list},
+    "explain": {"request": dict, "name": str},
+    "fetch": {"name": str, "context": int},
+    "similar": {"name": str, "limit": int},
+    "suggest": {"text": str, "limit": int},
+}
+"""The methods of a client that can be called, with their arguments."""
+
+
 def _prepare(host: Host, body: bytes) -> _Asked:
-    """The questions in a body. Raises NotIndexedError for what the command line has to index first."""
+    """The question in a body. Raises NotIndexedError for what the command line has to index first."""
     asked = _read(body)
+    verb, arguments = asked["verb"], asked["arguments"]
+    _check(arguments, _VERBS.get(verb, {}), verb)
     settings = _settings(host, asked)
     path = _place(host, asked, settings)
-    requests = [read_request(one) for one in asked["requests"]]
+    if verb == "search":
+        arguments = {"requests": [read_request(one) for one in arguments["requests"]]}
+    elif verb == "explain":
+        arguments = {**arguments, "request": read_request(arguments["request"])}
     refresh = asked["refresh"] and settings["search.refresh"] == "auto"
+    principals = asked["principals"]
+    caller = OWNER if principals is None else OWNER._replace(principals=tuple(principals))
     with host.opened_local(path, settings) as engine:
         if refresh:
             _require_index(engine)
-        return _Asked(path, engine.home, settings, requests, refresh)
+        return _Asked(path, engine.home, settings, caller, verb, arguments, refresh)
 
 
-class _Refreshed(NamedTuple):
-    """What stood in the way of a refresh, and how long it took."""
-
-    notes: Sequence[Degradation] = ()
-    seconds: float = 0.0
-
-
-def _refresh(host: Host, asked: _Asked) -> _Refreshed:
+def _refresh(host: Host, asked: _Asked) -> Refreshed:
     started = time.perf_counter()
     with host.opened_local(asked.path, asked.settings) as engine:
         _require_index(engine)  # again: it may have been dropped while others had their turn
-        notes = engine.refresh()
-    return _Refreshed(notes, time.perf_counter() - started)
+        notes = engine.refresh(principals=asked.caller.principals)
+    return Refreshed(notes, time.perf_counter() - started)
 
 
-def _search(host: Host, asked: _Asked, refreshed: _Refreshed = _Refreshed()) -> bytes:  # noqa: B008 - a constant
-    """Answer as `findling search` would, and have done what it would have done next."""
-    answers, reading = [], None
-    with host.opened_local(asked.path, asked.settings) as engine:
-        for request in asked.requests:
-            started = time.perf_counter()
-            answer = engine.search(request, refresh=False, notes=refreshed.notes)
-            seconds = time.perf_counter() - started + refreshed.seconds
-            host.count(answer, seconds)
-            refresh_ms = answer.timings_ms["refresh"] + refreshed.seconds * 1000
-            timings = {**answer.timings_ms, "refresh": round(refresh_ms, 3)}
-            answers.append(replace(answer, served_by=host.served_by, timings_ms=timings))
-            refreshed = _Refreshed()
-        if answers:
-            reading = tend(engine, asked.settings, answers[-1])
-        return _encode(
-            {
-                "answers": [{"schema": SCHEMA_VERSION, **vars(answer)} for answer in answers],
-                "root": str(engine.root),
-                "folder": str(engine.home),
-                "reading": reading._asdict() if reading else None,
-            }
-        )
+def _answer(host: Host, asked: _Asked, refreshed: Refreshed = Refreshed()) -> bytes:  # noqa: B008 - a constant
+    """Answer as a command would, and have done what it would have done next."""
+    with host.local_client(asked.path, asked.settings, asked.caller) as client:
+        result = _carried_out(client, asked, refreshed)
+        reading = client.finish()
+        rest = {"root": client.root, "folder": client.home, "reading": reading._asdict() if reading else None}
+    return b'{"result":%b,%b' % (result, encoded(rest)[1:])
+
+
+def _carried_out(client: LocalClient, asked: _Asked, refreshed: Refreshed) -> bytes:
+    if asked.verb == "search":
+        first, *others = asked.arguments["requests"] or [None]
+        answers = [client.search(first, refreshed=refreshed)] if first else []
+        answers += [client.search(request) for request in others]
+        return b"[%b]" % b",".join(map(with_schema, answers))
+    if asked.verb == "explain":
+        told = client.explain(**asked.arguments)
+        return encoded(replace(told, degraded=(*refreshed.notes, *told.degraded)))
+    return encoded(getattr(client, asked.verb)(**asked.arguments))
 
 
 def _require_index(engine: Engine) -> None:
@@ -169,32 +176,31 @@ def _place(host: Host, asked: Mapping[str, Any], settings: Settings) -> Path:
 
 def _read(body: bytes) -> dict[str, Any]:
     try:
-        asked = json.loads(body)
+        asked: dict[str, Any] = json.loads(body)
     except ValueError as error:
         raise InvalidValueError(f"this is no JSON: {error}", hint="send a document") from error
-    wanted = {"home": str, "path": str, "is_here": bool, "refresh": bool, "settings": dict, "requests": list}
-    if not isinstance(asked, dict) or set(asked) != set(wanted):
-        raise InvalidValueError("this is no question of the command line", hint=f"it takes {', '.join(wanted)}")
-    for name, kind in wanted.items():
-        if not isinstance(asked[name], kind):
-            raise InvalidValueError(f"{name} {asked[name]!r} is of the wrong kind", hint=f"correct {name}")
+    _check(asked, _ASKED, "question")
+    if asked["verb"] not in _VERBS:
+        raise InvalidValueError(f"there is no verb {asked['verb']!r:.60}", hint=f"one of {', '.join(_VERBS)}")
     return asked
 
 
-def _encode(document: dict[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(document, enc_hook=_plain)
-    except UnicodeEncodeError:  # a path whose bytes are no UTF-8, which msgspec does not write
-        return json.dumps(document, default=_plain).encode()
+_ASKED: Mapping[str, type | tuple[type, ...]] = {
+    "home": str,
+    "path": str,
+    "is_here": bool,
+    "settings": dict,
+    "principals": (list, NoneType),
+    "verb": str,
+    "arguments": dict,
+    "refresh": bool,
+}
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Path):
-        return str(value)
-    return asdict(value)  # type: ignore[call-overload]
-
-
-def _json_response(content: bytes) -> Response:
-    return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
+def _check(document: object, wanted: Mapping[str, type | tuple[type, ...]], what: str) -> None:
+    """Raises InvalidValueError for a document that has other keys, or values of other kinds."""
+    if not isinstance(document, dict) or set(document) != set(wanted):
+        raise InvalidValueError(f"this is no {what} of the command line", hint=f"it takes {', '.join(wanted)}")
+    for name, kind in wanted.items():
+        if not isinstance(document[name], kind):
+            raise InvalidValueError(f"{name} {document[name]!r} is of the wrong kind", hint=f"correct {name}")

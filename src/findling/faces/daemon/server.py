@@ -29,8 +29,7 @@ from findling.faces.http.security import guards
 from findling.faces.http.security.protocol import GuardedProtocol
 from findling.faces.mcp.transport.http_app import mcp_app
 from findling.faces.web import pages
-from findling.service.engine.executor import WorkLine
-from findling.service.server.daemon_state import (
+from findling.service.client.daemon_state import (
     LOCK_FILE,
     DaemonState,
     how_to_kill,
@@ -40,6 +39,7 @@ from findling.service.server.daemon_state import (
     socket_path,
     write_state,
 )
+from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import MAX_BODY, Host
 from findling.service.server.tokens import TokenBook
 from findling.service.settings.settings import Settings

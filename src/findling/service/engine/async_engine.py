@@ -9,6 +9,7 @@ The work is done in threads. What a search spends its time on (index, vectors, m
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -17,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from findling.domain.errors import UsageError
 from findling.domain.reports import IndexProgress, Progress
+from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.engine.executor import WorkLine
-from findling.service.engine.viewer import Viewer
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
@@ -35,7 +36,42 @@ __all__ = ["AsyncEngine", "AsyncViewer"]
 _Result = TypeVar("_Result")
 
 
-class AsyncEngine:
+class _AsyncReads(ABC):
+    """Reads of a client that a thread of a line does."""
+
+    _line: WorkLine
+
+    @property
+    @abstractmethod
+    def _client(self) -> LocalClient:
+        """The client that is asked."""
+
+    async def search_in_stages(
+        self, request: SearchRequest | str, **options: Any
+    ) -> AsyncIterator[tuple[str, SearchAnswer]]:
+        """A quick answer as `candidates`, and then the whole one as `reranked`; from the index as it is."""
+        stages: Iterator[tuple[str, SearchAnswer]] = self._client.search_in_stages(request, **options)
+        while (stage := await self._line.run(partial(next, stages, None))) is not None:
+            yield stage
+
+    async def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
+        """A document, or a passage of it, as `Engine.fetch` gives it."""
+        return await self._line.run(partial(self._client.fetch, name, context=context))
+
+    async def similar(self, name: str, limit: int = 10) -> SearchAnswer:
+        """The documents that are most like one, as `Engine.similar` finds them."""
+        return await self._line.run(partial(self._client.similar, name, limit))
+
+    async def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
+        """How a text that is being typed may go on, as `Engine.suggest` does."""
+        return await self._line.run(partial(self._client.suggest, text, limit))
+
+    async def ls(self, prefix: str = "") -> list[Resource]:
+        """The resources in order of their ids, or those at and below a path."""
+        return await self._line.run(lambda: list(self._client.ls(prefix)))
+
+
+class AsyncEngine(_AsyncReads):
     """The async twin of `Engine`: use it as an async context manager, from one event loop.
 
     `threads` search at once, two for each core unless told; further searches wait for their turn, and when more than
@@ -47,7 +83,7 @@ class AsyncEngine:
     def __init__(self, open_it: Callable[[], Engine], *, threads: int = 0, most_waiting: int = 256) -> None:
         self._open_it = open_it
         self._opened: Engine | None = None
-        self._searching = WorkLine(threads, most_waiting, closed=_closed)
+        self._line = WorkLine(threads, most_waiting, closed=_closed)
         self._changing = WorkLine(1, most_waiting, closed=_closed)
 
     @classmethod
@@ -87,44 +123,24 @@ class AsyncEngine:
     async def search(
         self, request: SearchRequest | str, *, refresh: bool = True, on_progress: Progress | None = None, **options: Any
     ) -> SearchAnswer:
-        """Answer a question, as `Engine.search` does. With `refresh` changed files are taken in first."""
+        """Answer a question, as `Engine.search` does. With `refresh` the index takes in changed files first."""
         with _Reports(on_progress) as report:
-            ask = partial(self._engine.search, request, refresh=refresh, on_progress=report, **options)
-            return await self._searching.run(ask)
-
-    def search_in_stages(self, request: SearchRequest | str, **options: Any) -> AsyncIterator[tuple[str, SearchAnswer]]:
-        """A quick answer as `candidates`, and then the whole one as `reranked`; from the index as it is."""
-        return self._owner.search_in_stages(request, **options)
+            ask = partial(self._client.search, request, refresh=refresh, on_progress=report, **options)
+            return await self._line.run(ask)
 
     async def explain(
         self, request: SearchRequest | str, name: str, *, refresh: bool = True, **options: Any
     ) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
-        return await self._searching.run(partial(self._engine.explain, request, name, refresh=refresh, **options))
-
-    async def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
-        """A document, or a passage of it, as `Engine.fetch` gives it."""
-        return await self._owner.fetch(name, context=context)
-
-    async def similar(self, name: str, limit: int = 10) -> SearchAnswer:
-        """What is most like a document, as `Engine.similar` finds it."""
-        return await self._owner.similar(name, limit)
-
-    async def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
-        """How a text that is being typed may go on, as `Engine.suggest` does."""
-        return await self._owner.suggest(text, limit)
-
-    async def ls(self, prefix: str = "") -> list[Resource]:
-        """The resources of the index in order of their ids, or those at and below a path."""
-        return await self._owner.ls(prefix)
+        return await self._line.run(partial(self._client.explain, request, name, refresh=refresh, **options))
 
     async def status(self) -> Status:
-        """What the workspace holds. Raises NotIndexedError when there is none."""
-        return await self._searching.run(self._engine.status)
+        """The contents of the workspace. Raises NotIndexedError when there is none."""
+        return await self._line.run(self._engine.status)
 
     def as_caller(self, *principals: str) -> AsyncViewer:
         """The workspace as these principals may see it. Raises InvalidValueError for what is no principal."""
-        return AsyncViewer(Viewer(self._engine, principals), self._searching)
+        return AsyncViewer(LocalClient(self._engine, principals), self._line)
 
     # Changing
 
@@ -154,8 +170,8 @@ class AsyncEngine:
         return self._opened
 
     @property
-    def _owner(self) -> AsyncViewer:
-        return AsyncViewer(Viewer(self._engine, None), self._searching)
+    def _client(self) -> LocalClient:
+        return LocalClient(self._engine)
 
     def _open(self) -> None:
         # Kept here, and not by the task that waits: when that is cancelled, there still is something to close.
@@ -163,59 +179,39 @@ class AsyncEngine:
             self._opened = self._open_it()
 
     def _close(self) -> None:
-        self._searching.close()
+        self._line.close()
         self._changing.close()
         if self._opened is not None:
             self._opened.close()
 
 
-class AsyncViewer:
+class AsyncViewer(_AsyncReads):
     """The async twin of `Viewer`: answers as if nothing else were there than what some principals may see."""
 
-    def __init__(self, viewer: Viewer, line: WorkLine) -> None:
-        self._viewer = viewer
+    def __init__(self, client: LocalClient, line: WorkLine) -> None:
+        self._limited = client
         self._line = line
 
     @property
     def principals(self) -> tuple[str, ...] | None:
         """Those whose rights hold; `None` for the owner."""
-        return self._viewer.principals
+        return self._limited.principals
 
     async def search(self, request: SearchRequest | str, **options: Any) -> SearchAnswer:
         """Answer a question from the index as it is; options are the fields of SearchRequest."""
-        return await self._line.run(partial(self._viewer.search, request, **options))
-
-    async def search_in_stages(
-        self, request: SearchRequest | str, **options: Any
-    ) -> AsyncIterator[tuple[str, SearchAnswer]]:
-        """A quick answer as `candidates`, and then the whole one as `reranked`."""
-        stages: Iterator[tuple[str, SearchAnswer]] = self._viewer.search_in_stages(request, **options)
-        while (stage := await self._line.run(partial(next, stages, None))) is not None:
-            yield stage
+        return await self._line.run(partial(self._limited.search, request, **options))
 
     async def explain(self, request: SearchRequest | str, name: str, **options: Any) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out."""
-        return await self._line.run(partial(self._viewer.explain, request, name, **options))
-
-    async def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
-        """A document, or a passage of it."""
-        return await self._line.run(partial(self._viewer.fetch, name, context=context))
-
-    async def similar(self, name: str, limit: int = 10) -> SearchAnswer:
-        """What is most like a document."""
-        return await self._line.run(partial(self._viewer.similar, name, limit))
-
-    async def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
-        """How a text may go on."""
-        return await self._line.run(partial(self._viewer.suggest, text, limit))
-
-    async def ls(self, prefix: str = "") -> list[Resource]:
-        """The resources in order of their ids, or those at and below a path."""
-        return await self._line.run(lambda: list(self._viewer.ls(prefix)))
+        return await self._line.run(partial(self._limited.explain, request, name, **options))
 
     async def status(self) -> dict[str, Any]:
-        """What the workspace holds: everything for its owner, for others how much of it they may see."""
-        return await self._line.run(self._viewer.status)
+        """The contents of the workspace: everything for its owner, for others how much of it they may see."""
+        return await self._line.run(self._limited.status)
+
+    @property
+    def _client(self) -> LocalClient:
+        return self._limited
 
 
 def _closed() -> UsageError:

@@ -7,11 +7,10 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from findling.domain.results import SearchAnswer
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
-__all__ = ["Reading", "give_space_back", "read_on", "reap", "tend"]
+__all__ = ["Reading", "give_space_back", "read_on", "reap"]
 
 _started: list[int] = []
 """Processes that were started and may have ended unnoticed."""
@@ -49,15 +48,6 @@ def give_space_back(engine: Engine, settings: Settings) -> None:
 
     if is_worthwhile(engine.home, settings):
         _start(["compact", str(engine.subject), "--if-worthwhile"], engine, settings)
-
-
-def tend(engine: Engine, settings: Settings, answer: SearchAnswer) -> Reading | None:
-    """Have done what is worthwhile after a search; tells whether the model has begun to read."""
-    reap()
-    is_unread = answer.meaning.get("coverage", 1) < 1 and not answer.meaning["sent_to"]
-    reading = read_on(engine, settings) if is_unread else None
-    give_space_back(engine, settings)
-    return reading
 
 
 def reap() -> None:

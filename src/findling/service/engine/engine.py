@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
     from findling.pipelines.lookup.suggest import Completion
     from findling.service.content.memories import WorkspaceMemories
-    from findling.service.engine.viewer import Viewer
+    from findling.service.engine.client import LocalClient as Viewer  # as users know it
     from findling.service.index.documents import FetchedDocument
     from findling.text.query.parser import Parsed
 
@@ -239,9 +239,9 @@ class Engine(WorkspaceServices):
 
     def as_caller(self, *principals: str) -> Viewer:
         """The workspace as these principals may see it. Raises InvalidValueError for what is no principal."""
-        from findling.service.engine.viewer import Viewer
+        from findling.service.engine.client import LocalClient
 
-        return Viewer(self, principals)
+        return LocalClient(self, principals)
 
     def status_for(self, principals: tuple[str, ...] | None) -> dict[str, Any]:
         """What a caller may know of the status: the owner everything, others how much there is that they may see."""

@@ -11,6 +11,7 @@ from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation, Hit, SearchAnswer
 from findling.pipelines.lookup.federated import as_relaxed, fuse_across
+from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine
 from findling.service.settings.settings import Settings, load_settings
 from findling.service.workspace.manifest import read_manifest
@@ -155,7 +156,7 @@ def _ask(asked: _Asked, request: SearchRequest, settings_for: Callable[[Path], S
         if not (is_indexed := engine.is_indexed()) and not engine.status().resources:
             # A first run may take long and read what nobody meant to have read: never by the way.
             raise NotIndexedError("it has not been indexed yet", hint=_index_command(asked))
-        return engine.alone().search(request, refresh=is_indexed)
+        return LocalClient(engine.alone()).search(request, refresh=is_indexed)
 
 
 def _in_workspace(label: str, missing: Degradation) -> Degradation:

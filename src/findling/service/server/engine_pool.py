@@ -1,4 +1,4 @@
-"""What a server keeps ready for everybody who asks: opened workspaces, and answers that still hold."""
+"""The workspaces that a server keeps open, and the clients that search them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.budgets import WorkBudget, spending
-from findling.domain.errors import FindlingError, NotFoundError, NotIndexedError, ReplacedError
+from findling.domain.errors import NotFoundError, NotIndexedError
 from findling.domain.permissions import ALL_WORKSPACES, OWNER, Caller
-from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
-from findling.domain.results import SearchAnswer
+from findling.service.engine.answer_cache import AnswerCache
+from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, open_engine
-from findling.service.engine.viewer import Viewer
 from findling.service.index.index import Index
 from findling.service.index.model_table import ModelTable
 from findling.service.server.statistics import Statistics
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings
-from findling.service.workspace.scope import Scoped, timings_for
 from findling.service.workspace.workspace import Workspace, home_folder, indexed_root, locate, workspace_in
 from findling.service.workspace.workspaces import FoundWorkspace, WorkspaceAccount, all_workspaces, list_workspaces
 from findling.stores.local.layout import STORE_FILE
@@ -32,76 +29,7 @@ from findling.stores.local.layout import STORE_FILE
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
 
-__all__ = ["IDLE_S", "MAX_BODY", "AnswerCache", "Host", "Question", "question_of"]
-
-
-_MOST_HITS = 50
-"""Of an answer that is kept: 512 answers of that size take some 40 MB."""
-
-_MOST_CONTEXT = 5
-"""Lines around a hit of an answer that is kept, for the same reason."""
-
-_LONGEST_S = 60.0
-"""How long an answer is kept: where recency counts, it becomes another one without any change of the index."""
-
-
-class Question(NamedTuple):
-    """What was asked of which index, and the state that it was in."""
-
-    asked: str
-    state: object
-    is_small: bool
-
-
-def question_of(engine: Engine, request: SearchRequest | Scoped) -> Question:
-    """The question that a request is now."""
-    scoped = request if isinstance(request, Scoped) else engine.prepare(request)
-    request = scoped.request
-    return Question(
-        engine.question(scoped), engine.state(), request.limit <= _MOST_HITS and request.context <= _MOST_CONTEXT
-    )
-
-
-class _Given(NamedTuple):
-    state: object
-    at: float
-    answer: SearchAnswer
-
-
-class AnswerCache:
-    """The latest answers, at most `most` of them; may be shared between threads."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._given: OrderedDict[str, _Given] = OrderedDict()
-        self._guard = threading.Lock()
-
-    def get(self, question: Question) -> SearchAnswer | None:
-        """The answer that was given to this question, if the index is as it was then."""
-        with self._guard:
-            given = self._given.get(question.asked)
-            if given is None:
-                return None
-            if given.state == question.state and time.monotonic() - given.at <= _LONGEST_S:
-                return given.answer
-            del self._given[question.asked]
-            return None
-
-    def put(self, question: Question, answer: SearchAnswer) -> None:
-        """Keep an answer, unless it would be another one in a moment: when something was missing, or is being read."""
-        is_being_read = bool(answer.meaning.get("model")) and answer.meaning["coverage"] < 1
-        if not self._most or not question.is_small or answer.degraded or is_being_read:
-            return
-        with self._guard:
-            self._given.pop(question.asked, None)
-            self._given[question.asked] = _Given(question.state, time.monotonic(), answer)
-            while len(self._given) > self._most:
-                self._given.popitem(last=False)
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        with self._guard:
-            self._given.clear()
+__all__ = ["IDLE_S", "MAX_BODY", "Host"]
 
 
 _MOST_OPEN = 16
@@ -201,12 +129,6 @@ class Host:
         return WorkBudget(cpu_s=self.settings["serve.cpu_s"], candidates=_CANDIDATES, read=_READ, rows=_ROWS)
 
     @contextlib.contextmanager
-    def viewing(self, caller: Caller, workspace: str = "") -> Iterator[Viewer]:
-        """A workspace as the caller may see it. Raises as `opened` does."""
-        with self.opened(caller, workspace) as engine:
-            yield Viewer(engine, caller.principals)
-
-    @contextlib.contextmanager
     def opened_local(self, path: str | Path, settings: Settings, workspace: str = "") -> Iterator[Engine]:
         """The engine that `open_engine` would give: for whoever could open it without a server. Raises as that does."""
         name = workspace or settings["workspace.name"] or settings["context.workspace"]
@@ -214,53 +136,38 @@ class Host:
         with self._leased(place, settings) as engine:
             yield engine
 
+    @contextlib.contextmanager
+    def client(self, caller: Caller, workspace: str = "") -> Iterator[LocalClient]:
+        """A workspace as the caller may see it, whose answers are kept and counted. Raises as `opened` does."""
+        with self.opened(caller, workspace) as engine:
+            yield self._client(
+                engine,
+                caller.principals,
+                served_by=self.served_by if caller.is_owner else "",
+                longest_s=self.settings["serve.timeout_s"],
+            )
+        self._tell_legs()
+
+    @contextlib.contextmanager
+    def local_client(
+        self, path: str | Path, settings: Settings, caller: Caller = OWNER, workspace: str = "", longest_s: float = 0.0
+    ) -> Iterator[LocalClient]:
+        """The same for whoever could open it without a server, whose settings decide what follows a search."""
+        with self.opened_local(path, settings, workspace) as engine:
+            yield self._client(
+                engine, caller.principals, settings=settings, served_by=self.served_by, longest_s=longest_s
+            )
+        self._tell_legs()
+
+    def _client(self, engine: Engine, principals: tuple[str, ...] | None, **more: Any) -> LocalClient:
+        return LocalClient(engine, principals, answers=self._answers, statistics=self.statistics, **more)
+
     def workspaces(self, caller: Caller) -> list[WorkspaceAccount]:
         """The workspaces that a caller may ask."""
         accounts = list_workspaces(self.home)
         if ALL_WORKSPACES in caller.workspaces:
             return accounts
         return [one for one in accounts if one.folder == self._place.folder or one.label in caller.workspaces]
-
-    # Answering
-
-    def search(self, caller: Caller, request: SearchRequest, workspace: str = "") -> SearchAnswer:
-        """Answer a question, as far as that is possible in time. Raises as `opened` and `Viewer.search` do."""
-        started = time.perf_counter()
-        longest = self.settings["serve.timeout_s"]
-        request = replace(request, timeout_s=min(request.timeout_s or longest, longest), principals=caller.principals)
-        try:
-            try:
-                answer, is_kept = self._answer(caller, request, workspace)
-            except ReplacedError:
-                answer, is_kept = self._answer(caller, request, workspace)
-        except FindlingError:
-            self.statistics.failed()
-            raise
-        seconds = time.perf_counter() - started
-        if is_kept:
-            timings = {"kept": round(seconds * 1000, 3)}
-            answer = replace(answer, timings_ms=timings_for(caller.principals, timings))
-        self.count(answer, seconds, cached=is_kept)
-        return replace(answer, served_by=self.served_by) if caller.is_owner else answer
-
-    def _answer(self, caller: Caller, request: SearchRequest, workspace: str) -> tuple[SearchAnswer, bool]:
-        """The answer, and whether it is one that was kept."""
-        with self.opened(caller, workspace) as engine:
-            scoped = engine.prepare(request)
-            question = question_of(engine, scoped)
-            found = self._answers.get(question)
-            if found is not None:
-                return found, True
-            answer = engine.search(scoped, refresh=False)
-            # What was written meanwhile may be in one part of it and not in the other.
-            if engine.state() == question.state:
-                self._answers.put(question, answer)
-            return answer, False
-
-    def count(self, answer: SearchAnswer, seconds: float, *, cached: bool = False) -> None:
-        """Have an answer counted that was found by other means than `search`."""
-        self._tell_legs()
-        self.statistics.answered(answer.strategy, seconds, degraded=len(answer.degraded), cached=cached)
 
     # Looking after it
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from findling.domain.errors import NotFoundError, UsageError
+from findling.domain.errors import DaemonError, NotFoundError, UsageError
 from findling.domain.plans import KNOBS, Knob
+from findling.faces.cli.output.terminal import note
+from findling.service.engine.client import SearchClient
 from findling.service.settings.setting_list import plan_row
 from findling.service.settings.settings import Settings, get_setting, load_settings, parse_text
 
 if TYPE_CHECKING:
+    from findling.service.engine.background import Reading
     from findling.service.engine.engine import Engine
 
 __all__ = [
     "apply_changes",
     "as_option",
+    "ask_client",
     "changes_option",
+    "compact_in_background",
+    "daemon_client",
     "json_option",
     "name_from_root",
     "no_context_option",
@@ -29,13 +36,17 @@ __all__ = [
     "place_of",
     "plan_options",
     "read_changes",
+    "refine_in_background",
     "resolve",
     "setting_option",
+    "tell_reading",
+    "work_in_background",
     "workspace_option",
     "yes_option",
 ]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_Result = TypeVar("_Result")
 
 _FLAGS = {
     "workspace": ("--workspace", "workspace.name"),
@@ -144,6 +155,47 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
         yield engine
 
 
+def daemon_client(
+    path: str | None, settings: Settings, principals: tuple[str, ...] | None = None
+) -> SearchClient | None:
+    """The client of the daemon that serves these settings, if one runs and they allow its use."""
+    if settings["serve.use"] == "never":
+        return None
+    from findling.service.client.daemon_state import read_state
+    from findling.service.workspace.workspace import home_folder
+
+    home = home_folder(settings["store.home"])
+    state = read_state(home)
+    if state is None:
+        return None
+    from findling.service.client.daemon import DaemonClient
+
+    return DaemonClient(state, home, path, settings, principals)
+
+
+def ask_client(
+    path: str | None,
+    settings: Settings,
+    ask: Callable[[SearchClient], _Result],
+    *,
+    principals: tuple[str, ...] | None = None,
+    before: Callable[[Engine], object] = lambda engine: None,
+) -> _Result:
+    """The answer of the daemon, if one runs; else of this process, which does what comes `before` with its engine.
+
+    Raises as `opened` does.
+    """
+    daemon = daemon_client(path, settings, principals)
+    if daemon is not None:
+        with suppress(DaemonError):  # this process finds out by itself what is wrong
+            return ask(daemon)
+    from findling.service.engine.client import LocalClient
+
+    with opened(path, settings) as engine:
+        before(engine)
+        return ask(LocalClient(engine, principals, settings=settings))
+
+
 def name_from_root(name: str, root: Path) -> str:
     """A path as answers print it, seen from the current folder, as the index knows it; any other name as it is."""
     file, place = _split_line(name)
@@ -175,3 +227,31 @@ def _split_line(name: str) -> tuple[str, str]:
     """The path in a name, and the line behind it with its colon."""
     path, colon, line = name.rpartition(":")
     return (path, colon + line) if path and line.isdecimal() else (name, "")
+
+
+def refine_in_background(engine: Engine, settings: Settings) -> None:
+    """Start a process that has the unread passages read, unless the settings say no or one is at it."""
+    from findling.service.engine.background import read_on
+
+    tell_reading(read_on(engine, settings))
+
+
+def compact_in_background(engine: Engine, settings: Settings) -> None:
+    """Start a process that gives unused space back, when this one has written and there is a good deal of it."""
+    from findling.service.engine.background import give_space_back
+
+    give_space_back(engine, settings)
+
+
+def work_in_background(engine: Engine, settings: Settings) -> None:
+    """Have both done."""
+    refine_in_background(engine, settings)
+    compact_in_background(engine, settings)
+
+
+def tell_reading(reading: Reading | None) -> None:
+    """Tell a person that the model has begun to read."""
+    if reading is not None and sys.stderr.isatty():
+        where = f" at {reading.sent_to}" if reading.sent_to else ""
+        told = f"{reading.model} reads {reading.waiting:,} passages in the background{where}"
+        note(f"{told}; findling status tells how far")

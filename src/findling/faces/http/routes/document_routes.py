@@ -14,7 +14,6 @@ from findling.faces.http.request.bodies import ExplainParameters, NameParameters
 from findling.faces.http.request.checked_routes import CheckedRoute
 from findling.faces.http.request.context import Asked, Reading
 from findling.faces.http.routes.openapi import AnswerDocument, ExplanationDocument, FetchedAnswer, SuggestionsDocument
-from findling.service.engine.viewer import Viewer
 
 __all__ = ["FetchParameters", "router"]
 
@@ -77,26 +76,24 @@ async def suggest(parameters: Annotated[SuggestParameters, Query()], asked: Read
 
 
 def _fetched(asked: Asked, name: str, parameters: FetchParameters) -> bytes:
-    with asked.host.viewing(asked.caller, parameters.workspace) as viewer:
-        return with_schema(viewer.fetch(name, context=parameters.lines))
+    with asked.host.client(asked.caller, parameters.workspace) as client:
+        return with_schema(client.fetch(name, context=parameters.lines))
 
 
 def _explained(asked: Asked, parameters: ExplainParameters) -> bytes:
     request, workspace = parameters.question(asked.caller)
-    with asked.host.opened(asked.caller, workspace) as engine:
-        viewer = Viewer(engine, asked.caller.principals)
-        return with_schema(viewer.explain(request, parameters.id))
+    with asked.host.client(asked.caller, workspace) as client:
+        return with_schema(client.explain(request, parameters.id))
 
 
 def _neighbours(asked: Asked, name: str, parameters: NameParameters) -> bytes:
-    with asked.host.opened(asked.caller, parameters.workspace) as engine:
-        answer = Viewer(engine, asked.caller.principals).similar(name, parameters.limit)
-        return answer_text(answer, asked.caller, str(engine.root))
+    with asked.host.client(asked.caller, parameters.workspace) as client:
+        return answer_text(client.similar(name, parameters.limit), asked.caller, str(client.root))
 
 
 def _completed(asked: Asked, parameters: SuggestParameters) -> bytes:
-    with asked.host.viewing(asked.caller, parameters.workspace) as viewer:
-        found = viewer.suggest(parameters.q, parameters.limit)
+    with asked.host.client(asked.caller, parameters.workspace) as client:
+        found = client.suggest(parameters.q, parameters.limit)
     return report_text({"text": parameters.q, "suggestions": found})
 
 

@@ -67,18 +67,15 @@ async def stream_by_address(
 
 
 def searched(asked: Asked, question: Question) -> bytes:
-    """The text of the answer to a question. Raises as `Host.search` does."""
+    """The text of the answer to a question. Raises as `LocalClient.search` does."""
     answer, root = _answered(asked, question)
     return answer_text(answer, asked.caller, root)
 
 
 def _answered(asked: Asked, question: Question) -> tuple[SearchAnswer, str]:
-    host, caller, (request, workspace) = asked.host, asked.caller, question
-    root = host.default
-    if workspace:
-        with host.opened(caller, workspace) as engine:
-            root = str(engine.root)
-    return host.search(caller, request, workspace), root
+    request, workspace = question
+    with asked.host.client(asked.caller, workspace) as client:
+        return client.search(request), str(client.root)
 
 
 async def _streamed(asked: Asked, question: Question, request: Request) -> Response:

@@ -71,8 +71,8 @@ async def index(body: IndexBody, asked: Writing) -> Response:
 def _status(asked: Asked, workspace: str) -> bytes:
     caller = asked.caller
     try:
-        with asked.host.viewing(caller, workspace) as viewer:
-            told = viewer.status()
+        with asked.host.client(caller, workspace) as client:
+            told = client.status()
             is_indexed = True
     except NotIndexedError:
         told, is_indexed = {"resources": 0, "chunks": 0}, False

@@ -10,7 +10,7 @@ from findling.domain.errors import FindlingError
 from findling.faces.mcp.tool_context import Desk
 from findling.faces.mcp.tool_errors import for_caller, told
 from findling.faces.mcp.tools.tool_results import iso_time
-from findling.service.engine.viewer import Viewer
+from findling.service.engine.client import LocalClient
 
 __all__ = ["make_instructions", "status_document", "visible_types"]
 
@@ -50,18 +50,18 @@ def make_instructions(desk: Desk) -> str:
 
 def status_document(desk: Desk) -> dict[str, Any]:
     """What the workspace holds: all about it for its owner, for others what they may see. Raises NotIndexedError."""
-    with desk.opened() as engine:
-        viewer = desk.viewer(engine.alone())
-        status = viewer.status()
-        types = visible_types(viewer)
-        failed = len(engine.failed()) if desk.caller.is_owner else 0
+    with desk.reading() as client:
+        alone = LocalClient(client.engine.alone(), client.principals)
+        status = alone.status()
+        types = visible_types(alone)
+        failed = len(client.engine.failed()) if desk.caller.is_owner else 0
     shared = {"resources": status["resources"], "chunks": status["chunks"], "types": types}
     return {**shared, "details": _details(status, failed) if desk.caller.is_owner else {}}
 
 
-def visible_types(viewer: Viewer) -> dict[str, int]:
+def visible_types(client: LocalClient) -> dict[str, int]:
     """Which types of resources a caller sees, and how many of each."""
-    answer = viewer.search("", facets=("type",), limit=1, in_context=False, within="")
+    answer = client.search("", facets=("type",), limit=1, in_context=False, within="")
     return dict(answer.facets["type"])
 
 

@@ -48,8 +48,8 @@ def read_resource(desk: Desk, uri: str) -> types.ReadResourceResult:
         raise NotFoundError(
             f"there is no resource {uri:.{_LONGEST_ECHO}}", hint=f"{STATUS_ADDRESS} or {DOCUMENT_ADDRESS}ID"
         )
-    with desk.opened() as engine, naming():
-        text = desk.viewer(engine).fetch(name).text
+    with desk.reading() as client, naming():
+        text = client.fetch(name).text
     fitted = fit_text({"text": text}, "text", Budget(desk.settings["mcp.max_tokens"], 1 << 62))["text"]
     if len(fitted) < len(text):
         fitted += f"\n[{len(text) - len(fitted):,} more characters: fetch with offset {len(fitted)}]"

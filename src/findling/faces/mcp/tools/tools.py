@@ -16,7 +16,7 @@ from findling.faces.mcp.tools import arguments as given
 from findling.faces.mcp.tools import tool_results as shapes
 from findling.faces.mcp.tools.budget import Budget, end_of_line, fit_answer, fit_facts, fit_text
 from findling.faces.mcp.tools.instructions import status_document, visible_types
-from findling.service.engine.viewer import Viewer
+from findling.service.engine.client import LocalClient
 from findling.service.index.documents import FetchedDocument
 from findling.text.snippets import WHOLE_PASSAGE
 
@@ -69,8 +69,8 @@ def _search(desk: Desk, asked: given.SearchArguments, on_progress: Progress | No
     if budget.allows(document):
         return document
     fitted, kept = fit_answer({**document, "next_cursor": "x" * _LONGEST_CURSOR}, budget)
-    with desk.opened() as engine:
-        return {**fitted, "next_cursor": desk.viewer(engine).cursor_after(request, answer, kept)}
+    with desk.reading() as client:
+        return {**fitted, "next_cursor": client.cursor_after(request, answer, kept)}
 
 
 def _check_search(desk: Desk, asked: given.SearchArguments) -> None:
@@ -79,16 +79,16 @@ def _check_search(desk: Desk, asked: given.SearchArguments) -> None:
 
 
 def _similar(desk: Desk, asked: given.SimilarArguments, on_progress: Progress | None) -> dict[str, Any]:
-    with desk.opened() as engine, naming():
-        answer = desk.viewer(engine).similar(asked.id, asked.limit)
+    with desk.reading() as client, naming():
+        answer = client.similar(asked.id, asked.limit)
     document = _described(desk, answer, is_full=False)
     return fit_answer(document, _budget(desk, asked.max_chars), can_go_on=False)[0]
 
 
 def _fetch(desk: Desk, asked: given.FetchArguments, on_progress: Progress | None) -> dict[str, Any]:
-    with desk.opened() as engine, naming():
-        document = desk.viewer(engine).fetch(asked.id, context=asked.context_lines)
-        root = desk.root(engine)
+    with desk.reading() as client, naming():
+        document = client.fetch(asked.id, context=asked.context_lines)
+        root = desk.root(client)
     rest = document.text[asked.offset :]
     if asked.offset and not rest:
         raise InvalidValueError(
@@ -104,8 +104,8 @@ def _fetch(desk: Desk, asked: given.FetchArguments, on_progress: Progress | None
 
 
 def _explain(desk: Desk, asked: given.ExplainArguments, on_progress: Progress | None) -> dict[str, Any]:
-    with desk.opened() as engine, naming():
-        told = shapes.describe_explanation(desk.viewer(engine).explain(asked.query, asked.id))
+    with desk.reading() as client, naming():
+        told = shapes.describe_explanation(client.explain(asked.query, asked.id))
     return fit_facts(told, _budget(desk), kept=("id", "path"))
 
 
@@ -118,8 +118,8 @@ def _remember(desk: Desk, asked: given.RememberArguments, on_progress: Progress 
     principals = desk.caller.principals
     # Somebody with limited rights shares what they remember with nobody else: they are not told who there is.
     own = None if principals is None else [one for one in principals if one.startswith("user:")] or principals
-    with desk.opened() as engine:
-        memory = engine.memories.remember(
+    with desk.connect() as client:
+        memory = client.engine.memories.remember(
             asked.text, importance=asked.importance, tags=asked.tags, author=desk.caller.name, visibility=own
         )
     return {"id": memory.rid, "outcome": memory.outcome}
@@ -127,8 +127,8 @@ def _remember(desk: Desk, asked: given.RememberArguments, on_progress: Progress 
 
 def _index(desk: Desk, asked: given.NoArguments, on_progress: Progress | None) -> dict[str, Any]:
     desk.check("write")
-    with desk.opened() as engine:
-        report = engine.index(on_progress=desk.told(on_progress))
+    with desk.connect() as client:
+        report = client.engine.index(on_progress=desk.told(on_progress))
     kept = {name: getattr(report, name) for name in ("added", "updated", "removed", "unchanged", "failed")}
     return {**kept, "skipped": dict(report.skipped), "seconds": round(report.seconds, 3)}
 
@@ -210,16 +210,16 @@ def _with_passages(describe: Callable[[int], dict[str, Any]], answer: SearchAnsw
 
 
 def _described(desk: Desk, answer: SearchAnswer, *, is_full: bool, whole: int = 0) -> dict[str, Any]:
-    with desk.opened() as engine:
-        items = dict(_described_items(desk.viewer(engine), answer))
-        return shapes.describe_search(answer, desk.root(engine), items, is_full=is_full, whole=whole)
+    with desk.reading() as client:
+        items = dict(_described_items(client, answer))
+        return shapes.describe_search(answer, desk.root(client), items, is_full=is_full, whole=whole)
 
 
-def _described_items(viewer: Viewer, answer: SearchAnswer) -> list[tuple[str, FetchedDocument]]:
+def _described_items(client: LocalClient, answer: SearchAnswer) -> list[tuple[str, FetchedDocument]]:
     items = []
     for rid in dict.fromkeys(hit.rid for hit in answer.hits if hit.type in shapes.ITEM_TYPES):
         try:
-            items.append((rid, viewer.fetch(rid)))
+            items.append((rid, client.fetch(rid)))
         except NotFoundError:
             continue  # deleted since it was found
     return items
@@ -236,8 +236,8 @@ def _check_types(desk: Desk, names: tuple[str, ...]) -> None:
     unknown = [name for name in names if name not in declared]
     if not unknown:
         return
-    with desk.opened() as engine:
-        present = visible_types(desk.viewer(engine))
+    with desk.reading() as client:
+        present = visible_types(client)
     for name in unknown:
         if name not in present:
             from difflib import get_close_matches

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from findling.domain.permissions import Caller
-from findling.faces.mcp.tool_context import Desk, hosted_desk, local_desk
+from findling.faces.mcp.tool_context import Desk, local_desk
 from findling.faces.mcp.transport.server import Runner, make_server
 from findling.service.server.engine_pool import MAX_BODY, Host
 from findling.service.settings.settings import Settings, load_settings
@@ -102,16 +102,13 @@ def _desk(host: Host, asked: _Asked) -> Desk:
     """What a request works with. Raises FindlingError for settings that cannot be."""
     where = asked.path
     if where is None:
-        return hosted_desk(host, asked.caller, asked.workspace)
+        return Desk(asked.caller, host.settings, lambda: host.client(asked.caller, asked.workspace))
     settings = _sent_settings(asked.settings) if asked.settings else load_settings(where)
     # So that the same workspaces are found as those that the daemon has opened.
     settings = settings.override({"store.home": host.settings["store.home"]}, host.settings.origin("store.home"))
+    longest_s = host.settings["serve.timeout_s"]
     return local_desk(
-        lambda: host.opened_local(where, settings, asked.workspace),
-        asked.caller,
-        settings,
-        timeout_s=host.settings["serve.timeout_s"],
-        count=host.count,
+        lambda: host.local_client(where, settings, asked.caller, asked.workspace, longest_s), asked.caller, settings
     )
 
 

@@ -120,7 +120,7 @@ class _Handlers:
             return await _in_turn(home, lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
         if home is not None:
             notes = await _in_turn(home, lambda: _at(desk, lambda: desk.refresh(on_progress)), REFRESH_PATIENCE_S)
-            desk = desk._replace(search=partial(desk.search, notes=notes))
+            desk = desk._replace(notes=notes)
         return await self._run(lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
 
     def _at_desk(self, work: Callable[[Desk], _Result]) -> _Result:
@@ -166,8 +166,8 @@ def _prepare(name: str, arguments: dict[str, Any], desk: Desk) -> _Call:
     tool.check(desk, asked)
     if not tool.writes and not (tool.wants_latest and desk.looks_first):
         return _Call(desk, tool, asked, None)
-    with desk.opened() as engine:
-        return _Call(desk, tool, asked, engine.home)
+    with desk.connect() as client:
+        return _Call(desk, tool, asked, client.home)
 
 
 def _at(desk: Desk, work: Callable[[], _Result]) -> _Result:

@@ -123,7 +123,7 @@ def _serve(place: _Place) -> None:
 def _finder(settings: Settings) -> Callable[[], str | None]:
     """What gives the socket of the daemon that serves these workspaces, if one of this version runs."""
     from findling import __version__
-    from findling.service.server.daemon_state import running
+    from findling.service.client.daemon_state import running
     from findling.service.workspace.workspace import home_folder
 
     def find() -> str | None:
@@ -154,10 +154,12 @@ def _headers(place: _Place) -> dict[str, str | bytes]:
 def _serve_here(place: _Place, lines: SimpleQueue[str], answer: Callable[[str], None]) -> None:
     from findling.faces.mcp.tool_context import local_desk
     from findling.faces.mcp.transport.stdio import serve_lines
+    from findling.service.engine.client import LocalClient
 
     tell_index_runs()
     with opened(place.path, place.settings) as engine:
-        desk = local_desk(lambda: nullcontext(engine), place.caller, place.settings)
+        client = LocalClient(engine, place.caller.principals, settings=place.settings)
+        desk = local_desk(lambda: nullcontext(client), place.caller, place.settings)
         serve_lines(lambda: desk, lines, answer)
 
 

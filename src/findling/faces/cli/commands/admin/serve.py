@@ -22,7 +22,7 @@ from findling.faces.cli.request.options import (
 )
 
 if TYPE_CHECKING:
-    from findling.service.server.daemon_state import DaemonState
+    from findling.service.client.daemon_state import DaemonState
     from findling.service.settings.settings import Settings
 
 __all__ = ["serve"]
@@ -119,8 +119,8 @@ def _print_unit(kind: str, root: Path | None, folder: Path, options: list[str]) 
 
 
 def _stop(settings: Settings) -> int:
-    from findling.service.server.daemon_client import call_daemon
-    from findling.service.server.daemon_state import LOCK_FILE, daemon_folder, how_to_kill, process_that_holds, running
+    from findling.service.client.daemon import call_daemon
+    from findling.service.client.daemon_state import LOCK_FILE, daemon_folder, how_to_kill, process_that_holds, running
     from findling.service.workspace.workspace import home_folder
     from findling.stores.lock import WriteLock
 

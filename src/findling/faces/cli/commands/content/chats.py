@@ -15,8 +15,7 @@ from findling.domain.errors import FindlingError, UsageError
 from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note
-from findling.faces.cli.request.background import compact_in_background
-from findling.faces.cli.request.options import json_option, opened, resolve, workspace_option
+from findling.faces.cli.request.options import compact_in_background, json_option, opened, resolve, workspace_option
 from findling.sources.chats.chat_formats import FORMATS, Wishes, read_chats, read_chats_stream
 
 if TYPE_CHECKING:

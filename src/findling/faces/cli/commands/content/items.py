@@ -15,8 +15,14 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageEr
 from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.background import compact_in_background
-from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.request.options import (
+    compact_in_background,
+    json_option,
+    opened,
+    path_argument,
+    resolve,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
     from findling.pipelines.content.items_reading import Entries, Entry

@@ -16,8 +16,14 @@ from findling.domain.plans import MODES
 from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.background import work_in_background
-from findling.faces.cli.request.options import as_option, json_option, opened, resolve, workspace_option
+from findling.faces.cli.request.options import (
+    as_option,
+    json_option,
+    opened,
+    resolve,
+    work_in_background,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
     from findling.pipelines.content.memories import Memory, RecallAnswer, Recalled

@@ -11,9 +11,9 @@ import click
 from findling.faces.cli.output.terminal import note, use_color, write
 from findling.faces.cli.request.options import (
     as_option,
+    ask_client,
     json_option,
     name_from_root,
-    opened,
     path_argument,
     place_of,
     resolve,
@@ -43,8 +43,12 @@ def fetch(name: str, path: str, context: int, as_json: bool, as_: tuple[str, ...
     that is searched.
     """
     path = path if workspace or path != "." else place_of(name) or path
-    with opened(path, resolve(path, workspace=workspace, in_context=True)) as engine:
-        document = engine.fetch(name_from_root(name, engine.root), context=context, principals=as_ or None)
+    document = ask_client(
+        path,
+        resolve(path, workspace=workspace, in_context=True),
+        lambda client: client.fetch(name_from_root(name, client.root), context=context),
+        principals=as_ or None,
+    )
     if as_json:
         from findling.faces.cli.output.json_output import dump
 
@@ -73,9 +77,12 @@ def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
     """
     path = path if workspace or path != "." else place_of(name) or path
     settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
-    with opened(path, settings) as engine:
-        answer = engine.similar(name_from_root(name, engine.root), settings["search.limit"], principals=as_ or None)
-        root = engine.root
+    answer, root = ask_client(
+        path,
+        settings,
+        lambda client: (client.similar(name_from_root(name, client.root), settings["search.limit"]), client.root),
+        principals=as_ or None,
+    )
     if as_json:
         from findling.faces.cli.output.json_output import answer_document, dump
 
@@ -110,8 +117,8 @@ def suggest(text: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
     Exit code: 0 found, 1 nothing found, 2 error.
     """
     settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
-    with opened(path, settings) as engine:
-        found = engine.suggest(text, settings["search.limit"], principals=as_ or None)
+    most = settings["search.limit"]
+    found = ask_client(path, settings, lambda client: client.suggest(text, most), principals=as_ or None)
     if as_json:
         from findling.faces.cli.output.json_output import dump, report_document
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,8 +12,11 @@ from findling.domain.results import Explanation, LegVerdict
 from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import receipt_lines
 from findling.faces.cli.output.terminal import ask_before_indexing, note, write
-from findling.faces.cli.request.options import json_option, name_from_root, opened, place_of
+from findling.faces.cli.request.options import ask_client, json_option, name_from_root, place_of
 from findling.faces.cli.request.request_builder import SearchOptions, build_request, question_options, settled
+
+if TYPE_CHECKING:
+    from findling.service.engine.engine import Engine
 
 __all__ = ["explain"]
 
@@ -38,10 +41,18 @@ def explain(query: str, name: str, path: str | None, as_json: bool, **given: Any
     options = SearchOptions(words=(query,), explain=True, **given)
     settings, folder = settled(options, path if path or options.workspace else place_of(name))
     request = build_request(query, options, settings)
-    with opened(folder, settings) as engine, progress_bar() as bar:
+
+    def ask_first(engine: Engine) -> None:
         if settings["search.refresh"] == "auto" and not engine.is_indexed():
             ask_before_indexing(engine.subject, False)
-        explanation = engine.explain(request, name_from_root(name, engine.root), on_progress=bar)
+
+    with progress_bar() as bar:
+        explanation = ask_client(
+            folder,
+            settings,
+            lambda client: client.explain(request, name_from_root(name, client.root), refresh=True, on_progress=bar),
+            before=ask_first,
+        )
     if as_json:
         from findling.faces.cli.output.json_output import dump
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +24,7 @@ from findling.faces.cli.output.rendering import (
     render_vimgrep,
 )
 from findling.faces.cli.output.terminal import ask_before_indexing, note, use_color, write
-from findling.faces.cli.request.background import compact_in_background, refine_in_background, tell_reading
-from findling.faces.cli.request.options import opened, setting_option, yes_option
+from findling.faces.cli.request.options import daemon_client, opened, setting_option, tell_reading, yes_option
 from findling.faces.cli.request.request_builder import (
     SearchOptions,
     build_request,
@@ -33,9 +34,11 @@ from findling.faces.cli.request.request_builder import (
     read_queries,
     settled,
 )
+from findling.service.engine.client import SearchClient
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
+    from findling.domain.reports import Progress
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
@@ -43,9 +46,6 @@ __all__ = ["search"]
 
 _LONGEST_ECHO = 200
 """Characters of a query that are repeated in a message."""
-
-_AT_ONCE = 32
-"""Questions that a daemon is asked at once: nobody has to wait for the first answer until the last one is found."""
 
 
 @click.command(options_metavar="[OPTIONS]")
@@ -91,7 +91,7 @@ def search(words: tuple[str, ...], no_daemon: bool, **given: Any) -> int:
     else:
         requests = planned_requests(queries, options, settings)
     printer = _Printer(format_, with_queries=bool(options.queries))
-    left = requests if no_daemon else _ask_daemon(path, settings, requests, printer, explain=options.explain)
+    left = requests if no_daemon else _ask_daemon(path, settings, requests, printer, options)
     if left:
         _search_here(path, settings, left, printer, options, is_fresh=len(left) < len(requests))
     else:
@@ -100,36 +100,19 @@ def search(words: tuple[str, ...], no_daemon: bool, **given: Any) -> int:
 
 
 def _ask_daemon(
-    path: str | None, settings: Settings, requests: list[SearchRequest], printer: _Printer, *, explain: bool
+    path: str | None, settings: Settings, requests: list[SearchRequest], printer: _Printer, options: SearchOptions
 ) -> list[SearchRequest]:
     """Have a running daemon answer; the requests that are left to this process, all of them where there is none."""
-    if settings["serve.use"] == "never":
+    client = daemon_client(path, settings, requests[0].principals)
+    if client is None:
         return requests
-    from findling.service.server.daemon_state import read_state
-    from findling.service.workspace.workspace import home_folder
-
-    home = home_folder(settings["store.home"])
-    state = read_state(home)
-    if state is None:
-        return requests
-    from findling.service.server.daemon_client import search_in_daemon
-
-    left = requests
-    while left:
-        try:
-            found = search_in_daemon(state, home, path, settings, left[:_AT_ONCE], refresh=len(left) == len(requests))
-        except DaemonError as trouble:
-            if explain:
-                note(f"searched here: {trouble.message}", trouble.hint)
-            return left
-        view = _make_view(found.root, found.folder, settings, explain)
-        for answer in found.answers:
-            printer.show(answer, view)
-        tell_reading(found.reading)
-        left = left[_AT_ONCE:]
-    if explain:
-        note(f"answered by {answer.served_by}")
-    return []
+    try:
+        _show_answers(client, requests, printer, settings, options, refresh=True)
+        tell_reading(client.finish())
+    except DaemonError as trouble:
+        if options.explain:
+            note(f"searched here: {trouble.message}", trouble.hint)
+    return requests[printer.shown :]
 
 
 def _search_here(
@@ -141,22 +124,38 @@ def _search_here(
     *,
     is_fresh: bool,
 ) -> None:
-    """Answer in this process, and have started what goes on behind it."""
+    """Answer in this process."""
     from findling.faces.cli.output.progress import progress_bar
+    from findling.service.engine.client import LocalClient
 
     with opened(path, settings) as engine:
         is_fresh = is_fresh or _index_first(engine, settings, options.yes)
         refresh = settings["search.refresh"] == "auto" and not is_fresh
-        view = _make_view(engine.root, engine.home, settings, options.explain)
-        for request in requests:
-            with progress_bar() as bar:
-                answer = engine.search(request, refresh=refresh, on_progress=bar)
-            printer.show(answer, view)
-            refresh = False
+        client = LocalClient(engine, requests[0].principals, settings=settings)
+        _show_answers(client, requests, printer, settings, options, refresh=refresh, progress=progress_bar())
         printer.finish()
-        if answer.meaning.get("coverage", 1) < 1 and not answer.meaning["sent_to"]:
-            refine_in_background(engine, settings)  # files that came since the last time
-        compact_in_background(engine, settings)
+        tell_reading(client.finish())
+
+
+def _show_answers(
+    client: SearchClient,
+    requests: list[SearchRequest],
+    printer: _Printer,
+    settings: Settings,
+    options: SearchOptions,
+    *,
+    refresh: bool,
+    progress: AbstractContextManager[Progress | None] | None = None,
+) -> None:
+    """Print answers as they come."""
+    with progress or nullcontext() as bar:
+        answers = client.search_many(requests, refresh=refresh, on_progress=bar)
+        first = next(answers)  # only this one may have to index, and shows how far it is
+    view = _make_view(client.root, client.home, settings, options.explain)
+    for answer in chain((first,), answers):
+        printer.show(answer, view)
+    if options.explain and first.served_by:
+        note(f"answered by {first.served_by}")
 
 
 def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
@@ -194,10 +193,10 @@ class _Printer:
         self._format, self._with_queries = format_, with_queries
         self._documents: list[dict[str, Any]] = []
         self._printed = False
-        self.found = False
+        self.found, self.shown = False, 0
 
     def show(self, answer: SearchAnswer, view: View) -> None:
-        self.found = self.found or bool(answer.hits)
+        self.found, self.shown = self.found or bool(answer.hits), self.shown + 1
         if self._format == "json":
             from findling.faces.cli.output.json_output import answer_document
 

@@ -11,8 +11,15 @@ import click
 from findling.domain.reports import IndexReport
 from findling.faces.cli.output.progress import format_size, progress_bar
 from findling.faces.cli.output.terminal import ask_before_indexing, note, write
-from findling.faces.cli.request.background import work_in_background
-from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
+from findling.faces.cli.request.options import (
+    json_option,
+    opened,
+    path_argument,
+    resolve,
+    work_in_background,
+    workspace_option,
+    yes_option,
+)
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine

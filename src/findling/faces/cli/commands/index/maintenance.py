@@ -12,8 +12,14 @@ import click
 
 from findling.domain.errors import NotFoundError, UsageError
 from findling.faces.cli.output.terminal import is_interactive, note, write
-from findling.faces.cli.request.background import compact_in_background
-from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.request.options import (
+    compact_in_background,
+    json_option,
+    opened,
+    path_argument,
+    resolve,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine

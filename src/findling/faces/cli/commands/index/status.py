@@ -94,7 +94,7 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
 
 def _ask_daemon(settings: Settings) -> dict[str, Any] | None:
     """What the daemon of this home says about itself, if one runs and says it in the way that is known here."""
-    from findling.service.server.daemon_client import ask_daemon
+    from findling.service.client.daemon import ask_daemon
     from findling.service.workspace.workspace import home_folder
 
     answered = ask_daemon(home_folder(settings["store.home"]), "GET", "/local/status")

@@ -133,7 +133,7 @@ def _take_in(root: Path, *, settings: Settings, should_stop: threading.Event) ->
 
 
 def _afterwards(engine: Engine, settings: Settings) -> None:
-    from findling.faces.cli.request.background import work_in_background
+    from findling.faces.cli.request.options import work_in_background
 
     for notice in engine.notices():
         note(notice.what, notice.fix)

@@ -1,4 +1,4 @@
-"""Asking a running daemon over its unix socket.
+"""Searching through a running daemon, over its unix socket.
 
 HTTP by hand: `http.client` and all that it brings would cost a search more time than the answer.
 """
@@ -6,75 +6,144 @@ HTTP by hand: `http.client` and all that it brings would cost a search more time
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from findling import __version__
 from findling.domain.errors import DaemonError, InvalidValueError
 from findling.domain.queries import Filters, SearchRequest
-from findling.domain.results import SearchAnswer, read_answer
+from findling.domain.results import Explanation, SearchAnswer
+from findling.service.client.daemon_state import DaemonState, is_own_socket, read_state
+from findling.service.client.wire import from_json, read_answer
 from findling.service.engine.background import Reading
-from findling.service.server.daemon_state import DaemonState, is_own_socket, read_state
 from findling.service.settings.portable_settings import settings_document
 from findling.service.settings.settings import Settings
 from findling.service.workspace.scope import placed
+from findling.service.workspace.workspace import locate
 
 if TYPE_CHECKING:
     from socket import socket
 
-__all__ = ["DaemonAnswers", "ask_daemon", "call_daemon", "read_request", "request_document", "search_in_daemon"]
+    from findling.domain.reports import Progress
+    from findling.pipelines.lookup.suggest import Completion
+    from findling.service.index.documents import FetchedDocument
+
+__all__ = ["DaemonClient", "ask_daemon", "call_daemon", "read_request", "request_document"]
+
+_Value = TypeVar("_Value")
 
 
 _ANSWER_S = 3600.0
 """How long a daemon that has begun may take: many files may have to be taken in first, by it as well as here."""
 
 
-class DaemonAnswers(NamedTuple):
-    """What a daemon has found, in which workspace, and what it has begun to read because of it."""
-
-    answers: list[SearchAnswer]
-    root: Path
-    folder: Path
-    reading: Reading | None
+_AT_ONCE = 32
+"""Requests in one message: nobody has to wait for the first answer until the last one is found."""
 
 
-def search_in_daemon(
-    state: DaemonState,
-    home: Path,
-    path: str | None,
-    settings: Settings,
-    requests: Sequence[SearchRequest],
-    *,
-    refresh: bool = True,
-) -> DaemonAnswers:
-    """Answers that are the same as those of `open_engine(path, settings=settings)`, with `refresh` as for its `search`.
+class DaemonClient:
+    """Searches through a running daemon, with the answers of `LocalClient` over `open_engine(path, settings=settings)`.
 
-    Raises DaemonError when the daemon cannot be reached, or leaves it to the caller: where nothing is indexed yet, or
-    something is wrong with the question. Raises as `placed` does.
+    Everything raises DaemonError when the daemon cannot be reached, or leaves the work to its caller: where nothing is
+    indexed yet, or something is wrong with the question.
     """
-    settings, subject = placed(settings, path)
-    asked = {
-        "home": str(home),
-        # Not normalised: what `..` leads to depends on links.
-        "path": str(Path.cwd() / Path(subject).expanduser()),
-        "is_here": str(subject) == ".",
-        "refresh": refresh,
-        "settings": settings_document(settings),
-        "requests": [request_document(request) for request in requests],
-    }
-    status, found = call_daemon(state, "POST", "/local/search", asked, answer_s=_ANSWER_S)
-    if status != 200:
-        detail = found.get("detail") if isinstance(found, dict) else ""
-        raise DaemonError(f"the daemon leaves this to the command line: {detail or status}")
-    try:
-        reading = Reading(**found["reading"]) if found["reading"] else None
-        answers = [read_answer(one) for one in found["answers"]]
-        if len(answers) != len(requests):
-            raise ValueError(f"{len(answers)} answers to {len(requests)} questions")
-        return DaemonAnswers(answers, Path(found["root"]), Path(found["folder"]), reading)
-    except (InvalidValueError, KeyError, TypeError, ValueError) as error:
-        raise DaemonError(f"the daemon answers in another way: {error}", hint="restart it") from error
+
+    def __init__(
+        self,
+        state: DaemonState,
+        home: Path,
+        path: str | None,
+        settings: Settings,
+        principals: tuple[str, ...] | None = None,
+    ) -> None:
+        """Without principals it is the owner who asks. Raises as `placed` does."""
+        settings, subject = placed(settings, path)
+        named = settings["workspace.name"] or settings["context.workspace"]
+        self._found = partial(locate, subject, home=home, name=named, place=settings["store.place"])
+        self._state = state
+        self._reading: Reading | None = None
+        self._place = {
+            "home": str(home),
+            # Not normalised: what `..` leads to depends on links.
+            "path": str(Path.cwd() / Path(subject).expanduser()),
+            "is_here": str(subject) == ".",
+            "settings": settings_document(settings),
+            "principals": None if principals is None else list(principals),
+        }
+
+    @cached_property
+    def root(self) -> Path:
+        """The folder that paths of hits are relative to. Raises as `locate` does."""
+        return self._found().root
+
+    @cached_property
+    def home(self) -> Path:
+        """The folder of the index."""
+        return self._found().folder
+
+    def search_many(
+        self, requests: Sequence[SearchRequest], *, refresh: bool = False, on_progress: Progress | None = None
+    ) -> Iterator[SearchAnswer]:
+        """Answer requests one after another; with `refresh` the index first takes in what has changed on disk."""
+        for start in range(0, len(requests), _AT_ONCE):
+            asked = [request_document(request) for request in requests[start : start + _AT_ONCE]]
+            found = self._ask("search", {"requests": asked}, refresh=refresh and not start)
+            if len(found) != len(asked):
+                raise _strange(f"{len(found)} answers to {len(asked)} questions")
+            yield from [self._read(read_answer, one) for one in found]
+
+    def explain(
+        self, request: SearchRequest, name: str, *, refresh: bool = False, on_progress: Progress | None = None
+    ) -> Explanation:
+        """Why a document is in the answer to a request, or what keeps it out."""
+        asked = {"request": request_document(request), "name": name}
+        return self._read(partial(from_json, Explanation), self._ask("explain", asked, refresh=refresh))
+
+    def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
+        """A document, or a passage of it."""
+        from findling.service.index.documents import FetchedDocument
+
+        return self._read(partial(from_json, FetchedDocument), self._ask("fetch", {"name": name, "context": context}))
+
+    def similar(self, name: str, limit: int = 10) -> SearchAnswer:
+        """The documents that are most like one."""
+        return self._read(partial(from_json, SearchAnswer), self._ask("similar", {"name": name, "limit": limit}))
+
+    def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
+        """How a text that is being typed may go on."""
+        from findling.pipelines.lookup.suggest import Completion
+
+        found = self._ask("suggest", {"text": text, "limit": limit})
+        return tuple([self._read(partial(from_json, Completion), one) for one in found])
+
+    def finish(self) -> Reading | None:
+        """Whether the model has begun to embed because of the searches: the daemon has done what follows them."""
+        return self._reading
+
+    def _ask(self, verb: str, arguments: dict[str, Any], *, refresh: bool = False) -> Any:
+        asked = {**self._place, "verb": verb, "arguments": arguments, "refresh": refresh}
+        status, found = call_daemon(self._state, "POST", "/local/ask", asked, answer_s=_ANSWER_S)
+        if status != 200:
+            detail = found.get("detail") if isinstance(found, dict) else ""
+            raise DaemonError(f"the daemon leaves this to the command line: {detail or status}")
+        try:
+            self.root, self.home = Path(found["root"]), Path(found["folder"])
+            self._reading = Reading(**found["reading"]) if found["reading"] else None
+            return found["result"]
+        except (KeyError, TypeError) as error:
+            raise _strange(error) from error
+
+    def _read(self, read: Callable[[Any], _Value], document: object) -> _Value:
+        try:
+            return read(document)
+        except InvalidValueError as error:
+            raise _strange(error) from error
+
+
+def _strange(told: object) -> DaemonError:
+    return DaemonError(f"the daemon answers in another way: {told}", hint="restart it")
 
 
 _TUPLES = ("facets", "principals")

@@ -1,0 +1,1 @@
+"""Searching through the daemon: how it is found, asked, and read."""

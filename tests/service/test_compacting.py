@@ -18,7 +18,8 @@ from findling.domain.records import Access
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.upkeep.compaction import CompactReport, compact, compact_if_worthwhile, is_worthwhile
 from findling.stores.keyword.merge import count_entries
-from findling.stores.local.sidecars import absorbed_by_all, matrices
+from findling.stores.local.maintenance import absorbed_by_all, matrices
+from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import count_pages, rewrite_store
 from findling.stores.vectors import vector_files
 from findling.stores.vectors.vector_files import read_header, write_header
@@ -238,7 +239,7 @@ def test_it_is_not_offered_for_a_little(engine: findling.Engine, settings: findl
 
 
 def test_it_is_offered_for_free_pages(engine: findling.Engine, settings: findling.Settings) -> None:
-    store = engine.writer.store
+    store = SqliteStore.open(engine.home / "index.sqlite")
     store.put_vectors("m", {number.to_bytes(16, "big"): b"\0" * 60_000 for number in range(100)})
     assert not is_worthwhile(engine.home, settings)
     store.drop_vectors("m")
@@ -312,7 +313,7 @@ def test_accesses_are_counted_in_and_those_to_what_is_gone_are_dropped(
 
 
 def test_a_store_compacts_as_the_workspace_does(engine: findling.Engine) -> None:
-    store = engine.writer.store
+    store = SqliteStore.open(engine.home / "index.sqlite")
     store.put_vectors("m", {number.to_bytes(16, "big"): b"\0" * 60_000 for number in range(100)})
     store.drop_vectors("m")
     store.compact(store.seq())
@@ -320,3 +321,4 @@ def test_a_store_compacts_as_the_workspace_does(engine: findling.Engine) -> None
     assert store.log_floor() == store.seq()
     assert not (engine.home / "index.sqlite-wal").stat().st_size
     assert store.integrity() == []
+    store.close()

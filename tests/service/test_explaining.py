@@ -240,9 +240,9 @@ def test_what_stands_in_the_way_of_a_full_answer_is_told(opened: Opened) -> None
 def test_a_leg_that_turns_out_to_be_damaged_is_mended_and_told(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     before = _ask(engine, "tapir", "n:short")
     # A leg that is opened looks at one file, chosen at random: once in seven times it is the damaged one.
-    monkeypatch.setattr("findling.service.index.index_files.sampled_damage", lambda _: "")
+    monkeypatch.setattr("findling.stores.keyword.segment_files.sampled_damage", lambda _: "")
     engine._files._release_leg()
-    for file in engine._files._leg_folder.glob("*.idx"):
+    for file in (engine.home / "keyword").glob("*.idx"):
         # All but the end, which holds the length that is checked when the file is opened.
         content = file.read_bytes()
         file.write_bytes(b"\xff" * (len(content) - 200) + content[-200:])

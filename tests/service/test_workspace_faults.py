@@ -162,7 +162,7 @@ def test_a_leg_of_another_version_is_not_said_to_be_missing(root: Path, settings
     with open_index(root, settings) as engine:
         leg = keyword_folder(engine.home, "chunk")
     with open_engine(root, settings=settings) as engine:
-        other = engine._files.open_leg(leg, "another store")
+        other = engine._files.backend.keyword_leg("another store", "chunk")
         other.commit(1)
         other.close()
     with open_engine(root, settings=settings) as engine:

@@ -6,7 +6,7 @@ A place is a URL. The scheme chooses the backend: `file:` is the local one, othe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from findling.domain.ports import LegIndex
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from findling.domain.ports import KeywordLeg, TruthStore, VectorHits, Vectors
     from findling.domain.queries import LegQuery
     from findling.domain.results import Evidence
+    from findling.domain.sight import Sight
 
 __all__ = [
     "STANDARD_B",
@@ -24,6 +25,7 @@ __all__ = [
     "BackendLock",
     "Capabilities",
     "Leg",
+    "LimitedLegs",
     "Retriever",
     "Scoring",
     "StoreIdentity",
@@ -87,6 +89,10 @@ class VectorTable(Protocol):
     """Unit vectors of chunks, each with the number of its resource. The caller of a write holds the write lock."""
 
     @property
+    def where(self) -> str:
+        """Its place, for messages."""
+
+    @property
     def state(self) -> Mapping[str, int]:
         """The numbers given to the last commit; none when nothing was committed."""
 
@@ -125,8 +131,24 @@ class VectorTable(Protocol):
     def close(self) -> None:
         """Release files or connections; what was not committed is forgotten."""
 
-    def damage(self) -> str:
-        """The parts that are not what was written, and where; empty when all is sound. Every byte is read."""
+    def damaged_parts(self) -> list[str]:
+        """The parts that are not what was written; every byte is read."""
+
+
+class LimitedLegs(Protocol):
+    """Keyword legs of callers with limited rights, whose every number follows from what the caller may see."""
+
+    def for_sight(self, sight: Sight, store: TruthStore) -> KeywordLeg:
+        """The leg of a caller, in step with what the caller may see. Raises CorruptError."""
+
+    def discard(self, leg: KeywordLeg) -> None:
+        """Delete the damaged parts of a leg; they are rebuilt when somebody asks."""
+
+    def drop_stale(self, store: TruthStore) -> list[str]:
+        """Delete what has changed or gone; returns the names of what was deleted."""
+
+    def close(self) -> None:
+        """Release files; closing twice is fine."""
 
 
 class Backend(Protocol):
@@ -134,6 +156,8 @@ class Backend(Protocol):
 
     url: str
     capabilities: Capabilities
+    snapshot_bytes: int
+    """How much automatic snapshots may take; without meaning for a backend that makes none."""
 
     def exists(self) -> bool:
         """Whether a truth store is there. Raises StoreDamagedError when there was one, and it is gone or empty."""
@@ -150,11 +174,23 @@ class Backend(Protocol):
         Raises StoreDamagedError for a store that is damaged, or that knows less than it did unless `accepts_older`.
         """
 
-    def create_store(self, *, accepts_older: bool = False) -> None:
-        """Create the truth store unless it is there, and give it an id. The caller holds the write lock.
+    def create_store(self, *, anew: bool = False, before: Callable[[], None] = ...) -> None:
+        """Create the truth store unless it is there, after `before()`. The caller holds the write lock.
+
+        Raises StoreDamagedError as `exists` does, unless a damaged store was put aside to start `anew`.
+        """
+
+    def identify(self, store: TruthStore, *, accepts_older: bool = False) -> None:
+        """Give a store an id as the small value `store_id`, unless it has one. The caller holds the write lock.
 
         A store that knows less than it did gets another id: numbers of changes that were lost come again.
         """
+
+    def forget_identity(self) -> None:
+        """Forget how far the store had come, so that what it is now counts. The caller holds the write lock."""
+
+    def version(self) -> Hashable:
+        """A value that differs when the content does. Cheap: asked before an opened store is used again."""
 
     def put_store_aside(self) -> str | None:
         """Keep a damaged store where a person finds it, if there is one, and return where. The lock is held."""
@@ -168,17 +204,17 @@ class Backend(Protocol):
     def settle(self, store: TruthStore) -> None:
         """Note what a write has come to, after the legs were closed. The caller holds the write lock."""
 
-    def keyword_leg(self, store_id: str, scoring: Scoring, unit: str) -> KeywordLeg:
+    def keyword_leg(self, store_id: str, unit: str) -> KeywordLeg:
         """Open the keyword leg, empty when there is none of this store. Raises CorruptError."""
 
     def has_keyword_leg(self, unit: str) -> bool:
         """Whether there is a keyword leg, of whatever store or version."""
 
-    def vector_table(self, store_id: str, model: str, dimensions: int, *, graph_from: int = 0) -> VectorTable:
-        """Open the vectors of a model, empty when there are none of this store. Raises CorruptError.
+    def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorTable:
+        """Open the vectors of a model, empty when there are none of this store. Raises CorruptError."""
 
-        From `graph_from` rows on, a backend may search approximately; 0 leaves that to the backend.
-        """
+    def damage(self) -> list[str]:
+        """Parts of legs that are not what was written, one sentence each; for a backend that can check."""
 
     def discard_keyword_leg(self, unit: str) -> None:
         """Delete the keyword leg; it is rebuilt from the truth. The caller holds the write lock."""

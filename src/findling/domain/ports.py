@@ -162,10 +162,7 @@ class ReadStore(Protocol):
         """The numbers of all resources that pass the filters, with the meaning the keyword leg gives to each."""
 
     def successors(self, rids: Iterable[str], among: Container[int] | None = None) -> dict[str, str]:
-        """Those of the resources that another one names in its field `supersedes`, each with that other one.
-
-        Only resources whose number is `among` those given count as successors, if they are given.
-        """
+        """Those of the resources that another one, whose number is `among` those given, `supersedes`; with that one."""
 
     def superseded(self, among: Container[int] | None = None) -> list[str]:
         """Every id that some resource names in its field `supersedes`; `among` as above."""
@@ -267,10 +264,7 @@ class VectorStore(Protocol):
     """Keeps the vectors that models made of chunks, by digest, and the chunks that wait for one."""
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
-        """Keep vectors by the digest of the chunks they were made from; makes no change. What is there stays.
-
-        Raises LockedError when another writer is busy for longer than `patience_s`, if that is given.
-        """
+        """Keep vectors by digest; makes no change. What is there stays. Raises LockedError after `patience_s`."""
 
     def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         """The vectors that exist among `digests`."""
@@ -282,10 +276,7 @@ class VectorStore(Protocol):
         """Up to `limit` chunks without a vector, one for each digest that is not in `skip`: the wanted ones first."""
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
-        """Note that a search would have liked vectors for these chunks; the latest wishes come first.
-
-        Raises LockedError as `put_vectors` does.
-        """
+        """Note chunks that a search wants vectors of; the latest come first. Raises LockedError after `patience_s`."""
 
     def coverage(self, model: str) -> tuple[int, int]:
         """How many chunks have a vector, and how many there are."""
@@ -321,6 +312,10 @@ class TruthStore(ReadStore, DocumentStore, FileStore, PermissionStore, VectorSto
 
     def set_meta(self, key: str, value: str) -> None:
         """Set a small named value."""
+
+    @property
+    def format(self) -> int:
+        """The number of its format; 0 where it has none."""
 
     def integrity(self) -> list[str]:
         """Damage, one sentence each; everything is looked at. Empty when all is sound."""

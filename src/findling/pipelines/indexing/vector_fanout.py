@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError
@@ -13,8 +12,8 @@ from findling.pipelines.indexing.embedding_run import to_rows
 from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:
+    from findling.domain.backends import VectorTable
     from findling.domain.ports import Vectors
-    from findling.stores.vectors.vector_matrix import VectorMatrix
 
 __all__ = ["InstantLeg", "RefinedLeg"]
 
@@ -22,21 +21,21 @@ _ROWS_AT_A_TIME = 2048
 
 
 class _MatrixLeg:
-    """What both legs have in common: one matrix, and the number of the last change it has absorbed."""
+    """What both legs have in common: one table, and the number of the last change it has absorbed."""
 
-    def __init__(self, matrix: VectorMatrix) -> None:
-        self._matrix = matrix
+    def __init__(self, table: VectorTable) -> None:
+        self._table = table
 
     def __len__(self) -> int:
-        return len(self._matrix)
+        return len(self._table)
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed."""
-        return self._matrix.state.get("seq", 0)
+        return self._table.state.get("seq", 0)
 
     def count(self, allowed: Collection[int]) -> int:
         """How many chunks of these resources it has a vector of."""
-        return self._matrix.count(allowed)
+        return self._table.count(allowed)
 
     def has_news(self) -> bool:
         """Whether there is something to absorb besides changes."""
@@ -52,28 +51,28 @@ class _MatrixLeg:
         exact: bool = False,
     ) -> VectorHits:
         """The `limit` chunks nearest to a vector, and the cosines of those in `also`."""
-        return self._matrix.search(query, limit, allowed=allowed, also=also, exact=exact)
+        return self._table.search(query, limit, allowed=allowed, also=also, exact=exact)
 
     @property
-    def folder(self) -> Path:
-        """Where its files lie."""
-        return self._matrix.folder
+    def where(self) -> str:
+        """Its place, for messages."""
+        return self._table.where
 
-    def damaged_files(self) -> list[str]:
-        """The files that are not what was written; for checks."""
-        return self._matrix.damaged_files()
+    def damaged_parts(self) -> list[str]:
+        """The parts that are not what was written; for checks."""
+        return self._table.damaged_parts()
 
     def cids(self) -> set[int]:
         """Every chunk id the leg holds; for checks."""
-        return self._matrix.cids()
+        return self._table.cids()
 
     def clear(self) -> None:
         """Forget everything, durably with the next commit."""
-        self._matrix.clear()
+        self._table.clear()
 
     def close(self) -> None:
         """Release files; what was not committed is forgotten."""
-        self._matrix.close()
+        self._table.close()
 
 
 class InstantLeg(_MatrixLeg):
@@ -81,14 +80,14 @@ class InstantLeg(_MatrixLeg):
 
     speed = "instant"
 
-    def __init__(self, matrix: VectorMatrix, embedder: Embedder) -> None:
-        super().__init__(matrix)
+    def __init__(self, table: VectorTable, embedder: Embedder) -> None:
+        super().__init__(table)
         self._embedder = embedder
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take changes in; they become visible and durable with `commit`."""
         for change in changes:
-            self._matrix.drop(change.dropped)
+            self._table.drop(change.dropped)
             if change.document is None or not change.added:
                 continue
             document = change.document
@@ -105,11 +104,11 @@ class InstantLeg(_MatrixLeg):
             # A chunk without a known word has no direction.
             known = [row for row, vector in enumerate(vectors) if vector.any()]
             cids = [document.chunks[positions[row]].cid for row in known]
-            self._matrix.add(cids, [change.number] * len(cids), vectors[known])
+            self._table.add(cids, [change.number] * len(cids), vectors[known])
 
     def commit(self, seq: int) -> None:
         """Make everything applied so far durable, together with the number it reaches."""
-        self._matrix.commit(seq=seq)
+        self._table.commit(seq=seq)
 
 
 class RefinedLeg(_MatrixLeg):
@@ -117,14 +116,14 @@ class RefinedLeg(_MatrixLeg):
 
     speed = "refined"
 
-    def __init__(self, matrix: VectorMatrix, store: TruthStore, model: str) -> None:
-        super().__init__(matrix)
+    def __init__(self, table: VectorTable, store: TruthStore, model: str) -> None:
+        super().__init__(table)
         self._store = store
         self._model = model
 
     def mark(self) -> int:
         """The mark of the latest vector that is durably absorbed."""
-        return self._matrix.state.get("mark", 0)
+        return self._table.state.get("mark", 0)
 
     def has_news(self) -> bool:
         """Whether the store holds vectors that the leg has not absorbed."""
@@ -135,7 +134,7 @@ class RefinedLeg(_MatrixLeg):
         if not self.seq():
             return  # `commit` takes in all vectors of all chunks
         for change in changes:
-            self._matrix.drop(change.dropped)
+            self._table.drop(change.dropped)
             if change.document is None or not change.added:
                 continue
             chunks = [chunk for chunk in change.document.chunks if chunk.cid in change.added]
@@ -150,14 +149,14 @@ class RefinedLeg(_MatrixLeg):
         while batch := list(islice(rows, _ROWS_AT_A_TIME)):
             self._add([row.cid for row in batch], [row.number for row in batch], [row.vector for row in batch])
             mark = batch[-1].mark
-        self._matrix.commit(seq=seq, mark=mark)
+        self._table.commit(seq=seq, mark=mark)
 
     def _add(self, cids: list[int], numbers: list[int], vectors: list[bytes]) -> None:
         if not cids:
             return
         try:
             rows = to_rows(vectors)
-            self._matrix.add(cids, numbers, rows)
+            self._table.add(cids, numbers, rows)
         except ValueError as error:  # a store may have them from elsewhere
             raise CorruptError(
                 f"the vectors of {self._model} in the index are not as its model makes them: {error}",

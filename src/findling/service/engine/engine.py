@@ -25,9 +25,9 @@ from findling.service.index.index import Index
 from findling.service.index.refresh import DiskIndex
 from findling.service.settings.profiles import plan_of
 from findling.service.settings.settings import Settings, load_settings
+from findling.service.workspace.backends import backend_at
 from findling.service.workspace.scope import Scoped, is_below, placed, prepared, timings_for, told
 from findling.service.workspace.workspace import Workspace, has_items, home_folder, locate, workspaces_above
-from findling.stores.local.layout import STORE_FILE
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
@@ -280,7 +280,7 @@ class Engine(WorkspaceServices):
         return [
             Engine(place, self._settings, self.opened.above(place, self._settings), looks_above=False)
             for place in self._places_above()
-            if self.opened.is_open_above(place.folder) or _has_items(place.folder, _versions(place.folder))
+            if self.opened.is_open_above(place.folder) or _has_items(place.folder, backend_at(place.folder).version())
         ]
 
     def holds(self, rid: str) -> bool:
@@ -327,7 +327,8 @@ class Engine(WorkspaceServices):
         store = self._files.store
         # The numbers tell every change of content and rights; the files also one of the glossary, and of vectors.
         folders = [self.home, *[place.folder for place in self._places_above()]]
-        return store.get_meta("store_id"), store.seq(), store.relations_version(), *map(_versions, folders)
+        versions = [backend_at(folder).version() for folder in folders]
+        return store.get_meta("store_id"), store.seq(), store.relations_version(), *versions
 
     @property
     def memories(self) -> WorkspaceMemories:
@@ -385,15 +386,3 @@ def _resources(legs: Retrievers) -> Iterator[Resource]:
 def _has_items(folder: Path, versions: object) -> bool:
     """Whether a workspace may hold items, as long as its files are the same: opening a store takes 1.5 ms."""
     return has_items(folder)
-
-
-def _versions(folder: Path) -> tuple[tuple[int, int, int], ...]:
-    return tuple([_version(folder / (STORE_FILE + suffix)) for suffix in ("", "-wal")])
-
-
-def _version(path: Path) -> tuple[int, int, int]:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return 0, 0, 0
-    return status.st_ino, status.st_mtime_ns, status.st_size

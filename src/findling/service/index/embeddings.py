@@ -6,8 +6,6 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from findling.domain.errors import (
@@ -20,7 +18,7 @@ from findling.domain.errors import (
     ModelNotFoundError,
     ReadOnlyError,
 )
-from findling.domain.ports import Embedder, Reranker
+from findling.domain.ports import Embedder, Reranker, TruthStore
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
 from findling.pipelines.indexing.fanout import catch_up
@@ -29,13 +27,12 @@ from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.model_table import ModelTable
 from findling.service.index.privacy import may_send
 from findling.service.settings.settings import Settings
+from findling.service.workspace.backends import backend_at, has_store
 from findling.service.workspace.workspace import home_folder
-from findling.stores.local.layout import STORE_FILE
 
 if TYPE_CHECKING:
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
     from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
-    from findling.stores.sqlite.store import SqliteStore
 
 __all__ = ["READ_UP_TO", "WorkspaceVectors", "instant_embedder"]
 
@@ -60,7 +57,7 @@ class WorkspaceVectors:
         self._files = files
         self._settings = settings
         self._legs: dict[str, InstantLeg | RefinedLeg] = {}
-        self._legs_of: SqliteStore | None = None
+        self._legs_of: TruthStore | None = None
         self._guard = threading.RLock()
         self._embedders: dict[str, Embedder | None] = {}
         self._rerankers: list[Reranker | None] = []
@@ -130,11 +127,8 @@ class WorkspaceVectors:
 
     def rebuild(self) -> None:
         """Make the legs anew from the truth, and forget vectors that no chunk needs. The caller holds the lock."""
-        from findling.stores.vectors.vector_matrix import discard_matrix
-
         self.close()
-        for folder in self._files.folder.glob("vectors-*"):
-            discard_matrix(folder)
+        self._files.backend.discard_vectors()
         self._files.store.drop_vectors()
         self.writable()
 
@@ -150,12 +144,11 @@ class WorkspaceVectors:
         Raises ModelError when there is no model or it fails, and LockedError when another process is at it already.
         """
         from findling.pipelines.indexing.embedding_run import refine
-        from findling.stores.lock import WriteLock
 
         model = self._embedder()
         if model is None:
             raise ModelNotFoundError("there is no model to read with", hint="findling models list")
-        lock = WriteLock(self._files.folder / "refine.lock")
+        lock = self._files.backend.lock("refine")
         # Whoever asks for the status holds it for a moment.
         if not lock.acquire(_GLANCE_S):
             raise LockedError("another process is having the passages read", hint="findling status")
@@ -197,9 +190,7 @@ class WorkspaceVectors:
         import os
         import signal
 
-        from findling.stores.lock import WriteLock
-
-        holder = WriteLock(self._files.folder / "refine.lock").holder()
+        holder = self._files.backend.lock("refine").holder()
         if not self._is_refining() or holder is None:
             return False
         os.kill(holder, signal.SIGTERM)
@@ -288,9 +279,7 @@ class WorkspaceVectors:
         try:
             leg = self._leg(embedder, again=True)
         except CorruptError:
-            from findling.stores.vectors.vector_matrix import discard_matrix
-
-            discard_matrix(self._folder(embedder))
+            self._files.backend.discard_vectors(embedder.fingerprint)
             leg = self._leg(embedder, again=True)
         if not catch_up(store, leg) and leg.has_news():
             leg.commit(store.seq())
@@ -298,8 +287,6 @@ class WorkspaceVectors:
 
     def _leg(self, embedder: Embedder, *, again: bool = False) -> InstantLeg | RefinedLeg:
         from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
-        from findling.stores.vectors.vector_files import GRAPH_FROM
-        from findling.stores.vectors.vector_matrix import VectorMatrix
 
         key, store = embedder.fingerprint, self._files.store
         if store is not self._legs_of:
@@ -309,14 +296,10 @@ class WorkspaceVectors:
             # Not closed: another thread may be writing or searching it.
             self._legs.pop(key, None)
         if key not in self._legs:
-            matrix = VectorMatrix.open(
-                self._folder(embedder),
-                made_for=f"{store.get_meta('store_id')}|{key}",
-                dimensions=embedder.dimensions or self._stored_dimensions(key),
-                graph_from=GRAPH_FROM,
-            )
+            dimensions = embedder.dimensions or self._stored_dimensions(key)
+            table = self._files.backend.vector_table(store.get_meta("store_id") or "", key, dimensions)
             is_instant = embedder is instant_embedder()
-            self._legs[key] = InstantLeg(matrix, embedder) if is_instant else RefinedLeg(matrix, store, key)
+            self._legs[key] = InstantLeg(table, embedder) if is_instant else RefinedLeg(table, store, key)
         return self._legs[key]
 
     def _stored_dimensions(self, model: str) -> int:
@@ -324,25 +307,19 @@ class WorkspaceVectors:
         row = next(iter(self._files.store.vector_rows(model, 0)), None)
         return len(row.vector) // 2 if row else 0
 
-    def _folder(self, embedder: Embedder) -> Path:
-        # The name only tells models apart; what a folder is made for stands inside it.
-        name = blake2b(embedder.fingerprint.encode(), digest_size=6).hexdigest()
-        return self._files.folder / f"vectors-{name}"
-
     # Inside
 
     @contextlib.contextmanager
     def _borrowing(self, model: str) -> Iterator[Callable[[Sequence[bytes]], Mapping[bytes, bytes]]]:
         """Vectors that other workspaces hold: what one of them has had read is not read again."""
-        from findling.stores.sqlite.store import SqliteStore
 
         with contextlib.ExitStack() as stack:
             stores = []
-            for path in sorted(home_folder(self._settings["store.home"]).glob(f"*/{STORE_FILE}")):
-                if path.parent != self._files.folder:
+            for folder in sorted(home_folder(self._settings["store.home"]).glob("*/")):
+                if folder != self._files.folder and has_store(folder):
                     # One that is damaged, or made by another version, has nothing to lend.
                     with contextlib.suppress(FindlingError):
-                        other = stack.enter_context(SqliteStore.open(path, readonly=True))
+                        other = stack.enter_context(contextlib.closing(backend_at(folder).open_store(readonly=True)))
                         stores += [other] if model in other.models() else []
 
             def borrow(digests: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -355,9 +332,7 @@ class WorkspaceVectors:
             yield borrow
 
     def _is_refining(self) -> bool:
-        from findling.stores.lock import WriteLock
-
-        lock = WriteLock(self._files.folder / "refine.lock")
+        lock = self._files.backend.lock("refine")
         try:
             is_free = lock.acquire(0.0)
         except FindlingError:  # a folder that cannot be written: nobody refines in it

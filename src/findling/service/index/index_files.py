@@ -12,26 +12,14 @@ from findling.domain.errors import (
     CorruptError,
     DiskFullError,
     LockedError,
-    NotIndexedError,
     ReadOnlyError,
     StoreDamagedError,
 )
+from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.results import Degradation
 from findling.pipelines.indexing.fanout import catch_up
+from findling.service.workspace.backends import backend_at
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
-from findling.stores.keyword.leg import TantivyLeg, discard_leg
-from findling.stores.keyword.segment_files import note_parts, sampled_damage
-from findling.stores.local.identity import (
-    Identity,
-    describe_loss,
-    find_way_back,
-    note_identity,
-    open_store,
-    put_store_aside,
-    store_bytes,
-)
-from findling.stores.local.layout import STORE_FILE, keyword_folder
-from findling.stores.sqlite.store import SqliteStore
 
 __all__ = ["LAZY", "OpenedWorkspace"]
 
@@ -63,18 +51,17 @@ class OpenedWorkspace:
         auto_bytes: int = 0,
     ) -> None:
         self.folder = folder
+        self.backend = backend_at(folder)
+        self.backend.snapshot_bytes = auto_bytes
         self.subject = subject
         self._notices: list[Degradation] = []
         self._was_there = folder.exists()
         self._before_first_write = before_first_write
-        self._auto_bytes = auto_bytes
         self._unit = unit
-        self._store: SqliteStore | None = None
-        self._store_file: tuple[int, int] | None = None
-        self._leg: TantivyLeg | None = None
+        self._store: TruthStore | None = None
+        self._leg: KeywordLeg | None = None
         self._mended = ""
         self._accepts_older = self._is_writing = False
-        self._no_room: DiskFullError | None = None
         self.queue = WriterQueue.of(folder)
         # Two threads that open a file at once would leave one of the two open, and written behind the other's back.
         self._opening = threading.RLock()
@@ -82,32 +69,22 @@ class OpenedWorkspace:
     @property
     def exists(self) -> bool:
         """Whether there is a store at all. Raises StoreDamagedError when there was one, and it is gone or empty."""
-        size = store_bytes(self.folder)
-        if not size and (loss := describe_loss(self.folder, None)):
-            raise StoreDamagedError(loss, hint=find_way_back(self.folder))
-        return size is not None
+        return self.backend.exists()
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> TruthStore:
         """The truth store, read-only where it cannot be written. Raises NotIndexedError when there is none."""
         # Looked at once: another thread may let go of it meanwhile.
         if (store := self._store) is not None:
             return store
         with self._opening:
             if self._store is None:
-                self._store = self._open_store()
+                self._store = self.backend.open_store(accepts_older=self._accepts_older)
             return self._store
-
-    def _open_store(self) -> SqliteStore:
-        if not self.exists:
-            raise NotIndexedError(f"{self.folder} holds no index yet", hint="findling index PATH")
-        self._store_file = _identity(self.folder / STORE_FILE)
-        store, self._no_room = open_store(self.folder, accepts_older=self._accepts_older, auto_bytes=self._auto_bytes)
-        return store
 
     def is_replaced(self) -> bool:
         """Whether another process has deleted the store, or made it anew, since it was opened."""
-        return self._store is not None and self._store_file != _identity(self.folder / STORE_FILE)
+        return self._store is not None and self.backend.is_replaced()
 
     def let_go_if_replaced(self) -> None:
         """Close files that another process has deleted or made anew; to be called between two uses of them."""
@@ -115,25 +92,14 @@ class OpenedWorkspace:
             self.close()
 
     @property
-    def leg(self) -> TantivyLeg:
+    def leg(self) -> KeywordLeg:
         """The keyword leg. Raises CorruptError when it cannot be read."""
         if (leg := self._leg) is not None:
             return leg
         with self._opening:
             if self._leg is None:
-                if damaged := sampled_damage(self._leg_folder):
-                    what = f"{damaged} in the keyword leg {self._leg_folder} is not what was written"
-                    raise CorruptError(what, hint="findling repair")
-                self._leg = self.open_leg(self._leg_folder, self.store.get_meta("store_id") or "")
+                self._leg = self.backend.keyword_leg(self._store_id, self._unit)
             return self._leg
-
-    def open_leg(self, folder: Path, store_id: str) -> TantivyLeg:
-        """A keyword leg in any folder that scores as this workspace's own does. Raises as `leg` does."""
-        return TantivyLeg.open(folder, store_id=store_id, unit=self._unit)
-
-    @property
-    def _leg_folder(self) -> Path:
-        return keyword_folder(self.folder, self._unit)
 
     def is_damaged(self) -> bool:
         """Whether there is, or was, a store that cannot be read; every page of it is looked at."""
@@ -172,21 +138,19 @@ class OpenedWorkspace:
             self._release_leg()
             self.let_go_if_replaced()
             self._accepts_older, self._is_writing = accepts_older, True
-            if self._no_room is not None:
+            if self.backend.write_refusal() is not None:
                 self.close()  # there may be some by now
             try:
                 self._prepare_store(anew)
-                if self._no_room is not None:
-                    raise self._no_room
+                if (refusal := self.backend.write_refusal()) is not None:
+                    raise refusal
                 yield
                 self.note_subject()
-                self._save(note_identity(self.folder, self.store))
+                self._close_leg()
+                self.backend.settle(self.store)
             finally:
                 self._accepts_older = self._is_writing = False
-                # It stays open for reading: outside the lock another process may be making it anew.
-                if self._leg is not None:
-                    self._leg.close()
-                    note_parts(self._leg_folder)
+                self._close_leg()
 
     def delete(self) -> None:
         """Delete the folder when no other process is writing. Raises as `writing` does."""
@@ -244,10 +208,11 @@ class OpenedWorkspace:
             raise damage from None
         return _DAMAGED
 
-    def sound_leg(self) -> TantivyLeg:
+    def sound_leg(self) -> KeywordLeg:
         """The leg in step with the truth, made anew when it is damaged. The caller holds the lock."""
         try:
-            missing = (_OTHER if self._leg_folder.exists() else _MISSING) if self._is_missing() else ""
+            has_leg = self.backend.has_keyword_leg(self._unit)
+            missing = (_OTHER if has_leg else _MISSING) if self._is_missing() else ""
             catch_up(self.store, self.leg)
             self._mended = missing or self._mended
         except StoreDamagedError:
@@ -260,7 +225,7 @@ class OpenedWorkspace:
     def rebuild_leg(self) -> None:
         """Make the leg anew from the truth. The caller holds the lock."""
         self._release_leg()
-        discard_leg(self._leg_folder)
+        self.backend.discard_keyword_leg(self._unit)
         catch_up(self.store, self.leg)
 
     def close(self) -> None:
@@ -301,43 +266,26 @@ class OpenedWorkspace:
 
     def _prepare_store(self, anew: bool) -> None:
         """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
-        from findling.stores.local.layout import remove_drafts
-
-        remove_drafts(self.folder)
         if anew:
             self.close()
-            discard_leg(self._leg_folder)
-            self._put_store_aside()
-        if not (store_bytes(self.folder) if anew else self.exists and store_bytes(self.folder)):
-            self._notices += self._before_first_write()
-            SqliteStore.open(self.folder / STORE_FILE).close()
-        # Numbers of changes that were lost come again: no leg may take them for those it knows.
-        is_set_back = self._accepts_older and describe_loss(self.folder, self.store)
-        if is_set_back or self.store.get_meta("store_id") is None:
-            self.store.set_meta("store_id", os.urandom(8).hex())
+            self.backend.discard_keyword_leg(self._unit)
+            if (aside := self.backend.put_store_aside()) is not None:
+                what = f"the store was damaged and is {aside} now; what was no file (chats, memories) is in it alone"
+                self._notices.append(Degradation(what=what, fix="findling snapshot list"))
+        self.backend.create_store(anew=anew, before=lambda: self._notices.extend(self._before_first_write()))
+        self.backend.identify(self.store, accepts_older=self._accepts_older)
 
-    def _save(self, identity: Identity) -> None:
-        if self._auto_bytes and any(identity.holds.values()):
-            from findling.stores.local.auto_snapshots import save_daily
+    @property
+    def _store_id(self) -> str:
+        return self.store.get_meta("store_id") or ""
 
-            save_daily(self.folder, self._auto_bytes)
-
-    def _put_store_aside(self) -> None:
-        if (aside := put_store_aside(self.folder)) is not None:
-            what = f"the store was damaged and is {aside} now; what was no file (chats, memories) is in it alone"
-            self._notices.append(Degradation(what=what, fix="findling snapshot list"))
+    def _close_leg(self) -> None:
+        # It stays open for reading: outside the lock another process may be making it anew.
+        if self._leg is not None:
+            self._leg.close()
 
     def _release_leg(self) -> None:
         with self._opening:
             leg, self._leg = self._leg, None
         if leg is not None:
             leg.close()
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one at the same path; None when there is none."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino

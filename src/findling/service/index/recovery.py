@@ -12,7 +12,6 @@ from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from findling.stores.filesystem import write_whole
 from findling.stores.keyword.leg import discard_leg
-from findling.stores.local.identity import forget_identity
 from findling.stores.local.layout import VIEWS
 from findling.stores.lock import WriteLock
 
@@ -63,7 +62,7 @@ def mend_notes(files: OpenedWorkspace) -> None:
         except ManifestError:
             (files.folder / MANIFEST_FILE).unlink()
             write_manifest(files.folder, root=files.store.get_meta("root") or None)
-    forget_identity(files.folder)
+    files.backend.forget_identity()
     for view in (files.folder / VIEWS).glob("*/"):
         with suppress(LockedError), WriteLock(view.with_suffix(".lock"), timeout_s=0.0):
             discard_leg(view)

@@ -195,7 +195,8 @@ class WorkspaceSights:
 
     def _opened(self, folder: Path) -> TantivyLeg:
         store_id = self._files.store.get_meta("store_id") or ""
-        return self._files.open_leg(folder / "keyword", f"{store_id}/view")
+        unit = self._settings["keyword.unit"]
+        return TantivyLeg.open(folder / "keyword", store_id=f"{store_id}/view", unit=unit)
 
     def _fitting(self, folder: Path, sight: Sight) -> TantivyLeg | None:
         """The leg that is there, if it holds just what may be seen."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError, QuotaError, StoreDamagedError
 from findling.domain.permissions import check_visibility
+from findling.domain.ports import TruthStore
 from findling.domain.resources import Document, Resource
 from findling.service.index.index_files import LAZY, OpenedWorkspace
 from findling.service.index.permissions import forget_rights
@@ -20,7 +21,6 @@ from findling.service.workspace.quotas import Allowance
 if TYPE_CHECKING:
     from findling.pipelines.indexing.fanout import Legs
     from findling.service.settings.settings import Settings
-    from findling.stores.sqlite.store import SqliteStore
     from findling.text.chunking.chunk_plan import ChunkPlan
 
 __all__ = ["WorkspaceWriter"]
@@ -38,7 +38,7 @@ class WorkspaceWriter:
         self._legs = legs
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> TruthStore:
         """The truth, to read. Raises NotIndexedError when there is none yet: `exists` tells."""
         return self.files.store
 

@@ -22,9 +22,9 @@ from findling.service.index.model_table import ModelTable
 from findling.service.server.statistics import Statistics
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings
+from findling.service.workspace.backends import has_store
 from findling.service.workspace.workspace import Workspace, home_folder, indexed_root, locate, workspace_in
 from findling.service.workspace.workspaces import FoundWorkspace, WorkspaceAccount, all_workspaces, list_workspaces
-from findling.stores.local.layout import STORE_FILE
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
@@ -241,7 +241,7 @@ class Host:
 
     def _find(self, caller: Caller, workspace: str) -> tuple[Workspace, Settings]:
         if not workspace:
-            if not (self._place.folder / STORE_FILE).exists():
+            if not has_store(self._place.folder):
                 self._place = self._served()
             return self._place, self.settings
         found = None

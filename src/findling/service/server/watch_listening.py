@@ -16,11 +16,11 @@ from findling.service.index.refresh import options_of
 from findling.service.server.watch_list import note_problem, note_state, watch_lock, watcher_of
 from findling.service.settings.setting_files import PROJECT_FILE, user_file
 from findling.service.settings.settings import Settings, load_settings
+from findling.service.workspace.backends import has_store
 from findling.service.workspace.workspace import Workspace, home_folder, indexed_root, locate, workspace_in
 from findling.service.workspace.workspaces import all_workspaces
 from findling.sources.files.ignore_rules import IGNORE_FILES
 from findling.sources.files.watching import Tree, TreeWatch, open_watch
-from findling.stores.local.layout import STORE_FILE
 
 __all__ = ["POLL_S", "Calm", "Listener", "settings_for", "workspaces_of"]
 
@@ -183,7 +183,7 @@ def workspaces_of(root: Path, settings: Settings) -> list[tuple[str, Workspace]]
     own = locate(root, home=home, place=settings["store.place"])
     named = [found for found in all_workspaces(home) if found.name and indexed_root(found.folder) == root]
     found = [(each.name, workspace_in(each.folder)) for each in named]
-    return [*found, ("", own)] if not found or (own.folder / STORE_FILE).exists() else found
+    return [*found, ("", own)] if not found or has_store(own.folder) else found
 
 
 def _tree(root: Path, settings: Settings) -> Tree:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import CorruptError, FormatError, ManifestError
-from findling.domain.ports import SkippedPath
+from findling.domain.ports import KeywordLeg, SkippedPath, TruthStore
 from findling.domain.reports import Status
 from findling.domain.resources import Resource
 from findling.pipelines.retrieve.legs import Retrievers
@@ -19,12 +19,8 @@ from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.manifest import read_manifest
 from findling.stores.filesystem import file_size
-from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.segment_files import damaged_parts
 from findling.stores.local.identity import identity_problem
-from findling.stores.local.layout import VIEWS, keyword_folder
 from findling.stores.local.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, examine, find_snapshots, way_back
-from findling.stores.sqlite.store import SqliteStore
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.chunking.syntax_queries import SYNTAXES
 
@@ -88,12 +84,14 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
     yield from _check_notes(home)
     if not store.problem:  # nothing can be compared with a truth that is damaged
         try:
-            yield from _check_leg(files.store, files.leg, keyword_folder(home, files.leg.unit))
+            yield from _check_leg(files.store, files.leg, files.backend.url)
         except CorruptError as error:
             yield Finding("keyword leg", "", error.message, "findling repair")
-        yield from _check_leg_files(home)
+        for problem in files.backend.damage():
+            yield Finding("keyword leg files", "", problem, "findling repair")
         yield from _check_vectors(files.store, vectors)
-    yield from _check_snapshots(home)
+    if files.backend.capabilities.snapshots:
+        yield from _check_snapshots(home)
     yield _check_modes(home)
     free = shutil.disk_usage(home).free
     short = f"only {free >> 20} MB free at {home}" if free < _LITTLE_SPACE else ""
@@ -111,14 +109,14 @@ def _check_store(files: OpenedWorkspace) -> Finding:
     return Finding("truth store", detail, "; ".join(problems), way_back(files.folder) if problems else "")
 
 
-def _check_leg(store: SqliteStore, leg: TantivyLeg, folder: Path) -> Iterator[Finding]:
+def _check_leg(store: TruthStore, leg: KeywordLeg, place: str) -> Iterator[Finding]:
     behind = store.seq() - leg.seq()
     state = f"{behind} changes behind, the next search catches up" if behind else f"in step, change {leg.seq()}"
     yield Finding("keyword leg", state, "", "")
     if not behind and leg.unit == "chunk":
         in_truth, in_leg = store.chunk_ids(), leg.cids()
         missing, extra = len(in_truth - in_leg), len(in_leg - in_truth)
-        problem = f"{missing} chunks missing, {extra} too many in {folder}" if missing or extra else ""
+        problem = f"{missing} chunks missing, {extra} too many in {place}" if missing or extra else ""
         yield Finding("keyword leg content", f"{len(in_leg)} chunks, the same as the truth", problem, "findling repair")
 
 
@@ -133,14 +131,6 @@ def _check_notes(home: Path) -> Iterator[Finding]:
         yield Finding("identity", "", problem, "findling repair")
 
 
-def _check_leg_files(home: Path) -> Iterator[Finding]:
-    """The files of every keyword leg, those of callers among them, by their checksums."""
-    for folder in (*sorted(home.glob("keyword*")), *sorted(home.glob(f"{VIEWS}/*/keyword"))):
-        if wrong := damaged_parts(folder):
-            problem = f"{', '.join(wrong)} in {folder}: not what was written; nothing is lost"
-            yield Finding("keyword leg files", "", problem, "findling repair")
-
-
 def _check_snapshots(home: Path) -> Iterator[Finding]:
     # What a restore has kept of a damaged store is there for people to look into.
     snapshots = [one for one in find_snapshots(home / FOLDER) if not one.problem.startswith(OF_DAMAGED)]
@@ -152,7 +142,7 @@ def _check_snapshots(home: Path) -> Iterator[Finding]:
         yield Finding("snapshots", f"{len(snapshots)}, all can be restored", "", "")
 
 
-def _check_vectors(store: SqliteStore, vectors: WorkspaceVectors) -> Iterator[Finding]:
+def _check_vectors(store: TruthStore, vectors: WorkspaceVectors) -> Iterator[Finding]:
     chunks = store.chunk_ids()
     for name, leg in vectors.legs():
         if isinstance(leg, CorruptError):
@@ -161,9 +151,9 @@ def _check_vectors(store: SqliteStore, vectors: WorkspaceVectors) -> Iterator[Fi
         behind = store.seq() - leg.seq()
         extra = 0 if behind else len(leg.cids() - chunks)
         state = f"{behind} changes behind, the next search by meaning catches up" if behind else "in step"
-        problem = f"{extra} vectors in {leg.folder} of chunks that are not there" if extra else ""
-        if wrong := leg.damaged_files():
-            problem = f"{', '.join(wrong)} in {leg.folder}: not what was written; nothing is lost"
+        problem = f"{extra} vectors in {leg.where} of chunks that are not there" if extra else ""
+        if wrong := leg.damaged_parts():
+            problem = f"{', '.join(wrong)} in {leg.where}: not what was written; nothing is lost"
         yield Finding(name, f"{len(leg)} vectors, {state}", problem, "findling repair")
     if damaged := store.damaged_vectors():
         problem = f"{damaged} vectors of models are not what was put in; the model reads these passages again"

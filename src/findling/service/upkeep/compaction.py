@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,51 +15,23 @@ from findling.service.index.access_log import AccessLog
 from findling.service.index.embeddings import WorkspaceVectors, instant_embedder
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
+from findling.service.workspace.backends import backend_at, require
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
-from findling.stores.keyword.leg import discard_leg
-from findling.stores.keyword.merge import Entries, adopt_index, count_entries
-from findling.stores.local.layout import STORE_FILE, keyword_folder
-from findling.stores.local.sidecars import absorbed_by_all, matrices, measure_parts, remove_stale
+from findling.stores.local import maintenance
+from findling.stores.local.maintenance import measure_parts, remove_stale
 from findling.stores.local.snapshot_files import sweep_if_idle
-from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
 
 if TYPE_CHECKING:
     from findling.pipelines.retrieve.vector_retrieval import Meaning
 
-__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "is_skewed", "is_worthwhile"]
-
-
-_LEAST_BYTES = 4 << 20
-"""Less space than this is not worth a rewrite that nobody asked for."""
-
-_LEAST_ENTRIES = 1_000
-"""The same for rows of a matrix."""
-
-_SKEWING_SHARE = 0.1
-"""The share of deleted entries from which on a keyword leg is made anew, however small it is.
-
-Until then tantivy counts them among all entries, in the frequencies of words and in the usual length: a tenth shifts
-the weight of a word by 0.1 at most, of 5 that a telling word has."""
+__all__ = ["CompactReport", "compact", "compact_if_worthwhile", "is_worthwhile"]
 
 
 def is_worthwhile(folder: Path, settings: Settings) -> bool:
-    """Whether a good part of a workspace is unused; a look at three headers, some 2 ms.
-
-    Raises CorruptError for a store that cannot be read.
-    """
-    if not settings.get("compact.auto", True) or not (folder / STORE_FILE).exists():
+    """Whether a good part of a workspace is unused; some 2 ms. Raises CorruptError for a store that cannot be read."""
+    if not settings.get("compact.auto", True) or not backend_at(folder).capabilities.compact:
         return False
-    pages = count_pages(folder / STORE_FILE)
-    if pages.free_share >= FREE_SHARE and pages.free * pages.size >= _LEAST_BYTES:
-        return True
-    if is_skewed(count_entries(keyword_folder(folder, settings["keyword.unit"]))):
-        return True
-    return any(one.dead_share >= FREE_SHARE and one.header.dead >= _LEAST_ENTRIES for one in matrices(folder))
-
-
-def is_skewed(entries: Entries) -> bool:
-    """Whether so many entries of a leg are deleted that its scores differ from those of a leg made of the rest."""
-    return entries.deleted > 0 and entries.deleted_share >= _SKEWING_SHARE
+    return maintenance.is_worthwhile(folder, settings["keyword.unit"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +72,7 @@ def compact(
     files.let_go_if_replaced()
     if not files.exists:
         raise NotIndexedError(f"{files.folder} holds no index yet", hint="findling index PATH")
+    require(files.backend, "compact")
     before = measure_parts(files.folder)
     sweep_if_idle(files.folder)
     # Outside the lock, which it takes for each leg that has to catch up.
@@ -114,12 +87,10 @@ def compact(
 
         removed = drop_stale_views(files.folder, files.store)
         removed += remove_stale(files.folder, store_id=run.store_id, unit=files.leg.unit, models=run.models(meaning))
-        floor = absorbed_by_all(files.folder, run.store_id)
-        forgotten = trim_log(run.store_file, floor or 0)
+        forgotten = maintenance.trim_changes(files.folder, run.store_id)
         AccessLog(files.folder).fold(files.store, set(files.store.rids()).__contains__)
-        forgotten += drop_idle(run.store_file, run.whole_model(meaning))
+        forgotten += maintenance.drop_wishes(files.folder, run.whole_model(meaning))
         rewritten = tuple(run.rewrite())
-        fold_log(run.store_file)
     # What is open is the state before; it was right, and is no longer needed.
     vectors.close()
     files.close()
@@ -157,7 +128,6 @@ class _Run:
         self._vectors = vectors
         self._settings = settings
         self._full = full
-        self.store_file = files.folder / STORE_FILE
         self.store_id = files.store.get_meta("store_id") or ""
 
     def models(self, meaning: Meaning) -> frozenset[str]:
@@ -186,40 +156,11 @@ class _Run:
 
     def rewrite(self) -> Iterator[str]:
         """Rewrite what is worth it, and name it."""
-        place = keyword_folder(self._files.folder, self._files.leg.unit)
-        entries = count_entries(place)
-        if entries.all and (self._full or is_skewed(entries)):
-            self._rewrite_leg(place)
-            yield "keyword leg"
-        yield from self._rewrite_matrices()
-        if self._full or count_pages(self.store_file).free_share >= FREE_SHARE:
-            rewrite_store(self.store_file)
-            yield "truth store"
-
-    def _rewrite_leg(self, place: Path) -> None:
         self._files.leg.close()
-        with _aside(place) as fresh:
-            leg = self._files.open_leg(fresh, self.store_id)
-            catch_up(self._files.store, leg)
-            leg.close()
-            adopt_index(fresh, place)
-
-    def _rewrite_matrices(self) -> Iterator[str]:
-        for matrix in matrices(self._files.folder):
-            if matrix.header.dead and (self._full or matrix.dead_share >= FREE_SHARE):
-                from findling.stores.vectors.vector_files import GRAPH_FROM
-                from findling.stores.vectors.vector_merge import rewrite_matrix
-
-                rewrite_matrix(matrix.folder, matrix.header, GRAPH_FROM)
-                yield matrix.folder.name
-
-
-@contextmanager
-def _aside(place: Path) -> Iterator[Path]:
-    """A folder beside another one, which is gone in the end."""
-    fresh = place.with_name(f"{place.name}.fresh")
-    discard_leg(fresh)
-    try:
-        yield fresh
-    finally:
-        discard_leg(fresh)
+        return maintenance.rewrite_parts(
+            self._files.folder,
+            self.store_id,
+            self._files.leg.unit,
+            full=self._full,
+            fill=partial(catch_up, self._files.store),
+        )

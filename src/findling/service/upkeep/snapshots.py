@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import (
     CorruptError,
-    FormatError,
     InvalidValueError,
     ManifestError,
     NotFoundError,
@@ -19,18 +17,18 @@ from findling.domain.errors import (
 )
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
+from findling.service.workspace.backends import require
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
-from findling.stores.filesystem import FileErrors, create_private, make_private, sync_folder
-from findling.stores.keyword.merge import adopt_index
+from findling.stores.filesystem import FileErrors, make_private
 from findling.stores.local.auto_snapshots import is_automatic
-from findling.stores.local.identity import forget_identity
-from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
+from findling.stores.local.restoring import Lineage, present_lineage, stage_store, staging_folder, take_over
 from findling.stores.local.snapshot_files import (
     FOLDER,
     LOCK_FILE,
     SUFFIX,
     Snapshot,
+    check_format,
     check_name,
     default_name,
     delete_snapshot,
@@ -38,15 +36,12 @@ from findling.stores.local.snapshot_files import (
     find_snapshots,
     read_snapshot,
     require_room,
+    store_file,
     sweep,
     way_back,
     write_snapshot,
 )
 from findling.stores.lock import WriteLock
-from findling.stores.sqlite.backup import Lineage, put_back, read_lineage, stamp
-from findling.stores.sqlite.schema import FORMAT
-from findling.stores.sqlite.store import SqliteStore
-from findling.stores.sqlite.vacuum import fold_log
 
 __all__ = ["RestoreReport", "Restored", "WorkspaceSnapshots", "restore_file"]
 
@@ -83,14 +78,11 @@ def restore_file(
                 safety = save_present()
             except CorruptError:
                 present = None  # it opens, and cannot be read
-        with _staging(folder) as staging:
-            _prepare(staging, settings, snapshot, meta, present)
+        with staging_folder(folder) as staging:
+            stage_store(snapshot, staging, meta, present)
+            _make_legs(staging, settings)
             files.close()
-            forget_identity(files.folder)
-            put_aside = _take_over(staging / STORE_FILE, files.folder / STORE_FILE, in_place=present is not None)
-            _move_legs(staging, files.folder, settings)
-            with FileErrors(files.folder):
-                (staging / IDENTITY_FILE).replace(files.folder / IDENTITY_FILE)
+            put_aside = take_over(staging, files.folder, settings["keyword.unit"], in_place=present is not None)
     return Restored(safety, put_aside)
 
 
@@ -99,7 +91,7 @@ def _present_state(files: OpenedWorkspace) -> Lineage | None:
     files.let_go_if_replaced()
     try:
         files.store.counts()  # brings a store of an older format to ours
-        return read_lineage(files.folder / STORE_FILE)
+        return present_lineage(files.folder)
     except (CorruptError, NotIndexedError):
         files.close()
         return None
@@ -121,18 +113,10 @@ def _meta_of_place(files: OpenedWorkspace) -> dict[str, str | None]:
     return {**meta, "root": files.subject} if files.subject else meta
 
 
-def _prepare(
-    staging: Path, settings: Settings, snapshot: Path, meta: Mapping[str, str | None], present: Lineage | None
-) -> None:
-    """A workspace of its own with the snapshot as its store, and every leg in step."""
+def _make_legs(staging: Path, settings: Settings) -> None:
+    """Bring every leg of a staged store in step."""
     from findling.service.index.embeddings import WorkspaceVectors
 
-    store = staging / STORE_FILE
-    with FileErrors(store):
-        create_private(store)
-        shutil.copyfile(snapshot, store)
-    SqliteStore.open(store).close()  # brings it to our format
-    stamp(store, meta, present)
     staged = OpenedWorkspace(staging, unit=settings["keyword.unit"])
     vectors = WorkspaceVectors(staged, settings)
     try:
@@ -143,62 +127,6 @@ def _prepare(
     finally:
         vectors.close()
         staged.close()
-    fold_log(store)
-
-
-def _take_over(prepared: Path, store: Path, *, in_place: bool) -> Path | None:
-    """Let the prepared store be the store; where a damaged one was put aside."""
-    if in_place:
-        put_back(prepared, store)
-        fold_log(store)
-        return None
-    aside = store.with_name(DAMAGED_FILE) if store.exists() else None
-    with FileErrors(store):
-        for suffix in ("-wal", "-shm"):
-            # Before the store: a log of the old one must never be taken for one of the new.
-            log = store.with_name(store.name + suffix)
-            with suppress(FileNotFoundError):
-                log.replace(store.with_name(DAMAGED_FILE + suffix))
-        if aside is not None:
-            aside.unlink(missing_ok=True)
-            _link(store, aside)
-        prepared.replace(store)
-        sync_folder(store.parent)
-    return aside
-
-
-def _link(store: Path, aside: Path) -> None:
-    try:
-        aside.hardlink_to(store)
-    except OSError:  # a file system without links
-        shutil.copyfile(store, aside)
-        aside.chmod(0o600)
-
-
-def _move_legs(staging: Path, folder: Path, settings: Settings) -> None:
-    """Whoever is killed here leaves a store without its legs, and the next search makes them from it."""
-    place = keyword_folder(folder, settings["keyword.unit"])
-    fresh = keyword_folder(staging, settings["keyword.unit"])
-    if fresh.exists():
-        adopt_index(fresh, place)
-    for matrix in staging.glob("vectors-*"):
-        target = folder / matrix.name
-        with suppress(FileNotFoundError):
-            target.replace(staging / f"old-{matrix.name}")
-        matrix.replace(target)
-    sync_folder(folder)
-
-
-@contextmanager
-def _staging(folder: Path) -> Iterator[Path]:
-    staging = folder / ".restoring"
-    shutil.rmtree(staging, ignore_errors=True)
-    with FileErrors(staging):
-        staging.mkdir(mode=0o700)
-    try:
-        yield staging
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
 
 
 _SAFETY_PREFIX = "before-restore-"
@@ -216,6 +144,7 @@ class WorkspaceSnapshots:
     """The snapshots of one workspace, in its folder `snapshots`. A name is one of them, a path any file."""
 
     def __init__(self, files: OpenedWorkspace, settings: Settings) -> None:
+        require(files.backend, "snapshots")
         self._files = files
         self._settings = settings
         self._folder = files.folder / FOLDER
@@ -295,7 +224,7 @@ class WorkspaceSnapshots:
     def _write(
         self, path: Path, on_step: Callable[[int, int], None] | None = None, *, keeps_damage: bool = False
     ) -> Snapshot:
-        return write_snapshot(self._files.folder / STORE_FILE, path, on_step=on_step, keeps_damage=keeps_damage)
+        return write_snapshot(store_file(self._files.folder), path, on_step=on_step, keeps_damage=keeps_damage)
 
     def _most(self, keep: int | None) -> int:
         most = int(self._settings.get("snapshot.keep", 7)) if keep is None else keep
@@ -326,11 +255,7 @@ class WorkspaceSnapshots:
             raise NotFoundError(f"there is no snapshot {what}", hint="findling snapshot list") from error
 
     def _refuse_damaged(self, found: Snapshot) -> None:
-        if found.format > FORMAT:
-            raise FormatError(
-                f"the snapshot {found.name} has format {found.format}, this findling knows formats up to {FORMAT}",
-                hint="upgrade findling: `pip install --upgrade findling`",
-            )
+        check_format(found)
         if problems := examine(found.path):
             raise CorruptError(
                 f"the snapshot {found.name} is damaged: {'; '.join(problems)}; nothing was changed",

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from findling.domain.results import Degradation
+from findling.service.workspace.backends import has_store
 from findling.service.workspace.workspace import (
     PROJECT_FOLDER,
     Workspace,
@@ -15,7 +16,6 @@ from findling.service.workspace.workspace import (
     refuse_link,
 )
 from findling.stores.filesystem import FileErrors, write_whole
-from findling.stores.local.layout import STORE_FILE
 
 __all__ = ["forget_place", "keep_out_of_git", "note_place", "settle", "sync_warning", "synced_by"]
 
@@ -50,8 +50,8 @@ def settle(workspace: Workspace, home: Path) -> list[Degradation]:
     folder, root = workspace.folder, workspace.root
     inside = root / PROJECT_FOLDER
     if folder != inside:
-        return [_unused(root)] if not is_name(folder.name) and (inside / STORE_FILE).exists() else []
-    if (folder / STORE_FILE).exists():
+        return [_unused(root)] if not is_name(folder.name) and has_store(inside) else []
+    if has_store(folder):
         return []
     refuse_link(folder)
     # The note comes before the index, which would be lost without it.

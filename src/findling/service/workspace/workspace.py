@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ from findling.domain.errors import (
     PathNotFoundError,
     UntrustedSettingError,
 )
-from findling.stores.local.layout import IDENTITY_FILE, STORE_FILE
+from findling.service.workspace.backends import backend_at, has_store
+from findling.stores.local.layout import IDENTITY_FILE
 
 __all__ = [
     "PLACES",
@@ -150,7 +152,7 @@ def folder_of(key: str, home: Path) -> Path:
 
 def holds_workspace(folder: Path) -> bool:
     """Whether there is a workspace in a folder, also one that has lost its store."""
-    return (folder / STORE_FILE).exists() or (folder / IDENTITY_FILE).exists()
+    return has_store(folder) or (folder / IDENTITY_FILE).exists()
 
 
 def pointer_of(key: str, home: Path) -> Path:
@@ -163,12 +165,10 @@ def indexed_root(folder: Path) -> Path | None:
 
     None when there is no workspace, or none that can be read.
     """
-    if not (folder / STORE_FILE).exists():
+    if not has_store(folder):
         return None
-    from findling.stores.sqlite.store import SqliteStore  # 15 ms that whoever asks a daemon has no use for
-
     try:
-        with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
+        with closing(backend_at(folder).open_store(readonly=True)) as store:
             root = store.get_meta("root")
     except (CorruptError, NotIndexedError):
         # Just being made, or damaged: whoever opens it next says so, and may rebuild it.
@@ -180,12 +180,10 @@ def indexed_root(folder: Path) -> Path | None:
 
 def holds_file(workspace: Workspace, file: Path) -> bool:
     """Whether a file is in the index of a workspace, which need not be there."""
-    if not (workspace.folder / STORE_FILE).exists() or not file.is_relative_to(workspace.root):
+    if not has_store(workspace.folder) or not file.is_relative_to(workspace.root):
         return False
-    from findling.stores.sqlite.store import SqliteStore
-
     try:
-        with SqliteStore.open(workspace.folder / STORE_FILE, readonly=True) as store:
+        with closing(backend_at(workspace.folder).open_store(readonly=True)) as store:
             return store.document(f"file:{file.relative_to(workspace.root).as_posix()}") is not None
     except (CorruptError, NotIndexedError):
         return False
@@ -193,13 +191,11 @@ def holds_file(workspace: Workspace, file: Path) -> bool:
 
 def has_items(folder: Path) -> bool:
     """Whether a workspace may hold what lies in no folder; one that cannot be read, or has lost its store, may."""
-    from findling.stores.sqlite.store import SqliteStore
-
     try:
-        with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
+        with closing(backend_at(folder).open_store(readonly=True)) as store:
             return store.has_items()
     except NotIndexedError:  # just being made, dropped meanwhile, or lost
-        return holds_workspace(folder) and not (folder / STORE_FILE).exists()
+        return holds_workspace(folder) and not has_store(folder)
     except FindlingError:  # whoever asks it is told why
         return True
 
@@ -310,7 +306,7 @@ def _named(folder: Path, target: Path, name: str, *, is_default: bool) -> Worksp
 def _free_folder_in(root: Path) -> Path:
     folder = root / PROJECT_FOLDER
     refuse_link(folder)
-    if (folder / STORE_FILE).exists():
+    if has_store(folder):
         raise UntrustedSettingError(
             f"{folder} holds an index that was not made here",
             hint=f"findling workspaces move {root} --to project, if you trust it; or delete {folder}",

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from findling.domain.backends import BackendLock
 from findling.domain.errors import InvalidValueError
+from findling.service.workspace.backends import has_store
 from findling.service.workspace.workspace import is_formerly_named, pointer_of, refuse_link
 from findling.stores.filesystem import FileErrors, sync_folder
-from findling.stores.local.layout import STORE_FILE
 from findling.stores.lock import WriteLock
 
 __all__ = [
@@ -48,7 +49,7 @@ def changing(home: Path) -> Iterator[None]:
 
 
 @contextmanager
-def holding(folder: Path) -> Iterator[WriteLock]:
+def holding(folder: Path) -> Iterator[BackendLock]:
     """Let nobody write a workspace meanwhile. Raises LockedError when another process is at it."""
     from findling.service.workspace.writer_queue import WriterQueue
 
@@ -56,7 +57,7 @@ def holding(folder: Path) -> Iterator[WriteLock]:
         yield lock
 
 
-def let_go_on_windows(lock: WriteLock) -> None:
+def let_go_on_windows(lock: BackendLock) -> None:
     """Windows renames no folder in which a file is open, so the lock goes first there."""
     if os.name == "nt":
         lock.release()
@@ -79,7 +80,7 @@ def make_room(target: Path) -> None:
     refuse_link(target)
     if not target.exists():
         return
-    if (target / STORE_FILE).exists():
+    if has_store(target):
         raise InvalidValueError(f"{target} holds another index", hint=f"delete {target} if nobody needs it")
     if not target.is_dir():
         raise InvalidValueError(f"{target} is in the way", hint=f"delete {target}")

@@ -7,13 +7,12 @@ middle leaves the old index or the new one, whole.
 from __future__ import annotations
 
 import errno
-import filecmp
 import os
-import shutil
 from contextlib import closing
 from pathlib import Path
 
-from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError
+from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.service.workspace.backends import backend_at, has_store, place_of, shown_url
 from findling.service.workspace.locations import forget_place, keep_out_of_git, note_place
 from findling.service.workspace.manifest import read_manifest, write_manifest
 from findling.service.workspace.workspace import (
@@ -35,14 +34,10 @@ from findling.service.workspace.workspace_folders import (
     put_in_place,
 )
 from findling.service.workspace.workspaces import FoundWorkspace, existing_root, find_workspace
-from findling.stores.filesystem import FileErrors, create_private, sync_folder
-from findling.stores.local.layout import STORE_FILE
-from findling.stores.sqlite.files import connect, connect_readonly
-from findling.stores.sqlite.store import SqliteStore
+from findling.stores.filesystem import FileErrors, sync_folder
+from findling.stores.local.maintenance import copy_folder
 
 __all__ = ["adopt_index", "adoptable_index", "move_root", "move_workspace"]
-
-_NOT_COPIED = ("write.lock", "refine.lock", STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm")
 
 
 def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, bool]:
@@ -54,6 +49,8 @@ def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, b
     with changing(home):
         found = find_workspace(text, home)
         target = home / found.key if to == "home" else _folder_in_project(found, text)
+        if place := place_of(found.folder):
+            raise InvalidValueError(f"the truth of {text} lies at {shown_url(place)}", hint="it has no folder to move")
         if target == found.folder:
             return found, False
         with holding(found.folder) as lock:
@@ -76,7 +73,7 @@ def adoptable_index(text: str, *, home: Path) -> Path | None:
     Raises UntrustedSettingError for a link in its place.
     """
     folder = Path(text).expanduser().resolve() / PROJECT_FOLDER
-    if not (folder / STORE_FILE).exists():
+    if not has_store(folder):
         return None
     try:
         find_workspace(text, home)
@@ -102,7 +99,7 @@ def adopt_index(text: str, *, home: Path) -> FoundWorkspace:
         key = _name_of_moved(folder, known, home) or folder_name(root)
         with holding(folder), FileErrors(folder):
             write_manifest(folder, root=str(root), name=key if is_name(key) else "")
-            with SqliteStore.open(folder / STORE_FILE) as store:
+            with closing(backend_at(folder).open_store()) as store:
                 store.set_meta("root", str(root))
             # From here on it counts.
             note_place(key, home, folder)
@@ -130,7 +127,7 @@ def move_root(text: str, new_root: str | Path, *, home: Path) -> FoundWorkspace:
                 found = FoundWorkspace(key, put_in_place(found.folder, home / key))
             write_manifest(found.folder, root=str(root), name=found.name)
             # The last of all steps: whoever is killed before it finds the workspace by the old root, and goes on.
-            with SqliteStore.open(found.folder / STORE_FILE) as store:
+            with closing(backend_at(found.folder).open_store()) as store:
                 store.set_meta("root", str(root))
     return found
 
@@ -149,12 +146,12 @@ def _name_of_moved(folder: Path, former_root: Path, home: Path) -> str:
         return ""
     pointer = pointer_of(manifest.name, home)
     is_noted = pointer.exists() and pointer.read_bytes() == os.fsencode(former_root / PROJECT_FOLDER)
-    return manifest.name if is_noted and not (former_root / PROJECT_FOLDER / STORE_FILE).exists() else ""
+    return manifest.name if is_noted and not has_store(former_root / PROJECT_FOLDER) else ""
 
 
 def _clear_copy(target: Path, source: Path, home: Path) -> None:
     """Clear away the copy that a move which was killed has left. Raises InvalidValueError for any other index."""
-    if (target / STORE_FILE).exists() and _store_id(target) == _store_id(source):
+    if has_store(target) and _store_id(target) == _store_id(source):
         discard(target, home)
     make_room(target)
 
@@ -170,40 +167,14 @@ def _transfer(source: Path, target: Path, home: Path) -> bool:
             if error.errno != errno.EXDEV:
                 raise
         draft = draft_of(target, home)
-        _copy(source, draft)
+        copy_folder(source, draft)
         put_in_place(draft, target)
         return True
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy a workspace, durably, and compare. Raises CorruptError when the copy is not what it was made from."""
-    target.mkdir(mode=0o700)
-    create_private(target / STORE_FILE)
-    # SQLite copies it: whoever notes vectors does so without our lock.
-    with closing(connect_readonly(source / STORE_FILE)) as old, closing(connect(target / STORE_FILE)) as new:
-        old.backup(new)
-    with SqliteStore.open(target / STORE_FILE, readonly=True) as store:
-        if problems := store.integrity():
-            raise CorruptError(f"{source / STORE_FILE} is damaged: {problems[0]}", hint="findling doctor")
-    for file in sorted(source.rglob("*")):
-        copy = target / file.relative_to(source)
-        if file.is_dir():
-            copy.mkdir(mode=0o700)
-        elif file.relative_to(source).as_posix() not in _NOT_COPIED:
-            with file.open("rb") as old_file, copy.open("xb") as new_file:
-                shutil.copyfileobj(old_file, new_file)
-                new_file.flush()
-                os.fsync(new_file.fileno())
-            shutil.copystat(file, copy)
-            if not filecmp.cmp(file, copy, shallow=False):
-                raise CorruptError(f"{file} changed while it was copied", hint="try again")
-    for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
-        sync_folder(folder)
-
-
 def _store_id(folder: Path) -> str | None:
-    with SqliteStore.open(folder / STORE_FILE, readonly=True) as store:
-        return store.get_meta("store_id")
+    identity = backend_at(folder).identity()
+    return identity.store_id if identity else None
 
 
 def _found_after_move(text: str, root: Path, home: Path) -> FoundWorkspace:
@@ -211,9 +182,9 @@ def _found_after_move(text: str, root: Path, home: Path) -> FoundWorkspace:
     old_root = Path(text).expanduser().resolve()
     for key in [text] * is_name(text) + [folder_name(old_root)]:
         folder = folder_of(key, home)
-        if (folder / STORE_FILE).exists():
+        if has_store(folder):
             return FoundWorkspace(key, folder)
-        if pointer_of(key, home).exists() and (root / PROJECT_FOLDER / STORE_FILE).exists():
+        if pointer_of(key, home).exists() and has_store(root / PROJECT_FOLDER):
             return FoundWorkspace(key, root / PROJECT_FOLDER)
     key = folder_name(root)
     if indexed_root(folder_of(key, home)) == old_root:
@@ -238,5 +209,5 @@ def _noted_in_project(found: FoundWorkspace, root: Path, home: Path) -> FoundWor
 
 def _refuse_other_index(root: Path, home: Path) -> None:
     folder = folder_of(folder_name(root), home)
-    if folder != root / PROJECT_FOLDER and (folder / STORE_FILE).exists():
+    if folder != root / PROJECT_FOLDER and has_store(folder):
         raise InvalidValueError(f"{root} has an index of its own", hint=f"findling workspaces drop {root}")

@@ -9,15 +9,27 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError, PathNotFoundError
+from findling.domain.backends import Backend
+from findling.domain.errors import FindlingError, InvalidValueError, LockedError, NotFoundError, PathNotFoundError
+from findling.service.workspace.backends import (
+    PLACE_FILE,
+    backend_at,
+    folder_of_url,
+    has_store,
+    is_url,
+    place_of,
+    shown_url,
+)
 from findling.service.workspace.locations import forget_place, keep_out_of_git, note_place
 from findling.service.workspace.manifest import Changes, Manifest, read_manifest, write_manifest
 from findling.service.workspace.quotas import Quota, disk_usage
 from findling.service.workspace.workspace import (
+    PLACES,
     PROJECT_FOLDER,
     check_name,
     folder_name,
@@ -38,9 +50,9 @@ from findling.service.workspace.workspace_folders import (
     pointers,
     put_in_place,
 )
-from findling.stores.filesystem import FileErrors
+from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
+from findling.stores.filesystem import FileErrors, write_whole
 from findling.stores.local.layout import IDENTITY_FILE, STORE_FILE
-from findling.stores.sqlite.store import SqliteStore
 
 __all__ = [
     "FoundWorkspace",
@@ -104,7 +116,7 @@ def all_workspaces(home: Path) -> list[FoundWorkspace]:
     """Every workspace that exists, in the home or elsewhere."""
     if not home.is_dir():
         return []
-    folders = [path.parent for name in (STORE_FILE, IDENTITY_FILE) for path in home.glob(f"*/{name}")]
+    folders = [path.parent for name in (STORE_FILE, IDENTITY_FILE, PLACE_FILE) for path in home.glob(f"*/{name}")]
     keys = {folder.name for folder in folders if not folder.name.startswith(".") or is_formerly_named(folder)}
     keys |= {pointer.name for pointer in pointers(home)}
     found = (FoundWorkspace(key, folder_of(key, home)) for key in sorted(keys))
@@ -127,10 +139,10 @@ def find_workspace(text: str, home: Path) -> FoundWorkspace:
 
 def account_of(found: FoundWorkspace) -> WorkspaceAccount:
     """What a workspace holds, or why that cannot be told."""
-    place = "project" if found.folder.name == PROJECT_FOLDER else "home"
+    place = "project" if found.folder.name == PROJECT_FOLDER else shown_url(place_of(found.folder)) or "home"
     try:
         manifest = read_manifest(found.folder) or Manifest()
-        with SqliteStore.open(found.folder / STORE_FILE, readonly=True) as store:
+        with closing(backend_at(found.folder).open_store(readonly=True)) as store:
             counts, indexed_at, root = store.counts(), store.get_meta("indexed_at"), store.get_meta("root")
     except FindlingError as error:
         size = disk_usage(found.folder)
@@ -163,29 +175,34 @@ def create_workspace(
     shared: bool = False,
     quota: Quota | None = None,
 ) -> FoundWorkspace:
-    """Make a workspace for a folder, or without a root one that has no files.
+    """Make a workspace for a folder, or without a root one that has no files. Nothing is indexed yet.
 
-    Nothing is indexed yet. Raises InvalidValueError for a name that is none or is taken, PathNotFoundError for a root
-    that is not there.
+    `place` is `home`, `project` or a URL: `file:` names the folder, another one what holds the truth. What that holds
+    already stays. Raises InvalidValueError for a name that is none or is taken, PathNotFoundError for a root that is
+    not there, MissingExtraError for a URL that no installed backend serves.
     """
     check_name(name)
     indexed = existing_root(root) if root is not None else None
+    if place not in PLACES and not is_url(place):
+        raise InvalidValueError(f"{place!r} is no place for a workspace", hint="home, project, or a URL: file:///PATH")
     if place == "project" and (indexed is None or not indexed.is_dir()):
         raise InvalidValueError(f"the workspace {name} has no folder to lie in", hint="--root FOLDER")
     with changing(home):
         _refuse_taken(name, home)
-        target = home / name
+        elsewhere = folder_of_url(place) if is_url(place) else None
         if place == "project" and indexed is not None:
-            target = indexed / PROJECT_FOLDER
-            make_room(target)
-            note_place(name, home, target)
+            elsewhere = indexed / PROJECT_FOLDER
+        target = elsewhere or home / name
+        if elsewhere is not None:
+            make_room(elsewhere)
+            note_place(name, home, elsewhere)
         draft = draft_of(target, home)
         try:
             with FileErrors(target):
                 draft.mkdir(mode=0o700)
-                with SqliteStore.open(draft / STORE_FILE) as store:
-                    store.set_meta("root", str(indexed or ""))
-                    store.set_meta("store_id", os.urandom(8).hex())
+                if is_url(place) and elsewhere is None:
+                    write_whole(draft / PLACE_FILE, place.encode())
+                _create_store(backend_at(draft), str(indexed or ""))
                 write_manifest(draft, name=name, root=str(indexed) if indexed else None, shared=shared, quota=quota)
                 if place == "project":
                     keep_out_of_git(draft)
@@ -193,6 +210,21 @@ def create_workspace(
         finally:
             shutil.rmtree(draft, ignore_errors=True)  # it is still there when something went wrong
     return FoundWorkspace(name, target)
+
+
+def _create_store(backend: Backend, root: str) -> None:
+    """Make the truth of a new workspace, unless others have made it at the same place; then what it indexes stays."""
+    lock = backend.lock()
+    if not lock.acquire(LOCK_PATIENCE_S):
+        raise LockedError(f"another process is writing {shown_url(backend.url)}", hint="try again when it has finished")
+    try:
+        backend.create_store()
+        with closing(backend.open_store()) as store:
+            if store.get_meta("root") is None:
+                store.set_meta("root", root)
+            backend.identify(store)
+    finally:
+        lock.release()
 
 
 def rename_workspace(text: str, new_name: str, *, home: Path) -> FoundWorkspace:
@@ -234,7 +266,7 @@ def change_workspace(
                 before = read_manifest(found.folder) or Manifest()
                 quota = (before.quota or Quota())._replace(**limits)
                 changes["quota"] = quota if any(quota) else None
-                with SqliteStore.open(found.folder / STORE_FILE) as store:
+                with closing(backend_at(found.folder).open_store()) as store:
                     store.set_meta("limits", "")  # the next look at the files tries again what did not fit
             return found, write_manifest(found.folder, **changes)
 
@@ -269,7 +301,7 @@ def existing_root(root: str | Path) -> Path:
 
 def _refuse_taken(name: str, home: Path) -> None:
     """Raise InvalidValueError when a workspace has this name, or files of others stand in its place."""
-    if (folder_of(name, home) / STORE_FILE).exists():
+    if has_store(folder_of(name, home)):
         raise InvalidValueError(f"there is a workspace {name} already", hint="findling workspaces list")
     make_room(home / name)
 

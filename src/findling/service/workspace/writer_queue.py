@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
 from findling.domain.errors import LockedError, NotFoundError, PathNotFoundError, ReadOnlyError
+from findling.service.workspace.backends import backend_at
 
 if TYPE_CHECKING:
-    from findling.stores.lock import WriteLock
+    from findling.domain.backends import BackendLock
 
 __all__ = ["LOCK_PATIENCE_S", "REFRESH_PATIENCE_S", "WriterQueue"]
 
@@ -26,8 +27,6 @@ LOCK_PATIENCE_S = 600.0
 
 REFRESH_PATIENCE_S = 10.0
 """How long a search waits for another thread that indexes; afterwards it answers from the index as it is."""
-
-_LOCK_FILE = "write.lock"
 
 _Result = TypeVar("_Result")
 
@@ -140,7 +139,7 @@ class WriterQueue:
                 self._leave(ticket)
 
     @contextmanager
-    def locked(self, patience_s: float, *, must_exist: bool = False) -> Iterator[WriteLock]:
+    def locked(self, patience_s: float, *, must_exist: bool = False) -> Iterator[BackendLock]:
         """Hold the write lock of the folder, which is made if need be.
 
         Raises LockedError when another writer keeps it, ReadOnlyError when nothing can be written here, and with
@@ -158,7 +157,7 @@ class WriterQueue:
                 self._is_locked = False
                 lock.release()
 
-    def _acquire(self, lock: WriteLock, patience_s: float, *, must_exist: bool) -> bool:
+    def _acquire(self, lock: BackendLock, patience_s: float, *, must_exist: bool) -> bool:
         from findling.stores.filesystem import make_private
 
         while True:
@@ -176,10 +175,8 @@ class WriterQueue:
                     hint="check its permissions, or choose another place with FINDLING_HOME",
                 ) from error
 
-    def _file_lock(self) -> WriteLock:
-        from findling.stores.lock import WriteLock  # a search that writes nothing has no use for it
-
-        return WriteLock(self.folder / _LOCK_FILE)
+    def _file_lock(self) -> BackendLock:
+        return backend_at(self.folder).lock()
 
     def _is_ours(self) -> bool:
         with self._guard:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import DiskFullError, StoreDamagedError
+from findling.domain.ports import TruthStore
 from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE
 from findling.stores.sqlite.store import SqliteStore
 
@@ -95,7 +96,7 @@ def read_identity(folder: Path) -> Identity | None:
     return None
 
 
-def note_identity(folder: Path, store: SqliteStore) -> Identity:
+def note_identity(folder: Path, store: TruthStore) -> Identity:
     """Note what the store has come to, and return it. The caller holds the write lock.
 
     It is not brought to the disk at once, unlike the truth: what a power cut leaves of it knows less, which is no harm.
@@ -137,7 +138,7 @@ def put_store_aside(folder: Path) -> Path | None:
     return aside if had_store else None
 
 
-def describe_loss(folder: Path, store: SqliteStore | None, *, accepts_older: bool = False) -> str:
+def describe_loss(folder: Path, store: TruthStore | None, *, accepts_older: bool = False) -> str:
     """What is missing of the store that was here, in one sentence; nothing when all that was noted is there.
 
     `store` is None when the file is gone or empty. With `accepts_older`, a store of this workspace may know less.

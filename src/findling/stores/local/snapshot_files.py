@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling import __version__
-from findling.domain.errors import CorruptError, FindlingError, InvalidValueError, PathNotFoundError
+from findling.domain.errors import CorruptError, FindlingError, FormatError, InvalidValueError, PathNotFoundError
 from findling.domain.strangers import read_json
 from findling.stores.filesystem import FileErrors, check_room, sync_folder, write_whole
+from findling.stores.local.layout import STORE_FILE
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite.backup import copy_store, find_damage, read_facts
 from findling.stores.sqlite.schema import FORMAT
@@ -26,6 +27,7 @@ __all__ = [
     "OF_DAMAGED",
     "SUFFIX",
     "Snapshot",
+    "check_format",
     "check_name",
     "default_name",
     "delete_snapshot",
@@ -33,6 +35,7 @@ __all__ = [
     "find_snapshots",
     "read_snapshot",
     "require_room",
+    "store_file",
     "sweep",
     "sweep_if_idle",
     "way_back",
@@ -77,6 +80,15 @@ def check_name(name: str) -> str:
             f"{name!r} is no name for a snapshot", hint="use up to 100 letters, digits, dots, dashes and underscores"
         )
     return name
+
+
+def check_format(snapshot: Snapshot) -> None:
+    """Raise FormatError for a snapshot that a newer findling has made."""
+    if snapshot.format > FORMAT:
+        raise FormatError(
+            f"the snapshot {snapshot.name} has format {snapshot.format}, this findling knows formats up to {FORMAT}",
+            hint="upgrade findling: `pip install --upgrade findling`",
+        )
 
 
 def default_name(folder: Path, prefix: str = "") -> str:
@@ -130,6 +142,11 @@ def write_snapshot(
     finally:
         part.unlink(missing_ok=True)
     return made
+
+
+def store_file(workspace: Path) -> Path:
+    """The store that snapshots of a workspace are made of."""
+    return workspace / STORE_FILE
 
 
 def find_snapshots(folder: Path) -> list[Snapshot]:

@@ -84,7 +84,12 @@ class VectorMatrix:
         """The chunks that have a row."""
         return set(self._view.columns.cids[self._view.alive].tolist())
 
-    def damaged_files(self) -> list[str]:
+    @property
+    def where(self) -> str:
+        """Its folder, for messages."""
+        return str(self.folder)
+
+    def damaged_parts(self) -> list[str]:
         """The files that are not what was written; every byte of them is looked at. Raises CorruptError, OSError."""
         header = self._view.header
         graph = [] if is_graph_sound(self.folder, header) else ["the graph of neighbours"]

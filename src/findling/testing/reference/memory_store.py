@@ -348,6 +348,8 @@ class MemoryStore(MemoryRecords):
         """None, for the same reason."""
         return []
 
+    format = 0
+
     def compact(self, absorbed: int) -> None:
         """Forget the part of the change log that every leg has absorbed."""
         state = self._state

@@ -69,9 +69,9 @@ class _Place(NamedTuple):
 def _place(path: str | None, workspace: str | None, principals: tuple[str, ...]) -> _Place:
     """Raises UsageError for a path or workspace that is not there, and for what is no principal."""
     from findling.domain.permissions import check_principal
+    from findling.service.workspace.backends import has_store
     from findling.service.workspace.scope import placed
     from findling.service.workspace.workspace import home_folder, locate
-    from findling.stores.local.layout import STORE_FILE
 
     settings, where = placed(resolve(path or ".", in_context=True, workspace=workspace), path)
     seen = tuple(check_principal(one) for one in principals)
@@ -79,7 +79,7 @@ def _place(path: str | None, workspace: str | None, principals: tuple[str, ...])
     # Not by an engine, which takes longer to load than all of this process, when a daemon has one.
     name = settings["workspace.name"] or settings["context.workspace"]
     found = locate(where, home=home_folder(settings["store.home"]), name=name, place=settings["store.place"])
-    if name and not (found.folder / STORE_FILE).exists():
+    if name and not has_store(found.folder):
         raise NotFoundError(f"there is no workspace {name}", hint=f"findling index --workspace {name} PATH")
     # The current folder stands for all of a workspace that is named, wherever that is.
     afar = found.root / found.scope if name else Path(where).expanduser().absolute()

@@ -81,9 +81,9 @@ def _list(as_json: bool) -> int:
 @click.option("--root", type=click.Path(), metavar="PATH", help="What it indexes; without one it has no files.")
 @click.option(
     "--place",
-    type=_PLACES,
+    metavar="home|project|URL",
     default="home",
-    help="Where the index lies; project: in PATH.",
+    help="Where the index lies; project: in PATH; a URL: file:///FOLDER, or the place of an installed backend.",
 )
 @click.option("--shared", is_flag=True, help="Let searches across workspaces ask it without naming it.")
 @_quota_options

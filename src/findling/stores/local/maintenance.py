@@ -1,0 +1,273 @@
+"""The upkeep of a workspace's folder: how large its parts are, what of them is unused, and rewriting it."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.domain.errors import CorruptError
+from findling.domain.ports import LegIndex
+from findling.stores.filesystem import file_size, sync_folder
+from findling.stores.keyword.leg import TantivyLeg, discard_leg
+from findling.stores.keyword.merge import Entries, adopt_index, count_entries
+from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
+from findling.stores.lock import WriteLock
+from findling.stores.sqlite.backup import copy_store
+from findling.stores.sqlite.store import SqliteStore
+from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
+from findling.stores.vectors.vector_files import GRAPH_FROM, Header, read_header
+
+__all__ = [
+    "FREE_SHARE",
+    "Matrix",
+    "absorbed_by_all",
+    "copy_folder",
+    "drop_wishes",
+    "is_worthwhile",
+    "matrices",
+    "measure_parts",
+    "remove_stale",
+    "rewrite_parts",
+    "trim_changes",
+]
+
+_LEAST_BYTES = 4 << 20
+"""Less space than this is not worth a rewrite that nobody asked for."""
+
+_LEAST_ENTRIES = 1_000
+"""The same for rows of a matrix."""
+
+_SKEWING_SHARE = 0.1
+"""The share of deleted entries from which on a keyword leg is rewritten, however small it is.
+
+Until then tantivy counts them among all entries, in the frequencies of words and in the usual length: a tenth shifts
+the weight of a word by 0.1 at most, of 5 that a telling word has."""
+
+_OTHER_FILES = frozenset({"write.lock", "refine.lock", "snapshot.lock", "snapshots", "manifest.json", IDENTITY_FILE})
+
+_UNUSED_S = 30 * 86_400.0
+"""What nobody has written to for so long is not in use."""
+
+
+class Matrix(NamedTuple):
+    """A folder with vectors, and what it says about itself."""
+
+    folder: Path
+    header: Header
+
+    @property
+    def dead_share(self) -> float:
+        """The dead rows of all."""
+        return self.header.dead / self.header.rows if self.header.rows else 0.0
+
+
+def matrices(folder: Path) -> Iterator[Matrix]:
+    """The vectors of a workspace; what cannot be read is left to those who search it."""
+    for place in sorted(folder.glob("vectors-*")):
+        with suppress(CorruptError):
+            header = read_header(place)
+            if header is not None:
+                yield Matrix(place, header)
+
+
+def is_worthwhile(folder: Path, unit: str) -> bool:
+    """Whether a good part of a workspace is unused; a look at three headers, some 2 ms. Raises CorruptError."""
+    if not (folder / STORE_FILE).exists():
+        return False
+    pages = count_pages(folder / STORE_FILE)
+    if pages.free_share >= FREE_SHARE and pages.free * pages.size >= _LEAST_BYTES:
+        return True
+    if _is_skewed(count_entries(keyword_folder(folder, unit))):
+        return True
+    return any(one.dead_share >= FREE_SHARE and one.header.dead >= _LEAST_ENTRIES for one in matrices(folder))
+
+
+def _is_skewed(entries: Entries) -> bool:
+    """Whether so many entries of a leg are deleted that its scores differ from those of a leg made of the rest."""
+    return entries.deleted > 0 and entries.deleted_share >= _SKEWING_SHARE
+
+
+def trim_changes(folder: Path, store_id: str) -> int:
+    """Forget changes that every leg has absorbed; tells how many. The caller holds the write lock."""
+    return trim_log(folder / STORE_FILE, absorbed_by_all(folder, store_id) or 0)
+
+
+def drop_wishes(folder: Path, model: str) -> int:
+    """Forget wishes for vectors of a model that has read everything; tells how many."""
+    return drop_idle(folder / STORE_FILE, model)
+
+
+def rewrite_parts(
+    folder: Path,
+    store_id: str,
+    unit: str,
+    *,
+    full: bool,
+    fill: Callable[[LegIndex], object],
+) -> Iterator[str]:
+    """Rewrite the parts of which enough is unused, or all of them, and name each. The caller holds the write lock.
+
+    `fill` has a new keyword leg catch up, which then takes the place of the present one.
+    """
+    place = keyword_folder(folder, unit)
+    entries = count_entries(place)
+    if entries.all and (full or _is_skewed(entries)):
+        with _aside(place) as fresh:
+            with closing(TantivyLeg.open(fresh, store_id=store_id, unit=unit)) as leg:
+                fill(leg)
+            adopt_index(fresh, place)
+        yield "keyword leg"
+    for matrix in matrices(folder):
+        if matrix.header.dead and (full or matrix.dead_share >= FREE_SHARE):
+            from findling.stores.vectors.vector_merge import rewrite_matrix
+
+            rewrite_matrix(matrix.folder, matrix.header, GRAPH_FROM)
+            yield matrix.folder.name
+    if full or count_pages(folder / STORE_FILE).free_share >= FREE_SHARE:
+        rewrite_store(folder / STORE_FILE)
+        yield "truth store"
+    fold_log(folder / STORE_FILE)
+
+
+@contextmanager
+def _aside(place: Path) -> Iterator[Path]:
+    """A folder beside another one, which is gone in the end."""
+    fresh = place.with_name(f"{place.name}.fresh")
+    discard_leg(fresh)
+    try:
+        yield fresh
+    finally:
+        discard_leg(fresh)
+
+
+def measure_parts(folder: Path) -> dict[str, int]:
+    """The bytes of every part of a workspace, without its snapshots."""
+    parts = {"truth store": 0, "write-ahead log": 0, "keyword leg": 0, "vectors": 0, "views": 0, "other": 0}
+    for path in folder.rglob("*"):
+        top = path.relative_to(folder).parts[0]
+        if top != "snapshots":
+            parts[_part(top)] += file_size(path)
+    return parts
+
+
+def absorbed_by_all(folder: Path, store_id: str) -> int | None:
+    """The number that every leg has absorbed which would catch up from the log; None when there is no such leg.
+
+    The legs of callers with limited rights are not among them: they do not go by the log.
+    """
+    reached = [matrix.header.state.get("seq", 0) for matrix in _belonging(folder, store_id)]
+    for place in folder.glob("keyword*"):
+        unit = place.name.removeprefix("keyword").removeprefix("-") or "chunk"
+        with suppress(CorruptError):
+            reached.append(TantivyLeg.open(place, store_id=store_id, unit=unit).seq())
+    # A leg that has absorbed nothing starts from nothing, whatever the log holds.
+    return min(filter(None, reached), default=None)
+
+
+def remove_stale(folder: Path, *, store_id: str, unit: str, models: frozenset[str]) -> list[str]:
+    """Delete legs of other stores and models, and what nobody has used for 30 days; tells what went.
+
+    `models` are those of which there are vectors. The caller holds the write lock.
+    """
+    gone = []
+    for path in _stale(folder, store_id, unit, models):
+        gone.append(path.name)
+        _delete(path)
+    for view in _unused(path for path in folder.glob("views/*") if path.is_dir()):
+        lock = WriteLock(guard := view.with_suffix(".lock"))
+        if lock.acquire(0.0):
+            gone.append(f"views/{view.name}")
+            _delete(view)
+            guard.unlink(missing_ok=True)
+            lock.release()
+    return gone
+
+
+def _stale(folder: Path, store_id: str, unit: str, models: frozenset[str]) -> Iterator[Path]:
+    # Left by processes that were killed while they deleted a workspace, or made a leg aside.
+    yield from (path for path in folder.parent.glob(".deleted-*") if _was_workspace(path))
+    yield from folder.glob("keyword*.fresh")
+    for matrix in matrices(folder):
+        owner, _, model = matrix.header.made_for.partition("|")
+        if owner != store_id or model not in models:
+            yield matrix.folder
+    own = keyword_folder(folder, unit)
+    others = (path for path in folder.glob("keyword*") if path != own and path.suffix != ".fresh")
+    yield from _unused([*others, *folder.glob(f"{DAMAGED_FILE}*")])
+
+
+def _belonging(folder: Path, store_id: str) -> Iterator[Matrix]:
+    return (matrix for matrix in matrices(folder) if matrix.header.made_for.partition("|")[0] == store_id)
+
+
+def _unused(paths: Iterable[Path]) -> Iterator[Path]:
+    then = time.time() - _UNUSED_S
+    for path in paths:
+        try:
+            latest = max(file.lstat().st_mtime for file in (path, *path.glob("*")))
+        except FileNotFoundError:
+            continue  # another process is writing it
+        if latest < then:
+            yield path
+
+
+def _was_workspace(path: Path) -> bool:
+    """Whether a folder of that name is one of ours: a workspace may lie among the files of a project."""
+    if not path.name.removeprefix(".deleted-").isdecimal() or not path.is_dir():
+        return False
+    return all(_part(file.name) != "other" or _is_own(file.name) for file in path.iterdir())
+
+
+def _is_own(name: str) -> bool:
+    return name in _OTHER_FILES or (name.startswith("accesses-") and name.endswith(".log"))
+
+
+def _part(top: str) -> str:
+    if top == STORE_FILE:
+        return "truth store"
+    if top.startswith(f"{STORE_FILE}-"):
+        return "write-ahead log"
+    for start, part in (("keyword", "keyword leg"), ("vectors-", "vectors"), ("views", "views")):
+        if top.startswith(start):
+            return part
+    return "other"
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+_NOT_COPIED = ("write.lock", "refine.lock", STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm")
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy a workspace, durably, and compare. Raises CorruptError when the copy is not what it was made from."""
+    target.mkdir(mode=0o700)
+    # SQLite copies it: whoever notes vectors does so without our lock.
+    copy_store(source / STORE_FILE, target / STORE_FILE)
+    with SqliteStore.open(target / STORE_FILE, readonly=True) as store:
+        if problems := store.integrity():
+            raise CorruptError(f"{source / STORE_FILE} is damaged: {problems[0]}", hint="findling doctor")
+    for file in sorted(source.rglob("*")):
+        copy = target / file.relative_to(source)
+        if file.is_dir():
+            copy.mkdir(mode=0o700)
+        elif file.relative_to(source).as_posix() not in _NOT_COPIED:
+            with file.open("rb") as old_file, copy.open("xb") as new_file:
+                shutil.copyfileobj(old_file, new_file)
+                new_file.flush()
+                os.fsync(new_file.fileno())
+            shutil.copystat(file, copy)
+            if not filecmp.cmp(file, copy, shallow=False):
+                raise CorruptError(f"{file} changed while it was copied", hint="try again")
+    for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
+        sync_folder(folder)

@@ -1,0 +1,92 @@
+"""The local backend keeps the contract, and places are found by their URLs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from findling.domain.backends import VectorTable
+from findling.domain.errors import InvalidValueError, MissingExtraError
+from findling.domain.ports import KeywordLeg, TruthStore
+from findling.service.workspace.backends import PLACE_FILE, backend_at, open_backend, shown_url
+from findling.stores.local.backend import LocalBackend
+from findling.testing.backend import BackendSuite
+from findling.testing.keyword_leg import KeywordLegSuite
+from findling.testing.vector_table import VectorTableSuite
+
+
+class Local:
+    @pytest.fixture(autouse=True)
+    def _tmp(self, tmp_path: Path) -> None:
+        self.tmp = tmp_path
+
+    def make_folder(self) -> Path:
+        return Path(mkdtemp(dir=self.tmp))
+
+    def make_place(self) -> str:
+        return self.make_folder().as_uri()
+
+    def make_backend(self) -> LocalBackend:
+        return LocalBackend(self.make_folder())
+
+    def make_store(self) -> TruthStore:
+        backend = self.make_backend()
+        backend.create_store()
+        return backend.open_store()
+
+    def make_leg(self) -> KeywordLeg:
+        return self.make_backend().keyword_leg("test", "chunk")
+
+    def make_table(self, dimensions: int) -> VectorTable:
+        return self.make_backend().vector_table("test", "model", dimensions)
+
+
+class TestLocalBackend(Local, BackendSuite):
+    pass
+
+
+class TestLocalKeywordLeg(Local, KeywordLegSuite):
+    pass
+
+
+class TestLocalVectors(Local, VectorTableSuite):
+    pass
+
+
+def test_a_path_and_its_url_are_the_same_place(tmp_path: Path) -> None:
+    folder = tmp_path / "mit Leerzeichen+ü"
+    for place in (folder, str(folder), folder.as_uri(), folder.as_uri().replace("file://", "file:")):
+        backend = open_backend(place)
+        assert isinstance(backend, LocalBackend)
+        assert (backend.folder, backend.url) == (folder, folder.as_uri())
+
+
+def test_a_scheme_that_nobody_serves_is_named_with_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(MissingExtraError) as caught:
+        open_backend("postgresql://somewhere/db#notes", tmp_path)
+    assert "postgresql:" in caught.value.message
+    assert "findling.backends" in caught.value.hint
+    assert "file" in caught.value.hint
+
+
+@pytest.mark.parametrize("url", ["file://elsewhere/srv", "file:"])
+def test_a_url_that_names_no_folder_here_is_refused(url: str) -> None:
+    with pytest.raises(InvalidValueError):
+        open_backend(url)
+
+
+def test_a_project_cannot_send_us_to_a_place(tmp_path: Path) -> None:
+    for name, is_followed in (("notes", True), (".findling", False)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / PLACE_FILE).write_text((tmp_path / "elsewhere").as_uri())
+        backend = backend_at(folder)
+        assert isinstance(backend, LocalBackend)
+        assert backend.folder == (tmp_path / "elsewhere" if is_followed else folder)
+
+
+def test_a_password_is_not_shown() -> None:
+    assert shown_url("postgresql://ann:s3cret@db/x#y") == "postgresql://ann@db/x#y"
+    assert shown_url("file:///tmp/a:b@c") == "file:///tmp/a:b@c"

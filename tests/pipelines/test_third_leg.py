@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.backends import Leg
+from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.ports import Change, ReadStore
 from findling.domain.queries import LegQuery, SearchRequest
@@ -101,8 +102,10 @@ def engine(tmp_path: Path, exact: None) -> Iterator[Engine]:
         yield opened
 
 
-def asked(engine: Engine, mode: str, query: str = NEEDLE, **options: object) -> SearchAnswer:
-    plan = Plan(mode=mode, typos="ignore", route=False)
+def asked(
+    engine: Engine, mode: str, query: str = NEEDLE, legs: Mapping[str, float] | None = None, **options: object
+) -> SearchAnswer:
+    plan = Plan(mode=mode, typos="ignore", route=False, legs=legs or {})
     request = SearchRequest(query=query, plan=plan, explain=True, **options)  # type: ignore[arg-type]
     return engine.search(request, refresh=False)
 
@@ -154,6 +157,15 @@ def test_it_adds_to_what_words_find_and_keeps_to_conditions(engine: Engine) -> N
     assert shares["pool.py"]["exact"] == 0.25 and "exact" not in shares["other.md"]
     assert [hit.path for hit in asked(engine, "keyword", f"{NEEDLE} -workers")] == ["pool.py"]
     assert not asked(engine, "keyword", f"{NEEDLE} -sockets").hits
+
+
+def test_the_plan_weighs_it_or_leaves_it_out(engine: Engine) -> None:
+    (hit,) = asked(engine, "keyword", legs={"exact": 0.2})
+    assert [(part.leg, part.weight) for part in hit.receipt.parts] == [("exact", 0.2)]
+    silent = asked(engine, "keyword", legs={"exact": 0.0})
+    assert (silent.hits, silent.plan["legs"]) == ((), ["keyword"])
+    with pytest.raises(InvalidValueError, match="there is no leg 'graph' to weigh"):
+        asked(engine, "keyword", legs={"graph": 0.5})
 
 
 def test_it_holds_what_a_caller_may_see(engine: Engine) -> None:

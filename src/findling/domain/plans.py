@@ -161,6 +161,9 @@ class Plan:
         project="any",
         http=True,
     )
+    legs: Mapping[str, float] = knob(
+        {}, "Weights of legs beside words and meaning, 0 to 1, by name; 0 leaves one out.", "shares", profile=False
+    )
     rrf_k: float = knob(
         60.0,
         "How slowly ranks lose their worth when rankings are fused by rank.",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from findling.domain.resources import Chunk, Resource
-from findling.domain.results import Hit, Passage
-from findling.pipelines.answer.lines import line_span, show
-from findling.pipelines.answer.types import HighlightSpec, Ranked
+from findling.pipelines.answer.types import Ranked
 
-__all__ = ["MOST_PASSAGES", "Run", "group_of", "grouped", "reach", "runs", "with_passages"]
+__all__ = ["MOST_PASSAGES", "Run", "group_of", "grouped", "line_span", "reach", "runs"]
 
 MOST_PASSAGES = 5
 """Passages that a hit has besides its own."""
@@ -74,28 +71,9 @@ def runs(entries: Sequence[Ranked]) -> list[Run]:
     return sorted(joined, key=lambda run: place_of[run.best.stored.chunk.cid])
 
 
-def with_passages(hit: Hit, ranked: Ranked, asked: HighlightSpec) -> Hit:
-    """The hit of a group with its other passages; those that lie beside its own widen its lines instead."""
-    own, *others = runs((ranked, *ranked.others))
-    first, last = _lines_of(own)
-    passages = tuple([_passage(run, asked) for run in others[:MOST_PASSAGES]])
-    return replace(hit, line_start=first, line_end=last, passages=passages)
-
-
-def _passage(run: Run, asked: HighlightSpec) -> Passage:
-    shown = show(run.best.stored, asked)
-    first, last = _lines_of(run)
-    return Passage(
-        id=f"{run.best.stored.chunk.cid:016x}",
-        rid=run.best.stored.resource.rid,
-        line_start=first,
-        line_end=last,
-        place=shown.best.place,
-        score=round(run.best.score, 4),
-        lines=shown.lines,
-    )
-
-
-def _lines_of(run: Run) -> tuple[int, int]:
-    spans = [line_span(chunk) for chunk in run.chunks]
-    return min(first for first, _ in spans), max(last for _, last in spans)
+def line_span(chunk: Chunk) -> tuple[int, int]:
+    """The first and the last line of a chunk in its file; 0 in files that have no lines."""
+    if not chunk.places:
+        return chunk.line_start, chunk.line_end
+    numbers = [place.line for place in chunk.places if place.line]
+    return (numbers[0], max(numbers)) if numbers else (0, 0)

@@ -6,20 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import log
+from typing import NamedTuple
 
 from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Any, Node, Same
 from findling.domain.resources import StoredChunk
-from findling.domain.results import AliasMatch, Evidence, Hit, Receipt, ScorePart, TermMatch
-from findling.pipelines.answer.lines import line_span, show
+from findling.domain.results import AliasMatch, Evidence, Hit, Line, Passage, Receipt, ScorePart, TermMatch
+from findling.pipelines.answer.grouping import MOST_PASSAGES, Run, line_span, runs
 from findling.pipelines.answer.types import HighlightSpec, Ranked
 from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC
 from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
-from findling.text.analysis.analysis import WordSpan, index_form, terms
-from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.text.analysis.analysis import WordSpan, index_form, matching_spans, terms
+from findling.text.analysis.lines import SENTENCE_WORDS, LineIndex
 from findling.text.query.tree import canonical, identifier_parts, positive_terms, positive_texts
+from findling.text.snippets import Match, Telling, plain_line, show_lines
 
-__all__ = ["asked_for", "make_hit", "term_weights"]
+__all__ = ["asked_for", "make_hit", "term_weights", "with_passages"]
 
 _SMALL_WORD = 0.01
 """How much a small word tells where a word that every passage has tells 1."""
@@ -92,10 +94,82 @@ def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
 
         hit = in_conversation(hit, ranked.stored, chunk.start + shown.offset, asked, store)
     if ranked.others:
-        from findling.pipelines.answer.grouping import with_passages
-
         hit = with_passages(hit, ranked, asked)
     return hit
+
+
+class Shown(NamedTuple):
+    """What is shown of a chunk: some of its lines, the best of them, and where that ends in the chunk's text.
+
+    `words` are all words of the text that were asked for.
+    """
+
+    lines: tuple[Line, ...]
+    best: Line
+    offset: int
+    words: list[WordSpan]
+
+
+def show(stored: StoredChunk, asked: HighlightSpec) -> Shown:
+    """The lines of a chunk that say best why it was found."""
+    chunk, _, text = stored
+    words = matching_spans(text, asked.forms)
+    forms = asked.forms
+    spans = _shown_spans(
+        [(start, end, tuple([forms[term] for term in found])) for start, end, found in words], asked.identifiers
+    )
+    telling = Telling(asked.weights, _said(stored), asked.nearness)
+    lines, number = show_lines(text, chunk.line_start, spans, asked.snippet_lines, asked.context, telling)
+    best = Line(number=number, text="")
+    offset = 0
+    if chunk.places:
+        from findling.text.snippets import placed_lines
+
+        offset = LineIndex(text).line_span(best.number - chunk.line_start + 1)[1]
+        placed = placed_lines([*lines, best], chunk, text)
+        lines, best = placed[:-1], placed[-1]
+    return Shown(lines, best, offset, words)
+
+
+def _said(stored: StoredChunk) -> set[str]:
+    """The lines that stand above a hit wherever it is shown."""
+    return {plain_line(text) for text in (stored.resource.title, *stored.chunk.heading)} - {""}
+
+
+def with_passages(hit: Hit, ranked: Ranked, asked: HighlightSpec) -> Hit:
+    """The hit of a group with its other passages; those that lie beside its own widen its lines instead."""
+    own, *others = runs((ranked, *ranked.others))
+    first, last = _lines_of(own)
+    passages = tuple([_passage(run, asked) for run in others[:MOST_PASSAGES]])
+    return replace(hit, line_start=first, line_end=last, passages=passages)
+
+
+def _passage(run: Run, asked: HighlightSpec) -> Passage:
+    shown = show(run.best.stored, asked)
+    first, last = _lines_of(run)
+    return Passage(
+        id=f"{run.best.stored.chunk.cid:016x}",
+        rid=run.best.stored.resource.rid,
+        line_start=first,
+        line_end=last,
+        place=shown.best.place,
+        score=round(run.best.score, 4),
+        lines=shown.lines,
+    )
+
+
+def _lines_of(run: Run) -> tuple[int, int]:
+    spans = [line_span(chunk) for chunk in run.chunks]
+    return min(first for first, _ in spans), max(last for _, last in spans)
+
+
+def _shown_spans(spans: list[Match], identifiers: Mapping[str, set[str]]) -> list[Match]:
+    """The spans to show: where an identifier stands as a whole, its parts elsewhere in the chunk are noise."""
+    if not identifiers:
+        return spans
+    present = {term for _, _, terms in spans for term in terms}
+    noise = set().union(*(parts for whole, parts in identifiers.items() if whole in present))
+    return [span for span in spans if not noise.issuperset(span[2])] if noise else spans
 
 
 def _receipt(ranked: Ranked, matches: tuple[TermMatch, ...], asked: HighlightSpec, store: ReadStore) -> Receipt:

@@ -254,7 +254,7 @@ def _verdicts(case: _Case) -> Iterator[LegVerdict]:
     held = [term for term, forms in case.ranking.found.keyword.forms.items() if forms]
     # Also where meaning only reorders, its ranks are counted among all passages.
     query = question.for_legs(held)._replace(plan=replace(question.plan, meaning_finds=True))
-    for leg in bound_legs(legs, case.ranking.meaning, question.plan.mode):
+    for leg in bound_legs(legs, case.ranking.meaning, question.plan):
         said = leg.search(query, _DEEPEST, cids)
         order = sorted(said, key=lambda cid: (-said[cid].strength, cid))
         best = next((cid for cid in order if cid in cids), None)

@@ -31,7 +31,7 @@ LegEvidence = Mapping[str, Mapping[int, Evidence]]
 
 def weigh(query: str, legs: LegEvidence, ceiling: float, plan: Plan) -> tuple[Weighing | None, dict[str, float]]:
     """How much meaning counts against words and why, `None` without meaning, and the weights of the ranking legs."""
-    others = {name: LEGS[name].weight for name in legs if name not in (KEYWORD, SEMANTIC)}
+    others = {name: plan.legs.get(name, LEGS[name].weight) for name in legs if name not in (KEYWORD, SEMANTIC)}
     if SEMANTIC not in legs:
         return None, {KEYWORD: 1.0, **others}
     near = legs[SEMANTIC]

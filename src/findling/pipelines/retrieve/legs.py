@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.plans import MODES
+from findling.domain.errors import InvalidValueError
+from findling.domain.plans import MODES, Plan
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.results import Evidence
 from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetriever
@@ -29,6 +30,7 @@ __all__ = [
     "Retrievers",
     "alone",
     "bound_legs",
+    "check_legs",
     "register_leg",
 ]
 
@@ -114,8 +116,9 @@ def _steep_shares(hits: Hits) -> Hits:
 class LegKind(NamedTuple):
     """A leg that plans may ask: its name, the modes in which it is asked, and how it is bound to an index.
 
-    `bind` gives the leg for one query, or `None` where it cannot serve. `weight` is its weight in a fusion; alpha
-    weighs the first two legs against each other. `scale` brings strengths, best first, to 0 to 1.
+    `bind` gives the leg for one query, or `None` where it cannot serve. `weight` is its weight in a fusion, unless the
+    plan has another one; alpha weighs the first two legs against each other. `scale` brings
+    strengths, best first, to 0 to 1.
     """
 
     name: str
@@ -143,7 +146,17 @@ def register_leg(kind: LegKind) -> None:
     LEGS[kind.name] = kind
 
 
-def bound_legs(legs: Retrievers, meaning: Meaning, mode: str) -> list[Retriever]:
-    """The legs beside the keyword leg that can serve a query in this mode, in the order of the registry."""
-    bound = [kind.bind(legs, meaning) for kind in LEGS.values() if mode in kind.modes]
+def bound_legs(legs: Retrievers, meaning: Meaning, plan: Plan) -> list[Retriever]:
+    """The legs beside the keyword leg that can serve a query by this plan, in the order of the registry."""
+    kinds = [kind for kind in LEGS.values() if plan.mode in kind.modes and plan.legs.get(kind.name, 1.0)]
+    bound = [kind.bind(legs, meaning) for kind in kinds]
     return [leg for leg in bound if leg is not None]
+
+
+def check_legs(plan: Plan) -> None:
+    """Raises InvalidValueError for a weight of a leg that is not there; alpha weighs words and meaning."""
+    for name in plan.legs:
+        if name not in LEGS or name in (KEYWORD, SEMANTIC):
+            others = [known for known in LEGS if known not in (KEYWORD, SEMANTIC)]
+            hint = f"one of {', '.join(others)}" if others else "alpha weighs words and meaning"
+            raise InvalidValueError(f"there is no leg {name!r} to weigh", hint=hint)

@@ -7,6 +7,7 @@ import re
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
+from findling.pipelines.retrieve.legs import check_legs
 from findling.pipelines.retrieve.plan_files import read_plan
 from findling.stores.filtering import check_filters
 
@@ -19,6 +20,7 @@ def check_request(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
         raise InvalidValueError(f"limit {request.limit} and offset {request.offset} must not be negative")
     check_filters(request.filters)
     check_plan(plan)
+    check_legs(plan)
     if request.exclude_pattern is None:
         return None
     try:

@@ -30,7 +30,7 @@ _BM25 = "BM25"
 def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery, wanted: int) -> Found:
     """Ask the legs of the plan for at least `wanted` candidates. Raises ModelError when a model fails."""
     plan, keyword = question.plan, legs.keyword
-    others = bound_legs(legs, meaning, plan.mode) if question.reading != "browse" else []
+    others = bound_legs(legs, meaning, plan) if question.reading != "browse" else []
     if not others:
         return _by_words_alone(legs, question, wanted)
     from findling.pipelines.retrieve.fusion_step import ages_of, fuse, weigh

@@ -70,7 +70,7 @@ def _alternatives(node: Node) -> Iterator[Same]:
 def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
     """The hit that people and programs see."""
     chunk, resource, _ = ranked.stored
-    shown = show(ranked.stored, asked)
+    shown = _show(ranked.stored, asked)
     first, last = line_span(chunk)
     hit = Hit(
         id=f"{chunk.cid:016x}",
@@ -98,7 +98,7 @@ def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
     return hit
 
 
-class Shown(NamedTuple):
+class _Shown(NamedTuple):
     """What is shown of a chunk: some of its lines, the best of them, and where that ends in the chunk's text.
 
     `words` are all words of the text that were asked for.
@@ -110,7 +110,7 @@ class Shown(NamedTuple):
     words: list[WordSpan]
 
 
-def show(stored: StoredChunk, asked: HighlightSpec) -> Shown:
+def _show(stored: StoredChunk, asked: HighlightSpec) -> _Shown:
     """The lines of a chunk that say best why it was found."""
     chunk, _, text = stored
     words = matching_spans(text, asked.forms)
@@ -128,7 +128,7 @@ def show(stored: StoredChunk, asked: HighlightSpec) -> Shown:
         offset = LineIndex(text).line_span(best.number - chunk.line_start + 1)[1]
         placed = placed_lines([*lines, best], chunk, text)
         lines, best = placed[:-1], placed[-1]
-    return Shown(lines, best, offset, words)
+    return _Shown(lines, best, offset, words)
 
 
 def _said(stored: StoredChunk) -> set[str]:
@@ -145,7 +145,7 @@ def with_passages(hit: Hit, ranked: Ranked, asked: HighlightSpec) -> Hit:
 
 
 def _passage(run: Run, asked: HighlightSpec) -> Passage:
-    shown = show(run.best.stored, asked)
+    shown = _show(run.best.stored, asked)
     first, last = _lines_of(run)
     return Passage(
         id=f"{run.best.stored.chunk.cid:016x}",

@@ -72,7 +72,12 @@ def test_the_profiles_that_are_always_there() -> None:
 
 def test_every_knob_of_the_plan_has_a_setting_or_a_place_in_profiles(place: Place) -> None:
     """Each is written into a profile with another value than its default, and the plan has it."""
-    others: dict[str, Any] = {"weights": {"name": 3.0}, "affinities": {"ann": 0.5}, "alpha": 0.25}
+    others: dict[str, Any] = {
+        "weights": {"name": 3.0},
+        "affinities": {"ann": 0.5},
+        "legs": {"exact": 0.5},
+        "alpha": 0.25,
+    }
     for name, knob in KNOBS.items():
         if not knob.profile:
             assert name in ("profile", "half_lives"), "the one names the plan, the other comes with types"

@@ -162,7 +162,7 @@ class Plan:
         http=True,
     )
     legs: Mapping[str, float] = knob(
-        {}, "Weights of legs beside words and meaning, 0 to 1, by name; 0 leaves one out.", "shares", profile=False
+        {}, "Weights of legs beside words and meaning, 0 to 1, by name; 0 leaves one out.", "shares"
     )
     rrf_k: float = knob(
         60.0,

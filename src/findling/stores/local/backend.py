@@ -66,10 +66,11 @@ class LocalLegs:
 
     def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorMatrix:
         """Open the vectors of a model, empty when there are none of this store. Raises CorruptError."""
+        from findling.stores.vectors.vector_files import GRAPH_FROM
         from findling.stores.vectors.vector_matrix import VectorMatrix
 
         folder, made_for = vector_folder(self.folder, model), f"{store_id}|{model}"
-        return VectorMatrix.open(folder, made_for=made_for, dimensions=dimensions)
+        return VectorMatrix.open(folder, made_for=made_for, dimensions=dimensions, graph_from=GRAPH_FROM)
 
     def discard_vectors(self, model: str | None = None) -> None:
         """Delete the table of a model, or of all. The caller holds the write lock."""

@@ -21,7 +21,7 @@ from findling.stores.lock import WriteLock
 from findling.stores.sqlite.backup import copy_store
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
-from findling.stores.vectors.vector_files import GRAPH_FROM, Header, read_header
+from findling.stores.vectors.vector_files import Header, read_header
 
 __all__ = [
     "FREE_SHARE",
@@ -125,6 +125,7 @@ def rewrite_parts(
         yield "keyword leg"
     for matrix in matrices(folder):
         if matrix.header.dead and (full or matrix.dead_share >= FREE_SHARE):
+            from findling.stores.vectors.vector_files import GRAPH_FROM
             from findling.stores.vectors.vector_merge import rewrite_matrix
 
             rewrite_matrix(matrix.folder, matrix.header, GRAPH_FROM)

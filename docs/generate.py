@@ -120,7 +120,7 @@ def settings_page() -> Iterator[str]:
     yield "# Settings"
     yield ""
     yield "A later one wins: default, user file, project file, environment variable, command-line option."
-    yield "`findling config show --origin` prints every value with its origin, `findling config path` the files."
+    yield "`findling config show --origin` prints every value with its origin, `findling config show --path` the files."
     yield f"Both files are TOML; the project file is the nearest `{PROJECT_FILE}` at or above the searched folder, up"
     yield "to the top of its repository. An unknown setting or a value that does not fit is an error, never ignored."
     yield ""

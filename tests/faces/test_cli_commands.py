@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import pytest
 
-from findling.faces.cli.main import COMMANDS, cli, route
+from findling.faces.cli.main import COMMANDS, GROUPS, cli, route
 from findling.service.settings.settings import SETTINGS
 from tests.processes import BoundedProcess, run_process
 
@@ -58,23 +58,54 @@ ALL_COMMANDS = dict(walk(cli))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     promised = (
-        "search explain fetch similar suggest index refine add sync chats remember recall status ls workspaces "
-        "permissions export import compact snapshot glossary watch serve mcp token models config include exclude "
-        "forget doctor repair eval completion version"
+        "search fetch similar suggest index refine add sync chats remember recall status ls workspaces permissions "
+        "export import compact snapshot glossary watch serve mcp token models config forget doctor eval completion"
     )
     assert set(COMMANDS) == set(promised.split())
     subcommands = {" ".join(path) for path in ALL_COMMANDS if len(path) == 2}
-    assert subcommands == {f"config {name}" for name in ("show", "set", "unset", "path")} | {
-        f"{group} {name}" for group in ("include", "exclude") for name in ("add", "remove", "list")
-    } | {f"models {name}" for name in ("list", "pull", "use", "test")} | {
-        f"glossary {name}" for name in "add list pending approve reject protect remove merge export import".split()
-    } | {f"watch {name}" for name in ("add", "remove", "list", "run")} | {
-        f"token {name}" for name in ("create", "revoke", "list")
-    } | {f"permissions {name}" for name in "list join leave share unshare deny undeny check policy".split()} | {
-        f"workspaces {name}" for name in "list create set move rename drop search".split()
-    } | {f"snapshot {name}" for name in "create list verify restore drop".split()} | {
-        f"chats {name}" for name in "import list delete".split()
+    groups = {
+        "chats": "import list delete",
+        "config": "show set add remove",
+        "glossary": "add list set import",
+        "models": "list pull use",
+        "permissions": "list join share deny check policy",
+        "snapshot": "create list restore drop",
+        "token": "create revoke list",
+        "watch": "add list run",
+        "workspaces": "list create set drop",
     }
+    assert subcommands == {f"{group} {name}" for group, names in groups.items() for name in names.split()}
+
+
+def test_the_help_groups_the_commands(findling: Findling) -> None:
+    out = findling("--help")[1]
+    titles = [line.removesuffix(":") for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert titles[-len(GROUPS) :] == list(GROUPS) == ["Search", "Content", "Index", "Serve", "Admin"]
+
+
+@pytest.mark.parametrize(
+    ("args", "instead"),
+    [
+        (("explain", "q", "id"), "findling search QUERY --explain-hit ID"),
+        (("include", "add", "x"), "findling config add index.include PATTERN"),
+        (("exclude", "list"), "findling config add index.exclude PATTERN"),
+        (("repair",), "findling doctor --repair"),
+        (("version",), "findling --version"),
+        (("workspaces", "search", "q"), "--workspace A,B"),
+        (("config", "unset", "search.limit"), "findling config remove KEY"),
+        (("glossary", "pending"), "findling glossary list --pending"),
+        (("permissions", "unshare", "a", "b"), "share TARGET PRINCIPAL --remove"),
+        (("snapshot", "verify", "x"), "findling snapshot restore NAME --check"),
+        (("models", "test"), "findling models use NAME --try"),
+        (("watch", "remove"), "findling watch add PATH --remove"),
+    ],
+)
+def test_a_command_of_an_earlier_version_names_the_new_one(
+    project: Path, findling: Findling, args: tuple[str, ...], instead: str
+) -> None:
+    code, out, err = findling(*args)
+    assert (code, out) == (2, "")
+    assert "any more" in err and instead in err
 
 
 @pytest.mark.parametrize("path", ALL_COMMANDS)
@@ -99,8 +130,7 @@ def test_no_arguments_show_the_help(findling: Findling) -> None:
 
 
 def test_the_version(findling: Findling) -> None:
-    assert findling("--version") == findling("version")
-    code, out, _ = findling("version")
+    code, out, _ = findling("--version")
     assert code == 0
     assert out.startswith("findling ")
 
@@ -179,8 +209,8 @@ def test_config_set_and_unset(project: Path, findling: Findling) -> None:
     assert code == 0
     assert f"search.limit still comes from project file {shared.resolve()}" in err
 
-    assert findling("config", "unset", "--project", "search.limit")[0] == 0
-    assert findling("config", "unset", "--project", "search.limit")[0] == 1
+    assert findling("config", "remove", "--project", "search.limit")[0] == 0
+    assert findling("config", "remove", "--project", "search.limit")[0] == 1
     assert "search.limit = 5\n" in findling("config", "show")[1]
 
 
@@ -188,7 +218,7 @@ def test_config_set_and_unset(project: Path, findling: Findling) -> None:
     ("args", "message"),
     [
         (["set", "search.limt", "3"], "no setting is called search.limt"),
-        (["unset", "search.limt"], "no setting is called search.limt"),
+        (["remove", "search.limt"], "no setting is called search.limt"),
         (["set", "search.limit", "0"], "at least 1"),
         (["set", "--project", "store.home", "/x"], "a project may not set store.home"),
     ],
@@ -203,26 +233,39 @@ def test_config_refuses_what_would_not_load(project: Path, findling: Findling, a
 
 def test_config_path(project: Path, findling: Findling) -> None:
     own = os.environ["FINDLING_CONFIG"]
-    assert findling("config", "path") == (0, f"user\t{own} (missing)\n", "")
+    assert findling("config", "show", "--path") == (0, f"user\t{own} (missing)\n", "")
     findling("config", "set", "search.limit", "5")
     findling("config", "set", "--project", "search.limit", "5")
-    assert findling("config", "path")[1] == f"user\t{own}\nproject\t{(project / '.findling.toml').resolve()}\n"
+    assert (
+        findling("config", "show", "--path")[1] == f"user\t{own}\nproject\t{(project / '.findling.toml').resolve()}\n"
+    )
 
 
 @pytest.mark.parametrize("word", ["include", "exclude"])
-def test_patterns(project: Path, findling: Findling, word: str) -> None:
-    own = Path(os.environ["FINDLING_CONFIG"])
+def test_lists_grow_and_shrink(project: Path, findling: Findling, word: str) -> None:
+    own, key = Path(os.environ["FINDLING_CONFIG"]), f"index.{word}"
     own.write_text(f"[index]\n{word} = [\n  '*.log',  # noise\n]\n")
-    assert findling(word, "add", "build/", "*.log", "build/")[0] == 0
-    assert findling(word, "list") == (0, "*.log\nbuild/\n", "")
+    assert findling("config", "add", key, "build/", "*.log", "build/")[0] == 0
+    assert findling("config", "show", key) == (0, f'{key} = ["*.log", "build/"]\n', "")
     assert own.read_text() == f"[index]\n{word} = [\n  '*.log',  # noise\n  \"build/\",\n]\n"
-    assert findling(word, "remove", "build/")[0] == 0
-    code, _, err = findling(word, "remove", "build/")
+    assert findling("config", "remove", key, "build/")[0] == 0
+    code, _, err = findling("config", "remove", key, "build/")
     assert code == 2
-    assert f"does not {word} build/" in err
-    assert findling(word, "add", "--project", "x,y")[0] == 0
-    assert findling(word, "list") == (0, "x,y\n", "")
-    assert findling(word, "add", " ")[0] == 2
+    assert f"{key} does not hold build/" in err
+    assert findling("config", "add", "--project", key, "x,y")[0] == 0
+    assert findling("config", "show", key) == (0, f'{key} = ["x,y"]\n', "")
+    assert findling("config", "add", key, " ")[0] == 2
+    assert findling("config", "add", "search.limit", "3")[0] == 2
+
+
+def test_a_setting_of_an_earlier_version_is_removed_from_a_file(project: Path, findling: Findling) -> None:
+    own = Path(os.environ["FINDLING_CONFIG"])
+    own.write_text("[search]\nrrf_k = 20\nlimit = 3\n")
+    code, _, err = findling("login")
+    assert code == 2
+    assert "search.rrf_k is no setting any more" in err and "findling config remove search.rrf_k" in err
+    assert findling("config", "remove", "search.rrf_k")[0] == 0
+    assert own.read_text() == "[search]\nlimit = 3\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -22,7 +22,7 @@ COMMANDS = [
     ["pilot", "--explain"],
     ["pilot", "--json"],
     ["fetch", "decision:1"],
-    ["explain", "pilot", "decision:1"],
+    ["search", "pilot", "--explain-hit", "decision:1"],
     ["similar", "decision:1"],
     ["suggest", "pil"],
     ["index", "--dry-run"],

@@ -228,7 +228,7 @@ def test_a_dry_run_lists_and_leaves_nothing(project: Path, findling: Findling, t
     assert set(out.splitlines()) >= {"docs/guide.md", "docs/index.md", "src/auth.py", "src/shop.ts"}
     assert "files would be indexed" in err
     assert not list(tmp_path.glob("workspaces/*/*"))
-    findling("exclude", "add", "--project", "docs/")
+    findling("config", "add", "--project", "index.exclude", "docs/")
     document = json.loads(findling("index", "--dry-run", "--json")[1])
     assert "docs/guide.md" not in document["paths"]
     assert "docs" in {entry["path"].rstrip("/") for entry in document["skipped"]}
@@ -291,7 +291,7 @@ def test_doctor_and_repair(project: Path, findling: Findling) -> None:
     assert code == 0
     assert all(row.startswith("ok ") for row in out.splitlines())
     assert all(check["ok"] for check in json.loads(findling("doctor", "--json")[1])["checks"])
-    code, out, _ = findling("repair")
+    code, out, _ = findling("doctor", "--repair")
     assert code == 0
     assert out.startswith("rebuilt from 4 resources")
     assert findling("login", "-l")[0] == 0

@@ -22,7 +22,7 @@ def test_add_and_list(findling: Findling, indexed: Path) -> None:
     assert (code, out) == (0, "")
     assert "findling: sign-in is an alias of auth\n" in err
     findling("glossary", "add", "rate limit", "throttle", "quota")
-    findling("glossary", "protect", "OTP")
+    findling("glossary", "set", "OTP", "protected")
     code, out, _ = findling("glossary", "list")
     assert code == 0
     assert out == (
@@ -40,7 +40,7 @@ def test_columns_are_aligned_by_what_the_terminal_shows(findling: Findling, inde
 
 def test_list_of_everything_and_as_json(findling: Findling, indexed: Path) -> None:
     assert findling("glossary", "list")[0] == 1
-    findling("glossary", "reject", "author", "--group", "auth")
+    findling("glossary", "set", "author", "rejected", "--group", "auth")
     assert findling("glossary", "list")[:2] == (1, "")
     assert findling("glossary", "list", "--all")[:2] == (0, "rejected  auth  author  user\n")
     findling("glossary", "add", "auth", "login")
@@ -68,58 +68,57 @@ def suggested(findling: Findling, indexed: Path, tmp_path: Path) -> Path:
 
 
 def test_pending_then_approve(findling: Findling, suggested: Path) -> None:
-    code, out, err = findling("glossary", "pending")
+    code, out, err = findling("glossary", "list", "--pending")
     assert (code, out) == (0, "TTL  time to live  acronym  a b␛\n")
     assert "1 pending" in err
-    assert json.loads(findling("glossary", "pending", "--json")[1])["pending"][0]["surface"] == "TTL"
-    code, _, err = findling("glossary", "approve", "ttl", "--canonical")
+    assert json.loads(findling("glossary", "list", "--pending", "--json")[1])["pending"][0]["surface"] == "TTL"
+    code, _, err = findling("glossary", "set", "ttl", "canonical")
     assert code == 0
     assert "TTL is the name of a group" in err
     assert findling("glossary", "list")[1] == "TTL  time to live\n"
-    assert findling("glossary", "pending")[:2] == (1, "")
+    assert findling("glossary", "list", "--pending")[:2] == (1, "")
 
 
 def test_reject_is_for_good_and_remove_is_not(findling: Findling, suggested: Path) -> None:
-    assert findling("glossary", "remove", "TTL") == (0, "", "findling: 1 dropped\n")
+    assert findling("glossary", "set", "TTL", "removed") == (0, "", "findling: 1 dropped\n")
     assert findling("glossary", "import", str(suggested))[0] == 0
-    code, _, err = findling("glossary", "reject", "TTL")
+    code, _, err = findling("glossary", "set", "TTL", "rejected")
     assert (code, err) == (0, "findling: TTL will not be suggested for time to live again\n")
     findling("glossary", "import", str(suggested))
-    assert findling("glossary", "pending")[0] == 1
+    assert findling("glossary", "list", "--pending")[0] == 1
 
 
 def test_protect_and_off(findling: Findling, indexed: Path) -> None:
-    findling("glossary", "protect", "OTP")
-    assert "nothing has changed" in findling("glossary", "protect", "otp")[2]
+    findling("glossary", "set", "OTP", "protected")
+    assert "nothing has changed" in findling("glossary", "set", "otp", "protected")[2]
     code, _, err = findling("glossary", "add", "password", "OTP")
     assert code == 2
-    assert err == "findling: OTP is protected\n  try: findling glossary protect --off OTP\n"
-    assert findling("glossary", "protect", "--off", "OTP")[0] == 0
+    assert err == "findling: OTP is protected\n  try: findling glossary set OTP unprotected\n"
+    assert findling("glossary", "set", "OTP", "unprotected")[0] == 0
     assert findling("glossary", "list")[0] == 1
 
 
 def test_merge(findling: Findling, indexed: Path) -> None:
     findling("glossary", "add", "auth", "login")
     findling("glossary", "add", "sso", "single sign-on")
-    code, _, err = findling("glossary", "merge", "sso", "auth")
+    code, _, err = findling("glossary", "set", "sso", "merged", "--group", "auth")
     assert code == 0
     assert "findling: single sign-on is an alias of auth\n" in err
     assert findling("glossary", "list")[1] == "auth  login, sso, single sign-on\n"
 
 
-def test_export_to_the_terminal_and_to_a_file(findling: Findling, indexed: Path, tmp_path: Path) -> None:
+def test_what_is_exported_can_be_imported(findling: Findling, indexed: Path, tmp_path: Path) -> None:
     findling("glossary", "add", "인증", "auth")
-    code, out, _ = findling("glossary", "export")
+    code, out, _ = findling("glossary", "list", "--export")
     document = json.loads(out)
     assert (code, document["schema"]) == (0, 1)
     assert set(document["terms"][0]) == {"group", "key", "surface", "status", "source", "snippet", "decided_at"}
     file = tmp_path / "glossary.json"
-    assert findling("glossary", "export", str(file))[0] == 0
-    assert json.loads(file.read_text(encoding="utf-8")) == document
+    file.write_text(out, encoding="utf-8")
     findling("glossary", "add", "quota", "limit")
     code, _, err = findling("glossary", "import", "--replace", str(file))
     assert (code, err) == (0, "findling: 0 terms put in, 2 dropped\n")
-    assert findling("glossary", "export")[1] == out
+    assert findling("glossary", "list", "--export")[1] == out
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,7 @@ def test_a_wrong_file_is_refused(findling: Findling, indexed: Path, tmp_path: Pa
     code, _, err = findling("glossary", "import", str(file))
     assert code == 2
     assert problem in err
-    assert "try: findling glossary export" in err
+    assert "try: findling glossary list --export" in err
 
 
 def test_a_file_that_is_not_there_is_named(findling: Findling, indexed: Path) -> None:
@@ -151,9 +150,9 @@ def test_another_folder_is_named_with_in(
     findling: Findling, indexed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert findling("glossary", "add", "auth", "login", "--in", str(indexed))[0] == 0
-    assert findling("glossary", "list", "--in", str(indexed))[1] == "auth  login\n"
-    assert findling("glossary", "list", "--in", str(indexed / "src"))[1] == "auth  login\n"
+    assert findling("glossary", "add", "auth", "login", "--workspace", str(indexed))[0] == 0
+    assert findling("glossary", "list", "--workspace", str(indexed))[1] == "auth  login\n"
+    assert findling("glossary", "list", "--workspace", str(indexed / "src"))[1] == "auth  login\n"
 
 
 def test_the_glossary_is_that_of_what_a_search_here_asks(findling: Findling, project: Path) -> None:
@@ -161,8 +160,8 @@ def test_the_glossary_is_that_of_what_a_search_here_asks(findling: Findling, pro
     assert findling("session", "-l")[0] == 0
     assert findling("glossary", "add", "session", "visit")[0] == 0
     assert findling("glossary", "list")[1] == "session  visit\n"
-    assert findling("glossary", "list", "--in", "docs")[1] == "session  visit\n"
-    assert findling("glossary", "list", "--no-context")[:2] == (1, ""), "the whole project has another one"
+    assert findling("glossary", "list", "--workspace", "./docs")[1] == "session  visit\n"
+    assert findling("glossary", "list", "--workspace", "./")[:2] == (1, ""), "the whole project has another one"
 
 
 def test_a_project_file_has_a_glossary_read_and_not_changed(findling: Findling, project: Path) -> None:
@@ -170,7 +169,7 @@ def test_a_project_file_has_a_glossary_read_and_not_changed(findling: Findling, 
     assert findling("glossary", "add", "auth", "login", "--workspace", "mono")[0] == 0
     (project / ".findling.toml").write_text('[context]\nworkspace = "mono"\n')
     assert findling("glossary", "list")[1] == "auth  login\n"
-    code, _, err = findling("glossary", "remove", "auth")
+    code, _, err = findling("glossary", "set", "auth", "removed")
     assert code == 2
     assert f"{project / '.findling.toml'} names the workspace mono" in err and "--workspace mono" in err
-    assert findling("glossary", "remove", "auth", "--workspace", "mono")[0] == 0
+    assert findling("glossary", "set", "auth", "removed", "--workspace", "mono")[0] == 0

@@ -41,7 +41,7 @@ def test_list_as_json(findling: Findling, project: Path) -> None:
 
 
 def test_test_tells_related_from_unrelated(findling: Findling, project: Path) -> None:
-    code, out, _ = findling("models", "test", "--json")
+    code, out, _ = findling("models", "use", "--try", "--json")
     report = json.loads(out)
     assert code == 0
     assert (report["name"], report["dimensions"], report["checked"]) == ("minilm", 384, True)
@@ -51,7 +51,7 @@ def test_test_tells_related_from_unrelated(findling: Findling, project: Path) ->
 
 def test_test_of_no_model_finds_nothing(findling: Findling, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FINDLING_SEMANTIC_MODEL", "none")
-    code, out, err = findling("models", "test")
+    code, out, err = findling("models", "use", "--try")
     assert (code, out) == (1, "")
     assert "no local model is in use" in err
 

@@ -25,11 +25,11 @@ def test_a_folder_is_shared_and_taken_back(project: Path, findling: Call) -> Non
     assert findling("permissions", "check", "user:ann", "src/auth.py")[0] == 1
     assert findling("permissions", "deny", "docs/guide.md", "user:ann")[0] == 0
     assert findling("--as", "user:ann", "login")[0] == 1
-    assert findling("permissions", "undeny", "docs/guide.md", "user:ann")[0] == 0
+    assert findling("permissions", "deny", "--remove", "docs/guide.md", "user:ann")[0] == 0
     assert findling("--as", "user:ann", "login")[0] == 0
-    assert findling("permissions", "unshare", "docs", "group:eng")[0] == 0
+    assert findling("permissions", "share", "--remove", "docs", "group:eng")[0] == 0
     assert findling("--as", "user:ann", "login")[0] == 1
-    assert findling("permissions", "leave", "user:ann", "group:eng")[0] == 0
+    assert findling("permissions", "join", "--remove", "user:ann", "group:eng")[0] == 0
     assert findling("permissions", "list")[0] == 1
 
 
@@ -87,8 +87,8 @@ QUESTIONS = [
     ("fetch", "docs/secret.md"),
     ("similar", "docs/guide.md"),
     ("suggest", "se"),
-    ("explain", "login", "docs/guide.md"),
-    ("explain", "login", "docs/secret.md"),
+    ("search", "login", "--explain-hit", "docs/guide.md"),
+    ("search", "login", "--explain-hit", "docs/secret.md"),
     ("ls",),
 ]
 

@@ -207,7 +207,12 @@ def notes(project: Path, home: Path, findling: Findling) -> Path:
 
 
 def test_a_project_file_does_not_open_the_private_notes(project: Path, notes: Path, findling: Findling) -> None:
-    for command in (("session",), ("session", "."), ("explain", "session", "diary.md"), ("glossary", "list")):
+    for command in (
+        ("session",),
+        ("session", "."),
+        ("search", "session", "--explain-hit", "diary.md"),
+        ("glossary", "list"),
+    ):
         code, out, err = findling(*command)
         assert (code, out) == (2, "")
         assert f"{project / '.findling.toml'} names the workspace notes, which does not hold {project}" in err
@@ -234,33 +239,33 @@ def test_a_workspace_that_was_named_is_searched_as_a_whole_whatever_path_the_con
 
 
 def test_explain(project: Path, findling: Findling) -> None:
-    code, out, _ = findling("explain", "session", "docs/guide.md")
+    code, out, _ = findling("search", "session", "--explain-hit", "docs/guide.md")
     assert code == 0
     assert out.startswith("docs/guide.md is hit ")
     assert "keyword: rank" in out and "why: keyword rank" in out
-    code, out, _ = findling("explain", "session", "docs/index.md")
+    code, out, _ = findling("search", "session", "--explain-hit", "docs/index.md")
     assert code == 1
     assert "docs/index.md is not among the 2 hits\n  because it does not have session\n" in out
-    code, out, _ = findling("explain", "session ext:py", "docs/guide.md:5", "--json")
+    code, out, _ = findling("search", "session ext:py", "--explain-hit", "docs/guide.md:5", "--json")
     document = json.loads(out)
     assert (code, document["found"], document["schema"]) == (1, False, 5)
     assert document["filters"] == [["ext:py", False]]
-    code, out, err = findling("explain", "session", "nothing.md")
+    code, out, err = findling("search", "session", "--explain-hit", "nothing.md")
     assert (code, out) == (2, "")
     assert "there is no nothing.md in the index" in err
     hit = json.loads(findling("session", "--json")[1])["hits"][0]
-    assert findling("explain", "session", hit["id"])[0] == 0
+    assert findling("search", "session", "--explain-hit", hit["id"])[0] == 0
 
 
 def test_the_glossary_from_the_queue_to_the_receipt(project: Path, findling: Findling) -> None:
     (project / "docs" / "sso.md").write_text("Single sign-on (SSO) is what we plan.\n\nPlans of SSO are old.\n")
     (project / "docs" / "plan.md").write_text("We want single sign-on.\n")
     findling("index")
-    code, out, _ = findling("glossary", "pending")
+    code, out, _ = findling("glossary", "list", "--pending")
     assert (code, "SSO" in out, "acronym" in out) == (0, True, True)
     assert findling("SSO -path:sso", "-l")[0] == 1
-    assert findling("glossary", "approve", "SSO")[0] == 0
+    assert findling("glossary", "set", "SSO", "approved")[0] == 0
     code, out, _ = findling("SSO -path:sso", "--explain")
     assert code == 0
     assert "for SSO: the glossary's group Single sign-on" in out
-    assert findling("glossary", "pending")[0] == 1
+    assert findling("glossary", "list", "--pending")[0] == 1

@@ -161,7 +161,7 @@ def test_a_folder_that_comes_back_is_noticed(tree: Path, findling: Findling, mon
     assert "sub/new.md" in hits(findling("walrus", "--json")[1])
 
 
-@pytest.mark.parametrize("command", [("explain", "walrus"), ("fetch",), ("similar",)])
+@pytest.mark.parametrize("command", [("search", "walrus", "--explain-hit"), ("fetch",), ("similar",)])
 def test_a_command_that_names_a_file_uses_the_index_that_holds_it(
     command: tuple[str, ...], tree: Path, findling: Findling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,7 +177,7 @@ def test_a_command_that_names_a_file_uses_the_index_that_holds_it(
 
 def test_another_workspace_that_is_searched_across_is_not_indexed(tree: Path, findling: Findling) -> None:
     put_memory(findling)
-    code, out, err = findling("workspaces", "search", "walrus", "--in", str(tree), "--json")
+    code, out, err = findling("search", "walrus", "--workspace", f"{tree},", "--json")
     assert code == 0, err
     assert hits(out) == {"memory"}
 
@@ -249,7 +249,7 @@ def test_an_item_above_is_fetched_explained_and_recalled_from_where_it_was_found
         for name in (hit["rid"], hit["id"]):
             code, out, err = findling("fetch", name, "--json")
             assert (code, json.loads(out)["rid"]) == (0, hit["rid"]), err
-            code, out, err = findling("explain", "walrus", name, "--json")
+            code, out, err = findling("search", "walrus", "--explain-hit", name, "--json")
             told = json.loads(out)
             assert (code, told["rank"], told["shown"]) == (0, rank, len(ranked)), err
             assert told["hit"]["workspace"] == hit["workspace"]

@@ -81,7 +81,7 @@ def test_as_documents(indexed: Path, findling: Findling) -> None:
     assert (made["name"], made["counts"]["resources"], len(made["sha256"])) == ("one", 4, 64)
     listed = json.loads(findling("snapshot", "list", "--json")[1])["snapshots"]
     assert listed == [made]
-    verdict = json.loads(findling("snapshot", "verify", "one", "--json")[1])
+    verdict = json.loads(findling("snapshot", "restore", "--check", "one", "--json")[1])
     assert (verdict["ok"], verdict["problems"]) == (True, [])
     restored = json.loads(findling("snapshot", "restore", "one", "--yes", "--no-safety", "--json")[1])
     assert (restored["snapshot"], restored["safety"], restored["put_aside"]) == (made, None, None)
@@ -89,12 +89,12 @@ def test_as_documents(indexed: Path, findling: Findling) -> None:
 
 def test_verify_tells_damage_by_its_exit_code(indexed: Path, findling: Findling, workspace: Path) -> None:
     findling("snapshot", "create", "--name", "one")
-    assert findling("snapshot", "verify", "one") == (0, "one is sound\n", "")
+    assert findling("snapshot", "restore", "--check", "one") == (0, "one is sound\n", "")
     file = workspace / "snapshots" / "one.sqlite"
     content = bytearray(file.read_bytes())
     content[5000] ^= 1
     file.write_bytes(content)
-    code, out, _ = findling("snapshot", "verify", "one")
+    code, out, _ = findling("snapshot", "restore", "--check", "one")
     assert code == 1
     assert "checksum" in out
     code, _, err = findling("snapshot", "restore", "one", "--yes")
@@ -123,7 +123,7 @@ def test_a_file_of_its_own(indexed: Path, findling: Findling, tmp_path: Path) ->
         "",
         "findling: there are no snapshots\n  try: findling snapshot create\n",
     )
-    assert findling("snapshot", "verify", "--from", str(file))[0] == 0
+    assert findling("snapshot", "restore", "--check", "--from", str(file))[0] == 0
     assert findling("snapshot", "restore", "--from", str(file), "--yes")[0] == 0
     code, _, err = findling("snapshot", "create", "--to", str(file))
     assert (code, "there already" in err) == (2, True)
@@ -156,7 +156,7 @@ def test_what_cannot_be_done_is_an_error(indexed: Path, findling: Findling) -> N
 
 
 def test_a_mistyped_workspace_is_an_error_and_not_made(indexed: Path, findling: Findling, tmp_path: Path) -> None:
-    for args in (("restore", "nope", "--yes"), ("drop", "nope"), ("verify", "nope")):
+    for args in (("restore", "nope", "--yes"), ("drop", "nope"), ("restore", "nope", "--check")):
         code, out, err = findling("snapshot", *args, "--workspace", "typo")
         assert (code, out) == (2, "")
         assert "there is no workspace" in err

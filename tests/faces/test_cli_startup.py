@@ -62,7 +62,7 @@ def test_a_search_imports_little(project: Path) -> None:
     assert loaded & {"findling.faces.cli.commands.admin.config", "findling.faces.cli.output.json_output"} == set()
 
 
-@pytest.mark.parametrize("args", [["--help"], ["--version"], ["config", "path"], ["completion", "fish"]])
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["config", "show", "--path"], ["completion", "fish"]])
 def test_small_commands_do_not_load_the_engine(project: Path, args: list[str]) -> None:
     loaded = imported_by(*args)
     assert loaded & {"findling.service.engine.engine", "sqlite3", "tantivy", "Stemmer"} == set()

@@ -98,7 +98,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             ["permissions", "share", "docs/", "user:ann"],
             ["index", "--workspace", "docs", "docs"],
             ["index", "--workspace", "mixed", "team"],
-            ["add", str(folder / "items.jsonl"), "--in", "team", "--workspace", "mixed"],
+            ["add", str(folder / "items.jsonl"), "--workspace", "mixed"],
             ["workspaces", "create", "facts"],
             ["add", str(folder / "fact.json"), "--workspace", "facts"],
             *[["refine", *options] for options in ([], ["--workspace", "docs"], ["--workspace", "mixed"])],

@@ -103,7 +103,7 @@ def test_the_list_is_kept(findling: Findling, project: Path) -> None:
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()] == [str(project), str(project / "docs" / "guide.md")]
     assert out.count("nobody is watching") == 2
-    assert findling("watch", "remove", "docs/guide.md")[0] == 0
+    assert findling("watch", "add", "--remove", "docs/guide.md")[0] == 0
     assert list(watched(findling)) == [str(project)]
 
 
@@ -112,7 +112,7 @@ def test_a_part_of_an_index_is_watched_as_a_whole(findling: Findling, project: P
     _, _, err = findling("watch", "add", "docs")
     assert f"{project} is on the list: docs belongs to its index" in err
     assert list(watched(findling)) == [str(project)]
-    assert findling("watch", "remove", "docs")[0] == 0
+    assert findling("watch", "add", "--remove", "docs")[0] == 0
 
 
 def test_a_workspace_is_watched_by_its_name(findling: Findling, project: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_cannot_be_watched_is_an_error(findling: Findling, project: Path, h
     assert code == 2
     assert "there is no nowhere" in err
     assert not (project / "nowhere").exists()
-    code, _, err = findling("watch", "remove", "docs")
+    code, _, err = findling("watch", "add", "--remove", "docs")
     assert code == 2
     assert "is not on the list" in err
     code, _, err = findling("watch", "add", str(home))
@@ -146,7 +146,7 @@ def test_a_folder_that_is_gone_still_comes_off_the_list(findling: Findling, proj
     assert findling("watch", "add", "old")[0] == 0
     (project / "old").rmdir()
     assert "is gone" in findling("watch", "list")[1]
-    assert findling("watch", "remove", "old")[0] == 0
+    assert findling("watch", "add", "--remove", "old")[0] == 0
     assert watched(findling) == {}
 
 
@@ -167,7 +167,7 @@ def test_run_follows_the_list(findling: Findling, project: Path, runner: Callabl
     second = runner(str(project))
     second.tells(f"{project} is watched by process {watcher.process.pid} (findling watch run)")
     assert second.end(signal.SIGINT) == 0
-    assert findling("watch", "remove", ".")[0] == 0
+    assert findling("watch", "add", "--remove", ".")[0] == 0
     watcher.tells("is no longer watched")
     assert watcher.end(signal.SIGTERM) == 0
     assert watcher.told[-1] == "findling: watching has ended"

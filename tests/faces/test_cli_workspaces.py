@@ -77,20 +77,18 @@ def test_a_name_that_is_taken_is_an_error(findling: Findling, team: Path) -> Non
         ("create", "../up"),
         ("create", "x", "--root", "absent"),
         ("create", "x", "--place", "project"),
-        ("create", "x", "--quota-text", "plenty"),
-        ("move", "team"),
-        ("move", "team", "--to", "project"),
-        ("move", "team", "--to", "home", "--root", "."),
-        ("rename", "team", "a b"),
-        ("rename", "absent", "b"),
+        ("set", "team", "--quota-text", "plenty"),
+        ("set", "team", "--to", "project"),
+        ("set", "team", "--to", "home", "--root", "."),
+        ("set", "team", "--name", "a b"),
+        ("set", "absent", "--name", "b"),
+        ("set", "team", "--name", "crew", "--shared"),
         ("set", "team"),
         ("set", "absent", "--shared"),
         ("drop", "absent", "--yes"),
-        ("search", "token"),
-        ("search", "session", "token", "--shared"),
-        ("search", " ", "--shared"),
-        ("search", "token", "--in", "absent"),
-        ("search", "token", "--in", "team", "--workspace", "team"),
+        ("move", "team", "--to", "home"),
+        ("rename", "team", "crew"),
+        ("search", "token", "--shared"),
         ("nonsense",),
     ],
 )
@@ -113,12 +111,12 @@ def test_sharing_and_quotas_are_set(findling: Findling, team: Path) -> None:
 
 def test_an_index_moves_and_is_found(findling: Findling, project: Path) -> None:
     findling("index")
-    code, _, err = findling("workspaces", "move", ".", "--to", "project")
+    code, _, err = findling("workspaces", "set", ".", "--to", "project")
     assert code == 0
     assert str(project / ".findling") in err
     assert "in the project" in findling("workspaces", "list")[1]
     assert "docs/guide.md" in findling("signing in")[1]
-    assert "already" in findling("workspaces", "move", ".", "--to", "project")[2]
+    assert "already" in findling("workspaces", "set", ".", "--to", "project")[2]
 
 
 def test_an_index_follows_a_renamed_folder(findling: Findling, project: Path, home: Path) -> None:
@@ -126,7 +124,7 @@ def test_an_index_follows_a_renamed_folder(findling: Findling, project: Path, ho
     shutil.copytree(project, root)
     findling("index", str(root))
     root.rename(home / "new")
-    assert findling("workspaces", "move", str(root), "--root", str(home / "new"))[0] == 0
+    assert findling("workspaces", "set", str(root), "--root", str(home / "new"))[0] == 0
     code, out, _ = findling("status", str(home / "new"), "--json")
     assert code == 0
     assert json.loads(out)["resources"] == 4
@@ -140,17 +138,17 @@ def test_a_synced_folder_is_warned_of(findling: Findling, home: Path) -> None:
 
 
 def test_renaming(findling: Findling, team: Path) -> None:
-    assert findling("workspaces", "rename", "team", "crew")[0] == 0
+    assert findling("workspaces", "set", "team", "--name", "crew")[0] == 0
     assert findling("workspaces", "list")[1].startswith("crew ")
 
 
 def test_a_search_across_names_the_workspace_of_each_hit(findling: Findling, team: Path, project: Path) -> None:
     findling("index")
-    code, out, _ = findling("workspaces", "search", "session token", "--in", "team", "--in", ".")
+    code, out, _ = findling("search", "session token", "--workspace", "team,.")
     assert code == 0
     assert "[team] decision:1" in out
     assert f"[{project}] docs/guide.md:5" in out
-    code, out, _ = findling("workspaces", "search", "session token", "--shared", "--json")
+    code, out, _ = findling("search", "session token", "--shared", "--json")
     document = json.loads(out)
     assert code == 0
     assert document["asked"] == ["team"]
@@ -159,20 +157,20 @@ def test_a_search_across_names_the_workspace_of_each_hit(findling: Findling, tea
 
 def test_filters_and_limits_hold_in_every_workspace(findling: Findling, team: Path, project: Path) -> None:
     findling("index")
-    both = ("--in", "team", "--in", ".")
-    out = findling("workspaces", "search", "session token", *both, "--type", "decision")[1]
+    both = ("--workspace", "team,.")
+    out = findling("search", "session token", *both, "--type", "decision")[1]
     assert out.count("[") == 1
     assert out.startswith("[team]")
-    assert findling("workspaces", "search", "session token", *both, "-k", "1")[1].count("[") == 1
+    assert findling("search", "session token", *both, "-k", "1")[1].count("[") == 1
 
 
 def test_nothing_found_is_1_and_a_damaged_workspace_degrades(findling: Findling, team: Path, project: Path) -> None:
-    code, out, err = findling("workspaces", "search", "zebra", "--shared")
+    code, out, err = findling("search", "zebra", "--shared")
     assert (code, out) == (1, "")
     assert 'no match for "zebra" in team' in err
     findling("index")
     (team / "index.sqlite").write_bytes(b"no database at all" * 100)
-    code, out, err = findling("workspaces", "search", "session token", "--in", "team", "--in", ".")
+    code, out, err = findling("search", "session token", "--workspace", "team,.")
     assert code == 0
     assert "docs/guide.md" in out
     assert "team: " in err
@@ -183,13 +181,13 @@ def test_an_index_that_was_not_made_here_is_adopted_only_when_asked_for(
     findling: Findling, project: Path, store: Path
 ) -> None:
     findling("index")
-    findling("workspaces", "move", str(project), "--to", "project")
+    findling("workspaces", "set", str(project), "--to", "project")
     shutil.rmtree(store)
-    code, _, err = findling("workspaces", "move", str(project), "--to", "project")
+    code, _, err = findling("workspaces", "set", str(project), "--to", "project")
     assert code == 2
     assert "would use the index in" in err
     assert "--yes" in err
-    code, _, err = findling("workspaces", "move", str(project), "--to", "project", "--yes")
+    code, _, err = findling("workspaces", "set", str(project), "--to", "project", "--yes")
     assert code == 0
     assert "is used now" in err
     assert "in the project" in findling("workspaces", "list")[1]
@@ -200,7 +198,7 @@ def test_a_warning_of_a_synced_folder_names_the_workspace(findling: Findling, pr
     shutil.copytree(project, root)
     code, _, err = findling("workspaces", "create", "notes", "--root", str(root), "--place", "project")
     assert code == 0
-    assert "findling workspaces move notes --to home" in err
+    assert "findling workspaces set notes --to home" in err
 
 
 def test_indexing_into_a_synced_folder_warns_too(
@@ -212,19 +210,39 @@ def test_indexing_into_a_synced_folder_warns_too(
     code, _, err = findling("index", str(root))
     assert code == 0
     assert "Dropbox keeps in step" in err
-    assert f"findling workspaces move {root} --to home" in err
+    assert f"findling workspaces set {root} --to home" in err
     assert "Dropbox" not in findling("index", str(root))[2]
 
 
 def test_one_limit_is_set_without_the_others(findling: Findling) -> None:
-    findling("workspaces", "create", "team", "--quota-text", "50MB")
+    findling("workspaces", "create", "team")
+    findling("workspaces", "set", "team", "--quota-text", "50MB")
     err = findling("workspaces", "set", "team", "--quota-resources", "10")[2]
     assert "resources 10, text 52,428,800" in err
 
 
 def test_what_a_quota_keeps_out_is_not_said_to_be_unreadable(findling: Findling, project: Path) -> None:
-    findling("workspaces", "create", "docs", "--root", str(project), "--quota-resources", "1")
+    findling("workspaces", "create", "docs", "--root", str(project))
+    findling("workspaces", "set", "docs", "--quota-resources", "1")
     out = findling("index", str(project), "--workspace", "docs")[1]
     assert "could not be read" not in out
     assert "left out: " in out
     assert "quota" in out
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("session", "token", "--shared"),
+        (" ", "--shared"),
+        ("token", "--workspace", "absent,team"),
+        ("token", "--shared", "--facet", "ext"),
+        ("token", "--shared", "--jsonl"),
+        ("token", "--shared", "--explain-hit", "x"),
+    ],
+)
+def test_a_question_to_several_workspaces_that_cannot_be_asked(
+    findling: Findling, team: Path, args: tuple[str, ...]
+) -> None:
+    code, out, err = findling("search", *args)
+    assert (code, out) == (2, ""), err

@@ -46,7 +46,7 @@ def test_what_is_no_longer_public_is_hidden_at_once(project: Path, change: tuple
         assert answer(daemon, ann)["hits"] == []
         assert run("permissions", "policy", "public").returncode == 0
         assert answer(daemon, ann)["hits"] == fresh["hits"]
-        assert run("config", "unset", "permissions.unset").returncode == 0
+        assert run("config", "remove", "permissions.unset").returncode == 0
         assert answer(daemon, ann)["hits"] == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -186,7 +187,7 @@ def test_a_name_of_another_group_cannot_become_the_name_of_this_one() -> None:
     terms = made(adding("auth", "login"), adding("login", "logon"))
     with pytest.raises(UsageError, match="login is the name of a group already") as caught:
         approve(terms, "login", "auth", canonical=True)
-    assert caught.value.hint == "findling glossary merge auth login"
+    assert caught.value.hint == "findling glossary set auth merged --group login"
 
 
 def test_a_term_that_is_pending_in_several_groups_needs_one_named() -> None:
@@ -349,7 +350,7 @@ def test_a_protected_term_cannot_be_added_or_approved() -> None:
     for attempt in tries:
         with pytest.raises(UsageError, match="is protected") as caught:
             attempt()
-        assert caught.value.hint.lower().startswith("findling glossary protect --off otp")
+        assert re.fullmatch("findling glossary set otps? unprotected", caught.value.hint.lower())
 
 
 def test_protection_can_be_lifted() -> None:

@@ -228,7 +228,13 @@ def test_odd_names(playground: Playground) -> None:
 @pytest.mark.parametrize("name", ["zebra 🦓\n%+:", "y" * 250, "-k"])
 def test_a_root_with_an_odd_name(playground: Playground, name: str) -> None:
     playground.write(f"{name}/note.md", "quagga\n")
-    for command in (["index"], ["search", "-l", "quagga"], ["search", "-l", "quagga"], ["doctor"], ["repair"]):
+    for command in (
+        ["index"],
+        ["search", "-l", "quagga"],
+        ["search", "-l", "quagga"],
+        ["doctor"],
+        ["doctor", "--repair"],
+    ):
         done = playground.call(*command, "--", str(playground.root / name))
         assert (done.code, done.complaints) == (0, ""), command
 

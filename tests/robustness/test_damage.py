@@ -59,7 +59,7 @@ def test_a_workspace_that_cannot_be_written_can_be_searched(playground: Playgrou
         assert "cannot be written" in err
         assert len(document["degraded"]) == 1
 
-        for command in (["index"], ["index", "--rebuild"], ["repair"], ["forget", "part3", "--force"]):
+        for command in (["index"], ["index", "--rebuild"], ["doctor", "--repair"], ["forget", "part3", "--force"]):
             code, out, err = playground.run(*command, plain_user=True)
             assert (code, out) == (2, ""), command
             assert str(playground.workspace) in err
@@ -188,13 +188,13 @@ def test_a_damaged_leg_is_rebuilt_and_the_answer_says_so(playground: Playground,
 
 
 @pytest.mark.parametrize("damage", ["postings deleted", "a file", "garbage in meta.json"])
-@pytest.mark.parametrize("command", ["index", "repair"])
+@pytest.mark.parametrize("command", ["index", "doctor --repair"])
 def test_a_damaged_leg_does_not_stop_other_commands(playground: Playground, damage: str, command: str) -> None:
     playground.plant(FILES)
     playground.index()
     DAMAGES[damage](playground.leg_folder)
     playground.write("new.md", "quagga\n")
-    done = playground.run(command)
+    done = playground.run(*command.split())
     assert (done.code, done.complaints) == (0, "")
     assert playground.found("quagga") == ["new.md"]
     playground.assert_sound()
@@ -316,7 +316,7 @@ def test_a_snapshot_is_made_once_a_day_and_only_of_what_has_changed(playground: 
             let_a_day_pass()
             engine.memories.remember(f"day {number}")
         assert len(made()) == 3
-    assert playground.run("snapshot", "verify", made()[-1]).code == 0
+    assert playground.run("snapshot", "restore", "--check", made()[-1]).code == 0
 
 
 def test_a_store_of_another_workspace_is_told(

@@ -90,7 +90,7 @@ class Sample:
                 snapshots.drop(words[3])
             elif words[:3] == ["findling", "index", "--rebuild"]:
                 engine.index(rebuild=True)
-            elif [word.rstrip(",") for word in words[:2]] == ["findling", "repair"]:
+            elif [word.rstrip(",") for word in words[:3]] == ["findling", "doctor", "--repair"]:
                 engine.repair()
             else:
                 pytest.fail(f"no command: {command}")

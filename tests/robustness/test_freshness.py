@@ -223,7 +223,7 @@ def exclude_in_the_environment(playground: Playground) -> None:
 
 
 def exclude_by_command(playground: Playground) -> None:
-    assert playground.run("exclude", "add", "guide.md").code == 0
+    assert playground.run("config", "add", "index.exclude", "guide.md").code == 0
 
 
 REST = ["docs/other.md", "src/main.py"]

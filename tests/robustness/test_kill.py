@@ -61,7 +61,7 @@ def test_a_first_run_that_is_killed_again_and_again(playground: Playground, undi
     playground.assert_sound()
     playground.assert_complete()
     assert_alike(playground.answers(), undisturbed)
-    assert playground.run("repair").code == 0
+    assert playground.run("doctor", "--repair").code == 0
     assert playground.answers() == undisturbed
 
 
@@ -97,7 +97,7 @@ def test_a_repair_that_is_killed_is_made_up_for(playground: Playground) -> None:
     for turn in range(REPAIR_KILLS):
         leg = playground.leg_folder / "meta.json"
         before = leg.stat().st_ino
-        run = playground.start("repair")
+        run = playground.start("doctor", "--repair")
         while run.poll() is None and leg.exists() and leg.stat().st_ino == before:
             time.sleep(0.001)
         time.sleep(0.02 * turn)

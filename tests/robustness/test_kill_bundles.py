@@ -53,7 +53,7 @@ def test_an_import_that_is_killed_again_and_again_is_completed(playground: Playg
     playground.plant(FILES)
     assert playground.run("index").code == 0
     # A long run commits more than once, and what that leaves behind counts in the scores until the leg is tidied up.
-    assert playground.run("repair").code == 0
+    assert playground.run("doctor", "--repair").code == 0
     target = str(playground.folder / "bundle.zip")
     assert playground.run("export", target).code == 0
     kills = 0

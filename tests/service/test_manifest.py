@@ -105,7 +105,7 @@ def test_one_character_that_is_another_one_is_noticed(folder: Path) -> None:
     (folder / MANIFEST_FILE).write_text(text.replace("notes", "nodes"))
     with pytest.raises(ManifestError, match="not what was written") as told:
         read_manifest(folder)
-    assert told.value.hint.startswith("findling repair")
+    assert told.value.hint.startswith("findling doctor --repair")
 
 
 def test_an_unknown_major_version_is_named(folder: Path) -> None:

@@ -251,7 +251,7 @@ def test_a_setting_of_an_earlier_version_is_named_with_what_replaces_it(place: P
         with pytest.raises(UnknownSettingError) as caught:
             place.load()
         assert f"{file}: {name} is no setting any more" in caught.value.message
-        assert f"findling config unset {name}" in caught.value.hint and instead in caught.value.hint
+        assert f"findling config remove {name}" in caught.value.hint and instead in caught.value.hint
         file.unlink()
     with pytest.raises(UnknownSettingError) as caught:
         place.load({variable_of(name): "3"})

@@ -137,7 +137,7 @@ def test_a_search_with_a_damaged_manifest_answers_and_says_so(root: Path, settin
         (missing,) = answer.degraded
         assert "changed files may be missing" in missing.what
         assert f"{engine.home / MANIFEST_FILE} is damaged" in missing.what
-        assert "findling repair" in missing.what
+        assert "findling doctor --repair" in missing.what
 
 
 def test_one_workspace_of_a_newer_format_does_not_keep_the_others_from_answering(
@@ -226,7 +226,7 @@ def test_an_index_that_has_moved_with_its_project_is_told_of(
         assert engine.home.parent == home
     (notice,) = first.degraded
     assert str(moved / PROJECT_FOLDER) in notice.what
-    assert f"findling workspaces move {moved} --to project" in notice.fix
+    assert f"findling workspaces set {moved} --to project" in notice.fix
     assert second.degraded == ()
     drop_workspace(str(moved), home=home)
     assert adopt_index(str(moved), home=home).folder == moved / PROJECT_FOLDER
@@ -239,7 +239,7 @@ def test_a_new_index_in_a_synced_folder_is_warned_of(tmp_path: Path, in_project:
     with open_engine(root, settings=in_project) as engine:
         (notice,) = engine.search("token").degraded
     assert "Dropbox" in notice.what
-    assert notice.fix == f"findling workspaces move {root} --to home"
+    assert notice.fix == f"findling workspaces set {root} --to home"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")

@@ -195,7 +195,7 @@ def test_a_file_that_was_cut_short_or_lost_is_reported(tmp_path: Path, name: str
     os.truncate(file, file.stat().st_size - 1)
     with pytest.raises(CorruptError, match=name) as caught:
         _open(folder)
-    assert caught.value.hint == "findling repair"
+    assert caught.value.hint == "findling doctor --repair"
     file.unlink()
     with pytest.raises(CorruptError, match=name):
         _open(folder)

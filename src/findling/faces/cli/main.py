@@ -15,8 +15,9 @@ import click
 from findling import __version__
 from findling.domain.errors import FindlingError
 from findling.faces.cli.output.terminal import hush_stdout, note, prepare_streams, write
+from findling.faces.cli.request.command_table import COMMANDS, GROUPS, MOVED, GroupWithMoves
 
-__all__ = ["COMMANDS", "cli", "completion", "print_version", "route", "run", "version"]
+__all__ = ["COMMANDS", "GROUPS", "cli", "completion", "print_version", "route", "run"]
 
 
 @click.command()
@@ -37,56 +38,9 @@ def completion(shell: str) -> int:
     return 0
 
 
-@click.command()
-def version() -> int:
-    """Show the version."""
-    print_version()
-    return 0
-
-
 def print_version() -> None:
     """Print name and version."""
     write(f"findling {__version__}\n")
-
-
-COMMANDS = {
-    "search": "commands.find.search",
-    "explain": "commands.find.explain",
-    "fetch": "commands.find.document",
-    "similar": "commands.find.document",
-    "suggest": "commands.find.document",
-    "index": "commands.index.index",
-    "refine": "commands.index.refine",
-    "add": "commands.content.items",
-    "sync": "commands.content.items",
-    "chats": "commands.content.chats",
-    "remember": "commands.content.memories",
-    "recall": "commands.content.memories",
-    "status": "commands.index.status",
-    "ls": "commands.index.status",
-    "workspaces": "commands.admin.workspaces",
-    "permissions": "commands.admin.permissions",
-    "export": "commands.admin.bundles",
-    "import": "commands.admin.bundles",
-    "compact": "commands.index.snapshots",
-    "snapshot": "commands.index.snapshots",
-    "glossary": "commands.content.glossary",
-    "watch": "commands.index.watch",
-    "serve": "commands.admin.serve",
-    "mcp": "commands.admin.mcp",
-    "token": "commands.admin.tokens",
-    "models": "commands.index.models",
-    "config": "commands.admin.config",
-    "include": "commands.index.patterns",
-    "exclude": "commands.index.patterns",
-    "forget": "commands.index.maintenance",
-    "doctor": "commands.index.maintenance",
-    "repair": "commands.index.maintenance",
-    "eval": "commands.find.eval",
-    "completion": "main",
-    "version": "main",
-}
-"""Every command and the module that holds it."""
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -129,15 +83,22 @@ def route(args: Sequence[str]) -> list[str]:
     elif args and args[0].startswith("--workspace="):
         size = 1
     lead, rest = list(args[:size]), list(args[size:])
-    if rest and rest[0] in COMMANDS:
+    if rest and (rest[0] in COMMANDS or rest[0] in MOVED):
         return [rest[0], *lead, *rest[1:]]
     if not lead and (not rest or rest[0] in ("-h", "--help", "--version")):
         return rest
     return ["search", *lead, *rest]
 
 
-class _LazyGroup(click.Group):
+class _LazyGroup(GroupWithMoves):
     """A group that knows its commands by name and imports the one that is called."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write them group by group."""
+        for title, names in GROUPS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl([(name, found.get_short_help_str(80)) for name, found in commands if found])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, route(args))
@@ -161,6 +122,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 @click.command(
     cls=_LazyGroup,
+    moved={name: f"{new}; to search for the word: findling search {name}" for name, new in MOVED.items()},
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     options_metavar="",

@@ -140,7 +140,7 @@ class OnnxSession:
         except KeyError as error:
             raise ModelError(f"the model wants an input that findling does not know: {error}") from error
         except Exception as error:  # onnxruntime's errors share no base class below Exception
-            raise ModelError(f"the model failed: {error}", hint="findling models test") from error
+            raise ModelError(f"the model failed: {error}", hint="findling models use --try") from error
         return np.asarray(result[0], dtype=np.float32)
 
 

@@ -101,7 +101,7 @@ def reject(terms: Iterable[GlossaryTerm], surface: str, group: str | None = None
         row = book.rows.get((name, key)) or GlossaryTerm(name, key, tidied(surface), "pending", "user")
     if row.key == glossary_key(row.group):
         raise InvalidValueError(
-            f"{row.surface} is the name of the group", hint=f"findling glossary remove {quoted(row.surface)}"
+            f"{row.surface} is the name of the group", hint=f"findling glossary set {quoted(row.surface)} removed"
         )
     if row.status != "rejected":
         book.put(row._replace(status="rejected", decided_at=None))

@@ -113,7 +113,7 @@ class Book:
     def refuse_protected(self, surface: str) -> None:
         """Raise UsageError when a term is protected."""
         if ("", required_key(surface)) in self.rows:
-            raise UsageError(f"{surface} is protected", hint=f"findling glossary protect --off {quoted(surface)}")
+            raise UsageError(f"{surface} is protected", hint=f"findling glossary set {quoted(surface)} unprotected")
 
     # Changing
 
@@ -154,7 +154,7 @@ class Book:
         if any(row.status == "canonical" for row in self.with_key(surface)):
             raise UsageError(
                 f"{surface} is the name of a group already",
-                hint=f"findling glossary merge {quoted(group)} {quoted(surface)}",
+                hint=f"findling glossary set {quoted(group)} merged --group {quoted(surface)}",
             )
         alias = self.rows[group, glossary_key(surface)]
         name = self.spelling(surface)
@@ -194,7 +194,7 @@ class Book:
             if row.status in (*ACCEPTED, "pending") and ("", row.key) in self.rows:
                 raise InvalidValueError(
                     f"{row.surface} is protected and cannot be {row.status} in {row.group}",
-                    hint=f"findling glossary protect --off {quoted(row.surface)}",
+                    hint=f"findling glossary set {quoted(row.surface)} unprotected",
                 )
 
 

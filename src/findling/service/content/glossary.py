@@ -21,7 +21,7 @@ __all__ = ["WorkspaceGlossary"]
 _MINED_AT = "glossary_mined"
 """Name of the number of the change up to which texts were looked through for candidates."""
 
-_FORMAT_HINT = "findling glossary export shows the format"
+_FORMAT_HINT = "findling glossary list --export shows the format"
 
 
 class WorkspaceGlossary:

@@ -126,7 +126,7 @@ def _documents(hits: Iterable[AcrossHit]) -> list[dict[str, Any]]:
 def _meant(home: Path, names: Sequence[str], shared: bool, *, is_owner: bool) -> Iterable[FoundWorkspace]:
     """The workspaces to ask, each once: those named in their order, then those that are shared."""
     if not names and not shared:
-        raise UsageError("no workspace was named", hint="--in NAME, or --shared for all that are shared")
+        raise UsageError("no workspace was named", hint="--workspace NAME,NAME, or --shared for all that are shared")
     chosen = []
     for name in names:
         found = find_workspace(name, home)

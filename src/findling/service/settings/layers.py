@@ -112,7 +112,7 @@ def get_setting(name: str, where: str = "") -> Setting:
         lead = f"{where}: " if where else ""
         if name in REMOVED:
             raise UnknownSettingError(
-                f"{lead}{name} is no setting any more", hint=f"findling config unset {name}; {REMOVED[name]}"
+                f"{lead}{name} is no setting any more", hint=f"findling config remove {name}; {REMOVED[name]}"
             ) from None
         message = f"{lead}no setting is called {name}"
         is_profile = name.partition(".")[0] == "profiles"

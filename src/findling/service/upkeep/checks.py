@@ -86,9 +86,9 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
         try:
             yield from _check_leg(files.store, files.leg, files.backend.url)
         except CorruptError as error:
-            yield Finding("keyword leg", "", error.message, "findling repair")
+            yield Finding("keyword leg", "", error.message, "findling doctor --repair")
         for problem in files.backend.damage():
-            yield Finding("keyword leg files", "", problem, "findling repair")
+            yield Finding("keyword leg files", "", problem, "findling doctor --repair")
         yield from _check_vectors(files.store, vectors)
     if files.backend.capabilities.snapshots:
         yield from _check_snapshots(home)
@@ -117,7 +117,9 @@ def _check_leg(store: TruthStore, leg: KeywordLeg, place: str) -> Iterator[Findi
         in_truth, in_leg = store.chunk_ids(), leg.cids()
         missing, extra = len(in_truth - in_leg), len(in_leg - in_truth)
         problem = f"{missing} chunks missing, {extra} too many in {place}" if missing or extra else ""
-        yield Finding("keyword leg content", f"{len(in_leg)} chunks, the same as the truth", problem, "findling repair")
+        yield Finding(
+            "keyword leg content", f"{len(in_leg)} chunks, the same as the truth", problem, "findling doctor --repair"
+        )
 
 
 def _check_notes(home: Path) -> Iterator[Finding]:
@@ -128,7 +130,7 @@ def _check_notes(home: Path) -> Iterator[Finding]:
     except (FormatError, ManifestError) as error:
         yield Finding("manifest", "", error.message, error.hint)
     if problem := identity_problem(home):
-        yield Finding("identity", "", problem, "findling repair")
+        yield Finding("identity", "", problem, "findling doctor --repair")
 
 
 def _check_snapshots(home: Path) -> Iterator[Finding]:
@@ -146,7 +148,7 @@ def _check_vectors(store: TruthStore, vectors: WorkspaceVectors) -> Iterator[Fin
     chunks = store.chunk_ids()
     for name, leg in vectors.legs():
         if isinstance(leg, CorruptError):
-            yield Finding(name, "", leg.message, "findling repair")
+            yield Finding(name, "", leg.message, "findling doctor --repair")
             continue
         behind = store.seq() - leg.seq()
         extra = 0 if behind else len(leg.cids() - chunks)
@@ -154,10 +156,10 @@ def _check_vectors(store: TruthStore, vectors: WorkspaceVectors) -> Iterator[Fin
         problem = f"{extra} vectors in {leg.where} of chunks that are not there" if extra else ""
         if wrong := leg.damaged_parts():
             problem = f"{', '.join(wrong)} in {leg.where}: not what was written; nothing is lost"
-        yield Finding(name, f"{len(leg)} vectors, {state}", problem, "findling repair")
+        yield Finding(name, f"{len(leg)} vectors, {state}", problem, "findling doctor --repair")
     if damaged := store.damaged_vectors():
         problem = f"{damaged} vectors of models are not what was put in; the model reads these passages again"
-        yield Finding("stored vectors", "", problem, "findling repair")
+        yield Finding("stored vectors", "", problem, "findling doctor --repair")
     account = vectors.account()
     told = f"{account['model']}, {account['read']} of {account['of']} passages read" if account["model"] else "none"
     yield Finding("model", told, "; ".join(account["problems"]), "findling models list")

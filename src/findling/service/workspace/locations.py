@@ -94,14 +94,14 @@ def sync_warning(folder: Path, called: str) -> Degradation | None:
         return None
     return Degradation(
         what=f"{folder} lies in a folder that {service} keeps in step; an index there may be damaged",
-        fix=f"findling workspaces move {called} --to home",
+        fix=f"findling workspaces set {called} --to home",
     )
 
 
 def _unused(root: Path) -> Degradation:
     return Degradation(
         what=f"{root / PROJECT_FOLDER} holds an index that is not used: it was not made here, or has moved with {root}",
-        fix=f"findling workspaces drop {root}, then findling workspaces move {root} --to project; or delete it",
+        fix=f"findling workspaces drop {root}, then findling workspaces set {root} --to project; or delete it",
     )
 
 

@@ -228,5 +228,6 @@ def _now() -> str:
 
 def _damaged(path: Path, why: str) -> ManifestError:
     return ManifestError(
-        f"{path} is damaged: {why}; what is indexed is safe", hint="findling repair, which brings it back, not shared"
+        f"{path} is damaged: {why}; what is indexed is safe",
+        hint="findling doctor --repair, which brings it back, not shared",
     )

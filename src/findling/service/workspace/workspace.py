@@ -309,6 +309,6 @@ def _free_folder_in(root: Path) -> Path:
     if has_store(folder):
         raise UntrustedSettingError(
             f"{folder} holds an index that was not made here",
-            hint=f"findling workspaces move {root} --to project, if you trust it; or delete {folder}",
+            hint=f"findling workspaces set {root} --to project, if you trust it; or delete {folder}",
         )
     return folder

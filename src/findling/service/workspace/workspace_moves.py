@@ -196,7 +196,7 @@ def _noted_in_project(found: FoundWorkspace, root: Path, home: Path) -> FoundWor
     """Note the new place of an index that has moved along with its folder."""
     if found.folder != root / PROJECT_FOLDER:
         raise InvalidValueError(
-            f"the index is still in {found.folder}", hint=f"findling workspaces move {found.folder.parent} --to home"
+            f"the index is still in {found.folder}", hint=f"findling workspaces set {found.folder.parent} --to home"
         )
     key = found.name or folder_name(root)
     if key != found.key:

@@ -326,4 +326,4 @@ def _write_error(error: Exception, folder: Path) -> Exception:
     # A thread of the writer that ran out of space does not say why it died.
     if "No space left" in message or shutil.disk_usage(folder.parent).free < _SCARCE_BYTES:
         return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
-    return CorruptError(f"the keyword leg in {folder} cannot be written: {message}", hint="findling repair")
+    return CorruptError(f"the keyword leg in {folder} cannot be written: {message}", hint="findling doctor --repair")

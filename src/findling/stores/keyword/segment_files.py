@@ -53,7 +53,7 @@ class Reading:
         if error is None or not (isinstance(error, ValueError) or type(error).__name__ == "PanicException"):
             return
         raise CorruptError(
-            f"the keyword leg in {self._folder} cannot be read: {error}", hint="findling repair"
+            f"the keyword leg in {self._folder} cannot be read: {error}", hint="findling doctor --repair"
         ) from error
 
 

@@ -51,7 +51,7 @@ class LocalLegs:
         folder = keyword_folder(self.folder, unit)
         if damaged := sampled_damage(folder):
             what = f"{damaged} in the keyword leg {folder} is not what was written"
-            raise CorruptError(what, hint="findling repair")
+            raise CorruptError(what, hint="findling doctor --repair")
         return TantivyLeg.open(folder, store_id=store_id, unit=unit)
 
     def has_keyword_leg(self, unit: str) -> bool:

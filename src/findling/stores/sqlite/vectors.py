@@ -202,7 +202,7 @@ def _sum_column(connection: sqlite3.Connection) -> str:
 
 def _sound(digest: bytes, vector: bytes, noted: int | None) -> bytes:
     if noted is not None and vector_sum(digest, vector) != noted:
-        raise CorruptError("a vector of the model is not what was put in", hint="findling repair")
+        raise CorruptError("a vector of the model is not what was put in", hint="findling doctor --repair")
     return vector
 
 

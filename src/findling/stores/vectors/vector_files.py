@@ -269,7 +269,7 @@ def _width(name: str, dimensions: int) -> int:
 
 
 def _damaged(folder: Path, what: str) -> CorruptError:
-    return CorruptError(f"the vector matrix in {folder} cannot be read: {what}", hint="findling repair")
+    return CorruptError(f"the vector matrix in {folder} cannot be read: {what}", hint="findling doctor --repair")
 
 
 def _write_error(error: OSError, folder: Path) -> FindlingError:
@@ -278,4 +278,4 @@ def _write_error(error: OSError, folder: Path) -> FindlingError:
         return DiskFullError(f"no space left to write {folder}", hint="free some space, then findling index")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ReadOnlyError(f"{folder} cannot be written", hint="check the permissions of the workspace folder")
-    return CorruptError(f"the vector matrix in {folder} cannot be written: {error}", hint="findling repair")
+    return CorruptError(f"the vector matrix in {folder} cannot be written: {error}", hint="findling doctor --repair")

@@ -245,6 +245,6 @@ def _open_view(folder: Path, empty: Header, graph_from: int) -> VectorView:
             newer = read_header(folder)
             if newer == header:
                 message = f"the vector matrix in {folder} cannot be read: {error}"
-                raise CorruptError(message, hint="findling repair") from error
+                raise CorruptError(message, hint="findling doctor --repair") from error
             header = newer
     return VectorView(folder, empty, graph_from)

@@ -133,7 +133,7 @@ def cosines(columns: Columns, query: Query, rows: NDArray[np.int64]) -> NDArray[
     products = np.take(columns.full, rows, axis=0).astype(np.float32) * query.vector
     sums = np.asarray(products.sum(axis=1), np.float32)
     if not np.isfinite(sums).all():
-        raise CorruptError("a vector leg holds values that are no numbers", hint="findling repair")
+        raise CorruptError("a vector leg holds values that are no numbers", hint="findling doctor --repair")
     return sums
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -34,6 +36,7 @@ __all__ = [
     "opened",
     "path_argument",
     "place_of",
+    "place_option",
     "plan_options",
     "read_changes",
     "refine_in_background",
@@ -91,6 +94,19 @@ def read_changes(given: Mapping[str, Any], knobs: Mapping[str, Knob] = KNOBS) ->
             is_text = isinstance(value, str)
             changes[name] = parse_text(plan_row(knob), value, f"flag {knob.flag}") if is_text else value
     return changes
+
+
+def place_option(command: _Command) -> _Command:
+    """Have a command take a workspace by its name, or by a folder of it; it gets `path` and `workspace`."""
+
+    @wraps(command)
+    def placed(workspace: str | None, **given: Any) -> Any:
+        is_path = workspace is not None and (workspace.startswith((".", "~")) or "/" in workspace or "\\" in workspace)
+        path = os.path.expanduser(workspace or "") if is_path else "."  # noqa: PTH111 - "./" names a folder, "." does not
+        return command(path=path, workspace=None if is_path else workspace, **given)
+
+    told = "The workspace: its name, or a folder of it such as ./docs; by default that of this folder."
+    return cast("_Command", click.option("--workspace", metavar="NAME|PATH", help=told)(placed))
 
 
 workspace_option = setting_option("workspace", metavar="NAME")

@@ -154,7 +154,7 @@ def _what_was_meant(words: tuple[str, ...]) -> str:
     """A command whose name the first word nearly is, or a query of several words that lacks its quotes."""
     from difflib import get_close_matches
 
-    from findling.faces.cli.main import COMMANDS
+    from findling.faces.cli.request.command_table import COMMANDS
 
     near = get_close_matches(words[0], COMMANDS, n=1, cutoff=0.8)
     if near:

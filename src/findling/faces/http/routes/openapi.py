@@ -35,7 +35,7 @@ class AnswerDocument(SearchAnswer):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplanationDocument(Explanation):
-    """An explanation, as `findling explain --json` prints it."""
+    """An explanation, as `findling search --explain-hit ID --json` prints it."""
 
     schema: int
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
-from findling.domain.errors import UntrustedSettingError, UsageError
+from findling.domain.errors import InvalidValueError, UntrustedSettingError, UsageError
 from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.request.command_table import GroupWithMoves
 from findling.faces.cli.request.options import json_option
 from findling.service.settings.setting_files import (
     PROJECT_FILE,
     find_project_file,
     format_value,
+    read_file,
     set_value,
     unset_value,
     user_file,
@@ -20,14 +22,18 @@ from findling.service.settings.setting_files import (
 from findling.service.settings.setting_list import REMOVED
 from findling.service.settings.settings import Settings, Value, get_setting, load_settings, parse_text, refuse_raised
 
-__all__ = ["change_setting", "config", "project_option", "target_file"]
+__all__ = ["change_setting", "config"]
 
-project_option = click.option(
+_project_option = click.option(
     "--project", is_flag=True, help=f"Change the project's {PROJECT_FILE}, not your own file."
 )
 
 
-@click.group(no_args_is_help=False)
+@click.group(
+    cls=GroupWithMoves,
+    no_args_is_help=False,
+    moved={"path": "findling config show --path", "unset": "findling config remove KEY"},
+)
 def config() -> None:
     """Show and change settings.
 
@@ -36,25 +42,36 @@ def config() -> None:
 
 
 @config.command("show")
+@click.argument("key", required=False)
 @click.option("--origin", is_flag=True, help="Say where each value comes from.")
+@click.option("--path", "paths", is_flag=True, help="Print where the settings files are, or would be, instead.")
 @json_option
-def _show(origin: bool, as_json: bool) -> int:
-    """Print every setting as it holds in the current folder, as TOML."""
+def _show(key: str | None, origin: bool, paths: bool, as_json: bool) -> int:
+    """Print every setting as it holds in the current folder, as TOML.
+
+    With KEY only that one is printed.
+    """
+    if paths:
+        for kind, file in (("user", user_file()), ("project", find_project_file())):
+            if file is not None:
+                write(f"{kind}\t{file}{'' if file.exists() else ' (missing)'}\n")
+        return 0
     settings = load_settings()
+    names = [get_setting(key).name] if key else list(settings)
     if as_json:
         from findling.faces.cli.output.json_output import dump, report_document
 
-        values = {name: {"value": value, "origin": settings.origin(name)} for name, value in settings.items()}
+        values = {name: {"value": settings[name], "origin": settings.origin(name)} for name in names}
         write(dump(report_document({"settings": values}), indent=2))
     else:
-        write("".join(_row(settings, name, origin) for name in settings))
+        write("".join(_row(settings, name, origin) for name in names))
     return 0
 
 
 @config.command("set", context_settings={"ignore_unknown_options": True})  # a value may begin with a dash
 @click.argument("key")
 @click.argument("value")
-@project_option
+@_project_option
 def _set(key: str, value: str, project: bool) -> int:
     """Give the setting KEY a VALUE in your own settings file."""
     from findling.service.settings.options import check_together
@@ -65,14 +82,38 @@ def _set(key: str, value: str, project: bool) -> int:
     return _carry_out(key)
 
 
-@config.command("unset")
+@config.command("add", context_settings={"ignore_unknown_options": True})
 @click.argument("key")
-@project_option
-def _unset(key: str, project: bool) -> int:
-    """Take the setting KEY out of your own settings file."""
+@click.argument("values", nargs=-1, required=True, metavar="VALUE...")
+@_project_option
+def _add(key: str, values: tuple[str, ...], project: bool) -> int:
+    """Add to a list, such as index.exclude, in your own settings file."""
+    before = _in_file(key, project)
+    new = tuple(value for value in dict.fromkeys(values) if value not in before)
+    for value in sorted(set(values) - set(new)):
+        note(f"{value} is already there")
+    if new:
+        change_setting(key, _listed(key, (*before, *new)), project)
+    return 0
+
+
+@config.command("remove", context_settings={"ignore_unknown_options": True})
+@click.argument("key")
+@click.argument("values", nargs=-1, metavar="[VALUE]...")
+@_project_option
+def _remove(key: str, values: tuple[str, ...], project: bool) -> int:
+    """Take KEY, or values of a list, out of your own settings file."""
+    if values:
+        before = _in_file(key, project)
+        for value in values:
+            if value not in before:
+                told = f"{_target_file(project)}: {key} does not hold {value}"
+                raise InvalidValueError(told, hint=f"findling config show {key}")
+        change_setting(key, tuple(value for value in before if value not in values), project)
+        return 0
     if key not in REMOVED:
         get_setting(key)
-    file = target_file(project)
+    file = _target_file(project)
     if not unset_value(file, key):
         note(f"{file} does not set {key}")
         return 1
@@ -80,13 +121,18 @@ def _unset(key: str, project: bool) -> int:
     return _carry_out(key)
 
 
-@config.command("path")
-def _path() -> int:
-    """Print where the settings files are, or would be."""
-    for kind, file in (("user", user_file()), ("project", find_project_file())):
-        if file is not None:
-            write(f"{kind}\t{file}{'' if file.exists() else ' (missing)'}\n")
-    return 0
+def _in_file(key: str, project: bool) -> tuple[str, ...]:
+    """The list of the file that is to be changed, and of no other. Raises UsageError for a setting that is no list."""
+    if get_setting(key).kind != "patterns":
+        raise UsageError(f"{key} is no list", hint=f"findling config set {key} VALUE")
+    file = _target_file(project)
+    section, _, name = key.partition(".")
+    return _listed(key, read_file(file).get(section, {}).get(name, ())) if file.exists() else ()
+
+
+def _listed(key: str, values: object) -> tuple[str, ...]:
+    listed: tuple[str, ...] = Settings().override({key: values}, "config")[key]
+    return listed
 
 
 def change_setting(key: str, value: Value, project: bool) -> None:
@@ -96,7 +142,7 @@ def change_setting(key: str, value: Value, project: bool) -> None:
     """
     if project and get_setting(key).user_only:
         raise UntrustedSettingError(f"a project may not set {key}", hint=f"findling config set {key} VALUE")
-    file = target_file(project)
+    file = _target_file(project)
     if project:
         refuse_raised({key: value}, load_settings(None), [key], str(file))
     set_value(file, key, value)
@@ -117,7 +163,7 @@ def _carry_out(key: str) -> int:
     return 2 if failed else 0
 
 
-def target_file(project: bool) -> Path:
+def _target_file(project: bool) -> Path:
     """The file to change: the user's, or the project's nearest one, or a new one in the current folder."""
     file = (find_project_file() or Path.cwd() / PROJECT_FILE) if project else user_file()
     if file is None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from findling.domain.permissions import POLICIES, UNSET
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import json_option, name_from_root, opened, resolve, workspace_option
+from findling.faces.cli.request.command_table import GroupWithMoves
+from findling.faces.cli.request.options import (
+    json_option,
+    name_from_root,
+    opened,
+    place_option,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -19,22 +25,23 @@ if TYPE_CHECKING:
 
 __all__ = ["permissions"]
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 _ALL_ELSE = "what has no list of its own"
 
 _VERBS = {"member": "is a member of", "viewer": "may see", "denied": "must not see"}
 
 
-def _place_options(command: _Command) -> _Command:
-    """Have a command take what says whose permissions are meant."""
-    path_option = click.option(
-        "--in", "path", default=".", type=click.Path(), metavar="PATH", help="A folder of the workspace."
-    )
-    return path_option(workspace_option(command))
+_remove_option = click.option("--remove", is_flag=True, help="Take it back; exit code 1 where there was nothing.")
 
 
-@click.group(no_args_is_help=False)
+@click.group(
+    cls=GroupWithMoves,
+    no_args_is_help=False,
+    moved={
+        "leave": "findling permissions join PRINCIPAL GROUP --remove",
+        "unshare": "findling permissions share TARGET PRINCIPAL --remove",
+        "undeny": "findling permissions deny TARGET PRINCIPAL --remove",
+    },
+)
 def permissions() -> None:
     """Say who may see what; the owner of a workspace sees everything.
 
@@ -50,7 +57,7 @@ def permissions() -> None:
 
 @permissions.command("list")
 @json_option
-@_place_options
+@place_option
 def _list(as_json: bool, **place: Any) -> int:
     """List memberships and rights.
 
@@ -71,7 +78,7 @@ def _list(as_json: bool, **place: Any) -> int:
 @permissions.command("policy")
 @click.argument("policy", required=False, type=click.Choice(POLICIES))
 @json_option
-@_place_options
+@place_option
 def _policy(policy: str | None, as_json: bool, **place: Any) -> int:
     """Show or set who sees what has no list: its owner, or every caller.
 
@@ -92,35 +99,31 @@ def _policy(policy: str | None, as_json: bool, **place: Any) -> int:
 @permissions.command("join")
 @click.argument("principal")
 @click.argument("group")
-@_place_options
-def _join(principal: str, group: str, **place: Any) -> int:
-    """Make PRINCIPAL, which may be a group, a member of GROUP."""
+@_remove_option
+@place_option
+def _join(principal: str, group: str, remove: bool, **place: Any) -> int:
+    """Make PRINCIPAL, which may be a group, a member of GROUP, or end it."""
     with _opened(**place) as engine:
+        if remove:
+            is_done = engine.permissions.leave(principal, group)
+            was_none = f"{principal} was no member of {group}"
+            return _told(is_done, f"{principal} is no longer a member of {group}", was_none)
         _tell(engine.permissions.join(principal, group), f"{principal} is a member of {group}")
     return 0
-
-
-@permissions.command("leave")
-@click.argument("principal")
-@click.argument("group")
-@_place_options
-def _leave(principal: str, group: str, **place: Any) -> int:
-    """End the membership of PRINCIPAL in GROUP.
-
-    Exit code: 0 it is ended, 1 there was none.
-    """
-    with _opened(**place) as engine:
-        is_done = engine.permissions.leave(principal, group)
-    return _told(is_done, f"{principal} is no longer a member of {group}", f"{principal} was no member of {group}")
 
 
 @permissions.command("share")
 @click.argument("target")
 @click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
-@_place_options
-def _share(target: str, principals: tuple[str, ...], **place: Any) -> int:
-    """Let each PRINCIPAL see a file, a folder or a resource."""
+@_remove_option
+@place_option
+def _share(target: str, principals: tuple[str, ...], remove: bool, **place: Any) -> int:
+    """Let each PRINCIPAL see a file, a folder or a resource, or no longer."""
     with _opened(**place) as engine:
+        if remove:
+            named, whom = _target(engine, target), " and ".join(principals)
+            done = [engine.permissions.unshare(named, principal) for principal in principals]
+            return _told(any(done), f"{named} is no longer shared with {whom}", f"{named} was not shared with {whom}")
         named = engine.permissions.target(name_from_root(target, engine.root))
         for principal in principals:
             _tell(engine.permissions.share(named, principal), f"{principal} may see {named}")
@@ -130,56 +133,29 @@ def _share(target: str, principals: tuple[str, ...], **place: Any) -> int:
     return 0
 
 
-@permissions.command("unshare")
-@click.argument("target")
-@click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
-@_place_options
-def _unshare(target: str, principals: tuple[str, ...], **place: Any) -> int:
-    """Take back what `share` gave.
-
-    Exit code: 0 it is taken back, 1 there was no such right.
-    """
-    with _opened(**place) as engine:
-        named = _target(engine, target)
-        done = [engine.permissions.unshare(named, principal) for principal in principals]
-    whom = " and ".join(principals)
-    return _told(any(done), f"{named} is no longer shared with {whom}", f"{named} was not shared with {whom}")
-
-
 @permissions.command("deny")
 @click.argument("target")
 @click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
-@_place_options
-def _deny(target: str, principals: tuple[str, ...], **place: Any) -> int:
-    """Keep each PRINCIPAL out, whatever else lets them in."""
+@_remove_option
+@place_option
+def _deny(target: str, principals: tuple[str, ...], remove: bool, **place: Any) -> int:
+    """Keep each PRINCIPAL out, whatever else lets them in, or no longer."""
     with _opened(**place) as engine:
+        if remove:
+            named, whom = _target(engine, target), " and ".join(principals)
+            done = [engine.permissions.undeny(named, principal) for principal in principals]
+            return _told(any(done), f"{named} is no longer denied to {whom}", f"{named} was not denied to {whom}")
         named = engine.permissions.target(name_from_root(target, engine.root))
         for principal in principals:
             _tell(engine.permissions.deny(named, principal), f"{principal} must not see {named}")
     return 0
 
 
-@permissions.command("undeny")
-@click.argument("target")
-@click.argument("principals", nargs=-1, required=True, metavar="PRINCIPAL...")
-@_place_options
-def _undeny(target: str, principals: tuple[str, ...], **place: Any) -> int:
-    """Take back what `deny` did.
-
-    Exit code: 0 it is taken back, 1 it was not denied.
-    """
-    with _opened(**place) as engine:
-        named = _target(engine, target)
-        done = [engine.permissions.undeny(named, principal) for principal in principals]
-    whom = " and ".join(principals)
-    return _told(any(done), f"{named} is no longer denied to {whom}", f"{named} was not denied to {whom}")
-
-
 @permissions.command("check")
 @click.argument("principal")
 @click.argument("rid", metavar="RESOURCE")
 @json_option
-@_place_options
+@place_option
 def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
     """Tell whether PRINCIPAL may see one resource, and through which groups.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,7 +15,7 @@ from findling.domain.errors import FindlingError, UsageError
 from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note
-from findling.faces.cli.request.options import compact_in_background, json_option, opened, resolve, workspace_option
+from findling.faces.cli.request.options import compact_in_background, json_option, opened, place_option, resolve
 from findling.sources.chats.chat_formats import FORMATS, Wishes, read_chats, read_chats_stream
 
 if TYPE_CHECKING:
@@ -25,21 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["chats"]
 
 _NOBODY = "nobody"
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-def _place_options(command: _Command) -> _Command:
-    """Have a command take what says which workspace is meant."""
-    path_option = click.option(
-        "--in",
-        "path",
-        default=".",
-        type=click.Path(),
-        metavar="PATH",
-        help="A folder of the workspace; by default here.",
-    )
-    return path_option(workspace_option(command))
 
 
 @click.group(no_args_is_help=False)
@@ -75,7 +60,7 @@ def chats() -> None:
     " May be given more than once.",
 )
 @json_option
-@_place_options
+@place_option
 def _import(
     file: str,
     format_: str,
@@ -126,7 +111,7 @@ def _import(
 
 @chats.command("list")
 @json_option
-@_place_options
+@place_option
 def _list(as_json: bool, path: str, workspace: str | None) -> int:
     """List the threads, each with its size and its times.
 
@@ -147,7 +132,7 @@ def _list(as_json: bool, path: str, workspace: str | None) -> int:
 
 @chats.command("delete")
 @click.argument("thread", metavar="SOURCE/THREAD")
-@_place_options
+@place_option
 def _delete(thread: str, path: str, workspace: str | None) -> int:
     """Delete a thread with all its messages from the workspace."""
     from findling.service.content.chats import WorkspaceChats

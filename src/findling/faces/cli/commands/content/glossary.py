@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError
+from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError, UsageError
 from findling.domain.strangers import read_json
 from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.options import json_option, no_context_option, opened, resolve, workspace_option
+from findling.faces.cli.request.command_table import GroupWithMoves
+from findling.faces.cli.request.options import json_option, opened, place_option, resolve
 from findling.service.workspace.scope import NO_CONTEXT
 
 if TYPE_CHECKING:
@@ -27,34 +27,34 @@ if TYPE_CHECKING:
 __all__ = ["glossary"]
 
 _SCHEMA = 1
-"""Version of what `export` writes."""
+"""Version of what `list --export` writes."""
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+_HERE = "."
+"""The folder of a command that names none."""
 
-
-def _place_options(command: _Command) -> _Command:
-    """Have a command take what says whose glossary is meant."""
-    path_option = click.option(
-        "--in",
-        "path",
-        type=click.Path(),
-        metavar="PATH",
-        help="A folder of the workspace; by default what a search asks.",
-    )
-    return path_option(no_context_option(workspace_option(command)))
+_STATES = ("approved", "canonical", "rejected", "protected", "unprotected", "removed", "merged")
 
 
-_group_option = click.option("--group", metavar="GROUP", help="The group that is meant, if there are several.")
-
-
-@click.group(no_args_is_help=False)
+@click.group(
+    cls=GroupWithMoves,
+    no_args_is_help=False,
+    moved={
+        "pending": "findling glossary list --pending",
+        "export": "findling glossary list --export",
+        "approve": "findling glossary set TERM approved",
+        "reject": "findling glossary set TERM rejected",
+        "protect": "findling glossary set TERM protected",
+        "remove": "findling glossary set TERM removed",
+        "merge": "findling glossary set GROUP merged --group INTO",
+    },
+)
 def glossary() -> None:
     """Keep words that mean the same, so that one finds the others.
 
     \b
       findling glossary add auth authentication sign-in
-      findling glossary pending              what was found in the files and waits for you
-      findling glossary protect OTP          take a word to the letter
+      findling glossary list --pending       what was found in the files and waits for you
+      findling glossary set OTP protected    take a word to the letter
 
     Quotes and exclusions in a query are never widened. Every answer names the aliases that it made use of.
     """
@@ -63,7 +63,7 @@ def glossary() -> None:
 @glossary.command("add")
 @click.argument("canonical")
 @click.argument("aliases", nargs=-1, required=True, metavar="ALIAS...")
-@_place_options
+@place_option
 def _add(canonical: str, aliases: tuple[str, ...], **place: Any) -> int:
     """Have CANONICAL and every ALIAS stand for each other."""
     with _opened_to_change(**place) as engine:
@@ -73,14 +73,25 @@ def _add(canonical: str, aliases: tuple[str, ...], **place: Any) -> int:
 
 @glossary.command("list")
 @click.option("--all", "everything", is_flag=True, help="Also what is pending or rejected, with its source.")
+@click.option("--pending", "waits", is_flag=True, help="Only what was suggested and waits for a decision.")
+@click.option("--export", "exports", is_flag=True, help="All of it as JSON, which `import` reads.")
 @json_option
-@_place_options
-def _list(everything: bool, as_json: bool, **place: Any) -> int:
+@place_option
+def _list(everything: bool, waits: bool, exports: bool, as_json: bool, **place: Any) -> int:
     """List the groups, and the words that are protected.
 
-    Exit code: 0 there are some, 1 there are none.
+    Nothing that is pending is used before it is approved. Exit code: 0 there are some, 1 there are none.
     """
+    if everything + waits + exports > 1:
+        raise UsageError("--all, --pending and --export are three lists", hint="give one of them")
     with _opened(**place) as engine:
+        if waits:
+            return _list_pending(engine, as_json)
+        if exports:
+            from findling.faces.cli.output.json_output import dump
+
+            write(dump({"schema": _SCHEMA, "terms": engine.glossary.export_rows()}, indent=2))
+            return 0
         groups, protected = engine.glossary.groups(), engine.glossary.protected()
         terms = engine.glossary.terms()
     if as_json:
@@ -96,21 +107,13 @@ def _list(everything: bool, as_json: bool, **place: Any) -> int:
         write_table([*listed, *((term.surface, "(protected)") for term in protected)])
     is_empty = not groups and not protected and not (everything and terms)
     if is_empty and not as_json:
-        note("the glossary is empty", "findling glossary add CANONICAL ALIAS, or findling glossary pending")
+        note("the glossary is empty", "findling glossary add CANONICAL ALIAS, or findling glossary list --pending")
     return 1 if is_empty else 0
 
 
-@glossary.command("pending")
-@json_option
-@_place_options
-def _pending(as_json: bool, **place: Any) -> int:
-    """List the terms that were suggested and wait for a decision.
-
-    Nothing of this is used before it is approved. Exit code: 0 there are some, 1 there are none.
-    """
-    with _opened(**place) as engine:
-        found = engine.glossary
-        terms = found.pending()
+def _list_pending(engine: Engine, as_json: bool) -> int:
+    found = engine.glossary
+    terms = found.pending()
     if found.trouble is not None:
         note(found.trouble.what, found.trouble.fix)
     if as_json:
@@ -118,101 +121,50 @@ def _pending(as_json: bool, **place: Any) -> int:
     else:
         write_table((term.surface, term.group, term.source, " ".join(term.snippet.split())) for term in terms)
         if terms:
-            note(f"{len(terms)} pending", "findling glossary approve TERM, or reject TERM")
+            note(f"{len(terms)} pending", "findling glossary set TERM approved, or rejected")
     return 0 if terms else 1
 
 
-@glossary.command("approve")
+@glossary.command("set")
 @click.argument("term")
-@_group_option
-@click.option("--canonical", is_flag=True, help="Make it the name of its group.")
-@_place_options
-def _approve(term: str, group: str | None, canonical: bool, **place: Any) -> int:
-    """Take a pending TERM into use."""
-    with _opened_to_change(**place) as engine:
-        _tell(engine.glossary.approve(term, group, canonical=canonical))
-    return 0
+@click.argument("state", type=click.Choice(_STATES))
+@click.option("--group", metavar="GROUP", help="The group that is meant, if there are several; for merged: the other.")
+@place_option
+def _set(term: str, state: str, group: str | None, **place: Any) -> int:
+    """Decide what becomes of TERM.
 
-
-@glossary.command("reject")
-@click.argument("term")
-@_group_option
-@_place_options
-def _reject(term: str, group: str | None, **place: Any) -> int:
-    """Never have TERM suggested for this group again."""
-    with _opened_to_change(**place) as engine:
-        _tell(engine.glossary.reject(term, group))
-    return 0
-
-
-@glossary.command("protect")
-@click.argument("term")
-@click.option("--off", is_flag=True, help="Protect it no longer.")
-@_place_options
-def _protect(term: str, off: bool, **place: Any) -> int:
-    """Take TERM to the letter.
-
-    It is in no group, never suggested, and found only as it is written.
+    \b
+      approved     a pending term is used           canonical    and is the name of its group
+      rejected     never suggest it again           removed      drop it, or a whole group by its name
+      protected    take it to the letter            unprotected  no longer
+      merged       move all terms of the group TERM to the group of --group
     """
+    if (state == "merged") > (group is not None):
+        raise UsageError("merged needs the other group", hint=f"findling glossary set {term} merged --group INTO")
     with _opened_to_change(**place) as engine:
-        edit = engine.glossary.unprotect(term) if off else engine.glossary.protect(term)
-    if off:
-        note(f"{term} is not protected any more")
-    else:
-        _tell(edit)
-    return 0
-
-
-@glossary.command("remove")
-@click.argument("term")
-@_group_option
-@_place_options
-def _remove(term: str, group: str | None, **place: Any) -> int:
-    """Drop TERM, and the whole group when TERM is its name.
-
-    It may be suggested again; `reject` is for good.
-    """
-    with _opened_to_change(**place) as engine:
-        edit = engine.glossary.remove(term, group)
-    note(f"{len(edit.dropped)} dropped")
-    return 0
-
-
-@glossary.command("merge")
-@click.argument("group")
-@click.argument("into")
-@_place_options
-def _merge(group: str, into: str, **place: Any) -> int:
-    """Move all terms of GROUP to the group INTO."""
-    with _opened_to_change(**place) as engine:
-        _tell(engine.glossary.merge(group, into))
-    return 0
-
-
-@glossary.command("export")
-@click.argument("file", required=False, type=click.Path(dir_okay=False))
-@_place_options
-def _export(file: str | None, **place: Any) -> int:
-    """Write the whole glossary as JSON to FILE, or to the terminal."""
-    with _opened(**place) as engine:
-        rows = engine.glossary.export_rows()
-    document = {"schema": _SCHEMA, "terms": rows}
-    if file is None:
-        from findling.faces.cli.output.json_output import dump
-
-        write(dump(document, indent=2))
-    else:
-        Path(file).write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-        note(f"{len(rows)} terms are in {file}")
+        found = engine.glossary
+        if state in ("approved", "canonical"):
+            _tell(found.approve(term, group, canonical=state == "canonical"))
+        elif state == "rejected":
+            _tell(found.reject(term, group))
+        elif state == "protected":
+            _tell(found.protect(term))
+        elif state == "unprotected":
+            found.unprotect(term)
+            note(f"{term} is not protected any more")
+        elif state == "removed":
+            note(f"{len(found.remove(term, group).dropped)} dropped")
+        else:
+            _tell(found.merge(term, group or ""))
     return 0
 
 
 @glossary.command("import")
 @click.argument("file", type=click.Path())
 @click.option("--replace", is_flag=True, help="Drop everything that is not in FILE.")
-@_place_options
+@place_option
 def _import(file: str, replace: bool, **place: Any) -> int:
-    """Take in FILE as `export` writes it.
+    """Take in FILE as `list --export` writes it.
 
     All of it, or nothing when a row is wrong.
 
@@ -226,37 +178,38 @@ def _import(file: str, replace: bool, **place: Any) -> int:
 
 
 @contextmanager
-def _opened(path: str | None, no_context: bool, workspace: str | None) -> Iterator[Engine]:
-    """The engine that a search would ask."""
-    with opened(path, _settings(path, no_context, workspace)) as engine:
+def _opened(path: str, workspace: str | None) -> Iterator[Engine]:
+    """The engine that a search would ask; a folder that is named is asked without its context."""
+    settings = _settings(path, workspace)
+    with opened(None if path == _HERE else path, settings) as engine:
         yield engine
 
 
 @contextmanager
-def _opened_to_change(path: str | None, no_context: bool, workspace: str | None) -> Iterator[Engine]:
+def _opened_to_change(path: str, workspace: str | None) -> Iterator[Engine]:
     """The same engine, unless it was a project file that has chosen its workspace."""
-    settings = _settings(path, no_context, workspace)
+    settings = _settings(path, workspace)
     name, file = settings["context.workspace"], settings.project_file("context.workspace")
     if name and file is not None and not settings["workspace.name"]:
         raise UntrustedSettingError(
             f"{file} names the workspace {name}, whose glossary a project may not have you change",
-            hint=f"--workspace {name}, or --no-context",
+            hint=f"--workspace {name}, or --workspace ./ for that of this folder",
         )
-    with opened(path, settings) as engine:
+    with opened(None if path == _HERE else path, settings) as engine:
         yield engine
 
 
-def _settings(path: str | None, no_context: bool, workspace: str | None) -> Settings:
-    settings = resolve(path or ".", in_context=True, workspace=workspace)
-    return settings.override(NO_CONTEXT, "flag --no-context") if no_context else settings
+def _settings(path: str, workspace: str | None) -> Settings:
+    settings = resolve(path, in_context=True, workspace=workspace)
+    return settings if path == _HERE else settings.override(NO_CONTEXT, "flag --workspace")
 
 
 def _read_rows(file: str) -> list[Any]:
-    hint = "findling glossary export writes such a file"
+    hint = "findling glossary list --export writes such a file"
     try:
         document = read_json(Path(file).read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise PathNotFoundError(f"{file} does not exist", hint="findling glossary export FILE") from error
+        raise PathNotFoundError(f"{file} does not exist", hint="findling glossary list --export > FILE") from error
     except ValueError as error:  # no JSON, or no UTF-8
         raise InvalidValueError(f"{file} is no JSON: {error}", hint=hint) from error
     if not isinstance(document, dict) or not isinstance(document.get("terms"), list):

@@ -20,6 +20,7 @@ from findling.faces.cli.request.options import (
     json_option,
     opened,
     path_argument,
+    place_option,
     resolve,
     workspace_option,
 )
@@ -38,16 +39,8 @@ _MOST_NAMED = 5
 @click.argument("file", default="-", type=click.Path(allow_dash=True), metavar="[FILE]")
 @click.option("--type", "type_name", default="", metavar="TYPE", help="The type of items that do not say theirs.")
 @click.option("--delete", is_flag=True, help="Delete what is named instead: ids, or items with type and id.")
-@click.option(
-    "--in",
-    "path",
-    default=".",
-    type=click.Path(),
-    metavar="PATH",
-    help="A folder of the workspace; by default here.",
-)
 @json_option
-@workspace_option
+@place_option
 def add(file: str, type_name: str, delete: bool, path: str, as_json: bool, workspace: str | None) -> int:
     """Add or change items such as decisions, from JSON in FILE or on stdin.
 

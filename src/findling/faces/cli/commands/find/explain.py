@@ -1,45 +1,27 @@
-"""`findling explain`: why a document is in an answer, or is not."""
+"""`findling search --explain-hit`: why a document is in an answer, or is not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from findling.domain.errors import InvalidValueError
 from findling.domain.results import Explanation, LegVerdict
 from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import receipt_lines
 from findling.faces.cli.output.terminal import ask_before_indexing, note, write
-from findling.faces.cli.request.options import ask_client, json_option, name_from_root, place_of
-from findling.faces.cli.request.request_builder import SearchOptions, build_request, question_options, settled
+from findling.faces.cli.request.options import ask_client, name_from_root, place_of
+from findling.faces.cli.request.request_builder import SearchOptions, build_request, read_queries, settled
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
 
-__all__ = ["explain"]
+__all__ = ["explain_hit"]
 
 
-@click.command()
-@click.argument("query")
-@click.argument("name", metavar="ID")
-@click.argument("path", required=False, type=click.Path())
-@question_options
-@json_option
-def explain(query: str, name: str, path: str | None, as_json: bool, **given: Any) -> int:
-    """Tell why a document is in the answer to QUERY, or is not.
-
-    Which filter leaves it out, which leg does not find it, which rank it has.
-
-    ID is the id of a hit or of a resource, or the path of a file, also with a line: notes.md:12.
-
-    Exit code: 0 it is in the answer, 1 it is not, 2 error.
-    """
-    if not query.strip():
-        raise InvalidValueError("the query is empty", hint='findling explain "words to find" ID')
-    options = SearchOptions(words=(query,), explain=True, **given)
-    settings, folder = settled(options, path if path or options.workspace else place_of(name))
+def explain_hit(options: SearchOptions, name: str, *, as_json: bool) -> int:
+    """Print why a document is in the answer to a query, or is not; the exit code: 0 it is, 1 it is not."""
+    (query,), named = read_queries(options)
+    settings, folder = settled(options, named if named or options.workspace else place_of(name))
     request = build_request(query, options, settings)
 
     def ask_first(engine: Engine) -> None:

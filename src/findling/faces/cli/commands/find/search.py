@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from findling.domain.errors import DaemonError
+from findling.domain.errors import DaemonError, UsageError
 from findling.domain.results import SearchAnswer
 from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.rendering import (
@@ -67,11 +67,13 @@ _LONGEST_ECHO = 200
 )
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="vimgrep is path:line:column:text for editors.")
 @click.option("--explain", is_flag=True, help="Say why each hit is there, what was planned and how long it took.")
+@click.option("--no-daemon", is_flag=True, help="Search in this process, also when a daemon runs.")
+@click.option("--explain-hit", metavar="ID", help="Say why one document is in the answer, or is not: an id or a path.")
+@click.option("--shared", is_flag=True, help="Ask all workspaces that are marked as shared.")
 @click.option("-Q", "--queries", metavar="FILE", help="Ask every line of FILE, or of stdin for -.")
 @setting_option("color")
-@click.option("--no-daemon", is_flag=True, help="Search in this process, also when a daemon runs.")
 @yes_option
-def search(words: tuple[str, ...], no_daemon: bool, **given: Any) -> int:
+def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_daemon: bool, **given: Any) -> int:
     """Search a folder or a file, by default the current folder.
 
     Words rank; "quoted words" must stand in a row; -word must not occur; also OR, NOT, (groups), prefix*, fuzzy~,
@@ -79,11 +81,15 @@ def search(words: tuple[str, ...], no_daemon: bool, **given: Any) -> int:
     or behind the query. A query that starts with a dash goes behind `--`.
 
     Where nothing has what is demanded, the answer is empty, and what is found without the demand stands apart.
+    `--workspace A,B` and `--shared` ask several workspaces. `--explain-hit` takes the id of a hit or of a resource, or
+    the path of a file, also with a line: notes.md:12.
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
     options = SearchOptions(words=words, **given)
     format_ = choose_format(options)
+    if explain_hit is not None or shared or "," in (options.workspace or ""):
+        return _asked_otherwise(options, format_, explain_hit, shared=shared)
     queries, named = read_queries(options)
     settings, path = settled(options, named)
     if options.plan is None:
@@ -97,6 +103,30 @@ def search(words: tuple[str, ...], no_daemon: bool, **given: Any) -> int:
     else:
         printer.finish()
     return 0 if printer.found else 1
+
+
+def _asked_otherwise(options: SearchOptions, format_: str, name: str | None, *, shared: bool) -> int:
+    """Explain one document, or ask several workspaces. Raises UsageError for options that say something else."""
+    flag = "--explain-hit" if name is not None else "--shared" if shared else "--workspace A,B"
+    others: dict[str, object] = {
+        "-Q": options.queries,
+        "--plan": options.plan,
+        "--facet": options.facet,
+        "--cursor": options.cursor,
+    }
+    others |= {f"--format {format_}": format_ not in ("text", "json")}
+    if name is not None:
+        others |= {"--shared": shared, "--workspace A,B": "," in (options.workspace or "")}
+    for other, is_given in others.items():
+        if is_given:
+            raise UsageError(f"{flag} and {other} do not go together", hint=f"leave out {other}")
+    if name is not None:
+        from findling.faces.cli.commands.find.explain import explain_hit
+
+        return explain_hit(options._replace(explain=True), name, as_json=format_ == "json")
+    from findling.faces.cli.commands.find.across import search_workspaces
+
+    return search_workspaces(options, shared=shared, as_json=format_ == "json")
 
 
 def _ask_daemon(
@@ -293,7 +323,7 @@ def _meant_command(query: str) -> str:
         return ""
     from difflib import get_close_matches
 
-    from findling.faces.cli.main import COMMANDS
+    from findling.faces.cli.request.command_table import COMMANDS
 
     close = get_close_matches(query, COMMANDS, n=1, cutoff=0.75)
     return f"findling {close[0]}, if you meant the command" if close and query not in COMMANDS else ""

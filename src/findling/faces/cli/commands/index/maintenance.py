@@ -1,4 +1,4 @@
-"""`findling forget`, `findling doctor` and `findling repair`: looking after an index."""
+"""`findling forget` and `findling doctor`: looking after an index."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from findling.faces.cli.request.options import (
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
 
-__all__ = ["doctor", "forget", "repair"]
+__all__ = ["doctor", "forget"]
 
 
 @click.command()
@@ -58,14 +58,20 @@ def forget(paths: tuple[str, ...], everything: bool, force: bool, workspace: str
 
 @click.command()
 @path_argument
+@click.option("--repair", is_flag=True, help="Rebuild what is derived from the stored text instead.")
 @json_option
 @workspace_option
-def doctor(path: str, as_json: bool, workspace: str | None) -> int:
-    """Examine the index of PATH.
+def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int:
+    """Examine the index of PATH, or repair it.
 
     Exit code: 0 all is well, 1 something is not.
     """
     with opened(path, resolve(path, workspace=workspace)) as engine:
+        if repair:
+            report = engine.repair()
+            told = f"{report.unchanged:,} resources, {report.chunks:,} chunks"
+            write(f"rebuilt from {told}, in {report.seconds:.1f} s\n")
+            return 0
         checks = engine.check()
     if as_json:
         from findling.faces.cli.output.json_output import dump, report_document
@@ -77,17 +83,6 @@ def doctor(path: str, as_json: bool, workspace: str | None) -> int:
             if not check.ok and check.hint:
                 write(f"     try: {check.hint}\n")
     return 0 if all(check.ok for check in checks) else 1
-
-
-@click.command()
-@path_argument
-@workspace_option
-def repair(path: str, workspace: str | None) -> int:
-    """Rebuild what is derived from the stored text."""
-    with opened(path, resolve(path, workspace=workspace)) as engine:
-        report = engine.repair()
-    write(f"rebuilt from {report.unchanged:,} resources, {report.chunks:,} chunks, in {report.seconds:.1f} s\n")
-    return 0
 
 
 def _forget_everything(engine: Engine, force: bool) -> int:
@@ -110,7 +105,10 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
     if not _agreed(f"forget {len(doomed):,} resources of the index of {engine.root}", force):
         return 1
     count = engine.forget(prefixes)
-    note(f"forgot {count:,}; files that still exist come back with the next search", "findling exclude add PATTERN")
+    note(
+        f"forgot {count:,}; files that still exist come back with the next search",
+        "findling config add index.exclude PATTERN",
+    )
     return 0
 
 

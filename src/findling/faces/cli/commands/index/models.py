@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from findling.domain.errors import InvalidValueError, ModelError, ModelNotFoundError
+from findling.domain.errors import InvalidValueError, ModelError, ModelNotFoundError, UsageError
 from findling.domain.ports import Embedder, Reranker
 from findling.faces.cli.commands.admin.config import change_setting
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.request.command_table import GroupWithMoves
 from findling.faces.cli.request.options import json_option
 from findling.service.settings.settings import Settings, load_settings
 
@@ -25,7 +26,7 @@ __all__ = ["models"]
 _SETTINGS = {"embedder": "semantic.model", "reranker": "rerank.model"}
 
 
-@click.group(no_args_is_help=False)
+@click.group(cls=GroupWithMoves, no_args_is_help=False, moved={"test": "findling models use NAME --try"})
 def models() -> None:
     """List, pull, choose and try the models that read for meaning.
 
@@ -77,11 +78,13 @@ def _pull(name: str) -> int:
 
 
 @models.command("use")
-@click.argument("name")
-def _use(name: str) -> int:
-    """Choose what reads for meaning.
+@click.argument("name", required=False)
+@click.option("--try", "tries", is_flag=True, help="Only check its file, and say how fast and well it reads.")
+@json_option
+def _use(name: str | None, tries: bool, as_json: bool) -> int:
+    """Choose what reads for meaning, or try it.
 
-    NAME is a model, its folder, PROVIDER:MODEL, auto or none.
+    NAME is a model, its folder, PROVIDER:MODEL, auto or none. With --try it may be left out: the model in use.
 
     Local models are opened once before, so that one that does not work is not chosen.
     """
@@ -89,6 +92,10 @@ def _use(name: str) -> int:
     from findling.models.remote.providers import is_remote_spec
     from findling.service.index.model_choice import choose_embedder, models_home
 
+    if tries:
+        return _test(name, as_json)
+    if name is None or as_json:
+        raise UsageError("there is no model to use", hint="findling models use NAME, or findling models use --try")
     settings = load_settings()
     key, value = _SETTINGS["embedder"], name
     if name not in ("auto", "none") and not is_remote_spec(name):
@@ -105,14 +112,7 @@ def _use(name: str) -> int:
     return 0
 
 
-@models.command("test")
-@click.argument("name", required=False)
-@json_option
 def _test(name: str | None, as_json: bool) -> int:
-    """Try a model: check its file, and say how fast and well it reads.
-
-    Without a NAME the model that is in use is tried.
-    """
     from findling.models.locating import locate, verified_sha256
     from findling.service.index.model_choice import find_model, models_home
 
@@ -130,7 +130,7 @@ def _test(name: str | None, as_json: bool) -> int:
         "origin": files.origin,
         "sha256": sha256,
         "checked": bool(files.sha256),
-        **_try_out(settings.override({key: name or settings[key]}, "models test"), key),
+        **_try_out(settings.override({key: name or settings[key]}, "models use --try"), key),
     }
     if as_json:
         from findling.faces.cli.output.json_output import dump, report_document

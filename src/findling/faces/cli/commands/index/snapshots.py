@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,15 @@ from findling.domain.errors import UsageError
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import is_interactive, note, write
-from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option
+from findling.faces.cli.request.command_table import GroupWithMoves
+from findling.faces.cli.request.options import (
+    json_option,
+    opened,
+    path_argument,
+    place_option,
+    resolve,
+    workspace_option,
+)
 
 if TYPE_CHECKING:
     from findling.service.upkeep.compaction import CompactReport
@@ -22,8 +30,6 @@ if TYPE_CHECKING:
     from findling.stores.local.snapshot_files import Snapshot
 
 __all__ = ["compact", "snapshot"]
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @click.command()
@@ -57,7 +63,7 @@ def compact(path: str, full: bool, if_worthwhile: bool, as_json: bool, workspace
     return 0
 
 
-@click.group(no_args_is_help=False)
+@click.group(cls=GroupWithMoves, no_args_is_help=False, moved={"verify": "findling snapshot restore NAME --check"})
 def snapshot() -> None:
     """Keep copies of the index, and go back to one of them.
 
@@ -69,25 +75,6 @@ def snapshot() -> None:
     A copy is made while others search and write. It holds the texts, memories, glossary and vectors; what is derived
     from them is made anew when it is restored.
     """
-
-
-_place_option = click.option(
-    "--in",
-    "path",
-    default=".",
-    type=click.Path(),
-    metavar="PATH",
-    help="A folder that is indexed; by default this one.",
-)
-
-
-def _from_option(command: _Command) -> _Command:
-    """Have a command take a snapshot by its name, or any file."""
-    name = click.argument("name", required=False)
-    file = click.option(
-        "--from", "file", type=click.Path(path_type=Path), metavar="FILE", help="A file that create --to wrote."
-    )
-    return name(file(_place_option(workspace_option(command))))
 
 
 @snapshot.command("create")
@@ -135,39 +122,35 @@ def _list(path: str, as_json: bool, workspace: str | None) -> int:
     return 0 if found else 1
 
 
-@snapshot.command("verify")
-@_from_option
-@json_option
-def _verify(name: str | None, file: Path | None, path: str, as_json: bool, workspace: str | None) -> int:
-    """Check that a snapshot can be restored: checksum, pages, counts.
-
-    Exit code: 0 it is sound, 1 it is damaged.
-    """
-    chosen = _chosen(name, file)
-    with _opened(path, workspace) as snapshots:
-        problems = snapshots.verify(chosen)
-    if as_json:
-        write_json(snapshot=str(chosen), ok=not problems, problems=list(problems))
-    else:
-        write("".join(f"{problem}\n" for problem in problems) or f"{chosen} is sound\n")
-    return 1 if problems else 0
-
-
 @snapshot.command("restore")
-@_from_option
+@click.argument("name", required=False)
+@click.option("--from", "file", type=click.Path(path_type=Path), metavar="FILE", help="A file that create --to wrote.")
+@place_option
+@click.option("--check", is_flag=True, help="Only check that it can be restored: checksum, pages, counts.")
 @click.option("-y", "--yes", is_flag=True, help="Do it without asking.")
 @click.option("--no-safety", is_flag=True, help="Do not keep a snapshot of what is there now.")
 @json_option
 def _restore(
-    name: str | None, file: Path | None, path: str, workspace: str | None, yes: bool, no_safety: bool, as_json: bool
+    name: str | None,
+    file: Path | None,
+    path: str,
+    workspace: str | None,
+    check: bool,
+    yes: bool,
+    no_safety: bool,
+    as_json: bool,
 ) -> int:
     """Go back to a snapshot; searches go on meanwhile.
 
     It is verified first, and what is there now becomes a snapshot itself. Files that have changed since are taken in
     again by the next search. Works also when the index is damaged or gone.
+
+    Exit code of --check: 0 it is sound, 1 it is damaged.
     """
     chosen = _chosen(name, file)
     with _opened(path, workspace) as snapshots:
+        if check:
+            return _verified(chosen, snapshots.verify(chosen), as_json)
         if not _agreed(f"replace the present index by the snapshot {chosen}", yes):
             return 1
         report = snapshots.restore(chosen, safety=not no_safety)
@@ -185,10 +168,17 @@ def _restore(
     return 0
 
 
+def _verified(chosen: str | Path, problems: Sequence[str], as_json: bool) -> int:
+    if as_json:
+        write_json(snapshot=str(chosen), ok=not problems, problems=list(problems))
+    else:
+        write("".join(f"{problem}\n" for problem in problems) or f"{chosen} is sound\n")
+    return 1 if problems else 0
+
+
 @snapshot.command("drop")
 @click.argument("name")
-@_place_option
-@workspace_option
+@place_option
 def _drop(name: str, path: str, workspace: str | None) -> int:
     """Delete a snapshot."""
     with _opened(path, workspace) as snapshots:

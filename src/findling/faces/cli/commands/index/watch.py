@@ -17,7 +17,15 @@ from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.reports import told_changes
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import ask_before_indexing, note, tell_index_runs
-from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
+from findling.faces.cli.request.command_table import GroupWithMoves
+from findling.faces.cli.request.options import (
+    json_option,
+    opened,
+    path_argument,
+    resolve,
+    workspace_option,
+    yes_option,
+)
 from findling.service.settings.settings import load_settings
 
 if TYPE_CHECKING:
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["watch"]
 
 
-@click.group(no_args_is_help=False)
+@click.group(cls=GroupWithMoves, no_args_is_help=False, moved={"remove": "findling watch add PATH --remove"})
 def watch() -> None:
     """Keep indexes in step with their files all the time.
 
@@ -40,11 +48,14 @@ def watch() -> None:
 @watch.command("add")
 @path_argument
 @workspace_option
+@click.option("--remove", is_flag=True, help="Take it off the list instead; its index stays.")
 @yes_option
-def _add(path: str, workspace: str | None, yes: bool) -> int:
-    """Put the folder or file PATH on the list of what is watched."""
+def _add(path: str, workspace: str | None, remove: bool, yes: bool) -> int:
+    """Put PATH, a folder or a file, on the list of what is watched, or off."""
     from findling.service.server.watch_list import WatchList, watch_accounts, watcher_of
 
+    if remove:
+        return _take_off(path, workspace)
     root = _subject(path, workspace, yes)
     home = _home()
     if not WatchList(home).add(root):
@@ -58,11 +69,7 @@ def _add(path: str, workspace: str | None, yes: bool) -> int:
     return 0
 
 
-@watch.command("remove")
-@path_argument
-@workspace_option
-def _remove(path: str, workspace: str | None) -> int:
-    """Take PATH off the list; its index stays."""
+def _take_off(path: str, workspace: str | None) -> int:
     from findling.service.server.watch_list import WatchList
 
     watched = WatchList(_home())

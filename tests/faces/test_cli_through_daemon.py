@@ -23,6 +23,7 @@ from findling.service.settings.portable_settings import settings_document
 from findling.service.settings.settings import Settings
 from tests.faces.daemons import Daemon, daemon_of
 from tests.faces.test_cli_startup import LIST_MODULES
+from tests.faces.test_daemon import eventually
 from tests.processes import run_process
 from tests.service.test_daemon_state import listening
 
@@ -106,6 +107,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         ):
             assert run(args) == 0, args
     with daemon_of(home, root, "--no-watch", environ=environ) as daemon:
+        assert eventually(lambda: daemon.about()["ready"]), "it counts documents once, when it gets ready"
         yield Served(daemon, root, environ)
 
 

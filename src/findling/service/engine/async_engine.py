@@ -140,7 +140,7 @@ class AsyncEngine(_AsyncReads):
 
     def as_caller(self, *principals: str) -> AsyncViewer:
         """The workspace as these principals may see it. Raises InvalidValueError for what is no principal."""
-        return AsyncViewer(LocalClient(self._engine, principals), self._line)
+        return AsyncViewer(self._engine.as_caller(*principals), self._line)
 
     # Changing
 

@@ -93,12 +93,13 @@ class LocalClient:
         statistics: SearchStatistics | None = None,
         served_by: str = "",
         longest_s: float = 0.0,
+        reads_files: bool = True,
     ) -> None:
         """Without principals it is the owner who looks, who may also ask on behalf of others.
 
         With `settings`, `finish` has done what they say about background work. `answers` are kept, `statistics` count
-        searches, `served_by` stands in every answer, and no search takes more than `longest_s` unless that is 0. Raises
-        InvalidValueError for what is no principal.
+        searches, `served_by` stands in every answer, and no search takes more than `longest_s` unless that is 0.
+        Unless it `reads_files`, it refuses to refresh the index. Raises InvalidValueError for what is no principal.
         """
         self.engine = engine
         self.principals = None if principals is None else _checked(principals)
@@ -106,6 +107,7 @@ class LocalClient:
         self._answers, self._statistics = answers, statistics
         self._served_by, self._longest_s = served_by, longest_s
         self._is_unread = False
+        self._reads_files = reads_files
 
     @property
     def root(self) -> Path:
@@ -133,6 +135,7 @@ class LocalClient:
         With `refresh` the index first takes in what has changed on disk; `refreshed` says that it just has, and how
         that went. Raises as `Engine.search` does.
         """
+        self._check_refresh(refresh, on_progress)
         asked, started = self._asked(request, options), time.perf_counter()
         try:
             answer, is_kept = self._answer(asked, refresh, on_progress, refreshed.notes)
@@ -209,6 +212,7 @@ class LocalClient:
         **options: Any,
     ) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
+        self._check_refresh(refresh, on_progress)
         return self.engine.explain(self._asked(request, options), name, refresh=refresh, on_progress=on_progress)
 
     def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
@@ -248,6 +252,10 @@ class LocalClient:
         return self.engine.group_of(hit, by, principals=self.principals)
 
     # Inside
+
+    def _check_refresh(self, refresh: bool, on_progress: Progress | None) -> None:
+        if not self._reads_files and (refresh or on_progress is not None):
+            raise TypeError("a viewer reads no files; refresh the index through its engine")
 
     def _asked(self, request: SearchRequest | str, options: dict[str, Any]) -> SearchRequest:
         asked = request_with(request, options)

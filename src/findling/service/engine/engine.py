@@ -241,7 +241,7 @@ class Engine(WorkspaceServices):
         """The workspace as these principals may see it. Raises InvalidValueError for what is no principal."""
         from findling.service.engine.client import LocalClient
 
-        return LocalClient(self, principals)
+        return LocalClient(self, principals, reads_files=False)
 
     def status_for(self, principals: tuple[str, ...] | None) -> dict[str, Any]:
         """What a caller may know of the status: the owner everything, others how much there is that they may see."""

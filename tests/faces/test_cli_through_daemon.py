@@ -99,13 +99,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             ["permissions", "share", "docs/", "user:ann"],
             ["index", "--workspace", "docs", "docs"],
             ["index", "--workspace", "mixed", "team"],
-            ["add", str(folder / "items.jsonl"), "--workspace", "mixed"],
+            ["add", str(folder / "items.jsonl"), "--workspace", "mixed"],  # in the folder whose file declares the type
             ["workspaces", "create", "facts"],
             ["add", str(folder / "fact.json"), "--workspace", "facts"],
             *[["refine", *options] for options in ([], ["--workspace", "docs"], ["--workspace", "mixed"])],
             ["refine", "--workspace", "facts"],
         ):
+            patch.chdir(root / "team" if args[0] == "add" and "mixed" in args else root)
             assert run(args) == 0, args
+        patch.chdir(root)
     with daemon_of(home, root, "--no-watch", environ=environ) as daemon:
         assert eventually(lambda: daemon.about()["ready"]), "it counts documents once, when it gets ready"
         yield Served(daemon, root, environ)
@@ -246,9 +248,9 @@ def test_a_question_that_is_asked_again_is_answered_from_what_is_kept(
 @pytest.mark.parametrize(
     "args",
     [
-        ("explain", "session token", "docs/guide.md", "--json"),
-        ("explain", "qwertyuiop", "docs/guide.md"),
-        ("explain", "session token", "nowhere.md"),
+        ("search", "session token", "--explain-hit", "docs/guide.md", "--json"),
+        ("search", "qwertyuiop", "--explain-hit", "docs/guide.md"),
+        ("search", "session token", "--explain-hit", "nowhere.md"),
         ("fetch", "docs/guide.md:5", "--json"),
         ("fetch", "docs/guide.md", "--as", "user:nobody"),
         ("similar", "docs/guide.md", "--json"),
@@ -265,7 +267,7 @@ def test_other_questions_get_the_same_answer(
     asked_for: list[str] = []
     monkeypatch.setattr(DaemonClient, "_ask", _noting(DaemonClient._ask, asked_for))
     through = findling(*args)
-    assert asked_for == [args[0]], "the daemon was asked"
+    assert asked_for == ["explain" if "--explain-hit" in args else args[0]], "the daemon was asked"
     monkeypatch.setenv("FINDLING_SERVE_USE", "never")
     alone = findling(*args)
     assert len(asked_for) == 1, "nobody asked the daemon"

@@ -202,12 +202,14 @@ def test_wishes_for_what_is_gone_or_read_are_dropped(engine: findling.Engine, se
 def test_stale_sidecars_go_and_others_stay(engine: findling.Engine, settings: findling.Settings) -> None:
     home = engine.home
     doomed = [home / "views" / "old", home / "keyword-page", home / "keyword.fresh", home.parent / ".deleted-77"]
-    kept = [home / "views" / "new", home.parent / ".deleted-photos", home.parent / ".deleted-78"]
+    kept = [home.parent / ".deleted-photos", home.parent / ".deleted-78"]
     for folder in (*doomed, *kept):
         folder.mkdir(parents=True)
+    engine.permissions.set_policy("public")
+    assert engine.as_caller("user:ann").search("harbour").total
+    kept += home.glob("views/*.seg")
     (doomed[3] / "write.lock").touch()
-    (kept[0] / "held").write_bytes(b"\0" * 8)  # the note of a view of nothing
-    (kept[2] / "holiday.jpg").touch()
+    (kept[1] / "holiday.jpg").touch()
     foreign = home / "vectors-000000000000"
     shutil.copytree(next(matrices(home)).folder, foreign)
     header = next(matrices(home)).header
@@ -217,6 +219,7 @@ def test_stale_sidecars_go_and_others_stay(engine: findling.Engine, settings: fi
     report = run(engine, settings)
     assert {"views/old", "keyword-page", "keyword.fresh", ".deleted-77", foreign.name} == set(report.removed)
     assert not any(folder.exists() for folder in (*doomed, foreign))
+    assert len(kept) == 3
     assert all(folder.exists() for folder in kept)
     assert (home / "keyword" / "meta.json").exists()
 

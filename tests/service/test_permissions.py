@@ -373,29 +373,29 @@ def test_nobody_opens_what_lies_in_the_current_folder(
     assert engine.as_caller("user:stranger").search("zebra").total == 0
 
 
-def test_a_view_that_is_made_anew_while_it_is_opened_is_not_taken_for_the_old_one(
+def test_a_segment_that_another_process_replaces_while_it_is_opened(
     engine: findling.Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Equal numbers of passages before and after: only the token of the note tells them apart."""
-    from findling.service.index import views as sights
+    from findling.stores.keyword.class_segments import ClassSegments
 
     _add(engine, "note:x", (ANN,), "zebra")
     _add(engine, "note:y", (), "walrus")
     viewer = engine.as_caller(ANN)
     assert viewer.search("zebra").total == 1
-    read, turns = sights._read_note, []
+    opened, turns = ClassSegments._open, []
 
-    def reading(folder: Path) -> object:
-        turns.append(folder)
-        if len(turns) == 2:  # between the look at the note and the leg that was opened
+    def opening(own: ClassSegments, names: frozenset[str]) -> object:
+        turns.append(names)
+        if len(turns) == 1:  # the segments are chosen, and not yet open
             with findling.open(engine.root, settings=engine._settings) as other:
                 other.permissions.deny("note:x", ANN)
                 other.permissions.share("note:y", ANN)
                 assert other.as_caller(ANN).search("walrus").total == 1
-        return read(folder)
+                other.writer.put((), ["note:x"])
+        return opened(own, names)
 
     engine.opened.views.close()
-    monkeypatch.setattr(sights, "_read_note", reading)
+    monkeypatch.setattr(ClassSegments, "_open", opening)
     assert viewer.search("zebra").total == 0
     assert len(turns) > 2
     assert viewer.search("walrus").total == 1

@@ -244,8 +244,8 @@ class FileStore(Protocol):
 class PermissionStore(Protocol):
     """Holds who may see which resource."""
 
-    def rights(self) -> list[Right]:
-        """What decides who may see each resource, in order of their numbers, at the least cost."""
+    def rights(self, since: int = 0) -> list[Right]:
+        """What decides who may see each resource that was changed after `since`, in order of their numbers."""
 
     def right_to(self, rid: str) -> Right | None:
         """The same for one resource, without a look at its text."""

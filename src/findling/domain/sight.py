@@ -1,9 +1,10 @@
-"""Sight: what one caller may see."""
+"""Sight: what one caller may see, as the classes of resources that the same principals may see."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from findling.domain.permissions import (
@@ -20,35 +21,145 @@ from findling.domain.permissions import (
     policy_of,
 )
 
-__all__ = ["ROOT", "Rights", "Sight"]
+__all__ = ["ROOT", "Audience", "Audiences", "Numbers", "Population", "Rights", "Sight"]
 
 ROOT = f"{PATH}."
 """The folder that all files lie below, as relations name it."""
 
+_NOBODY: frozenset[str] = frozenset()
 
-class Sight(NamedTuple):
-    """What a caller sees of one state of a workspace: numbers of resources, each with its latest change, in order.
 
-    `rights` decides about a resource as it is now.
+class Audience(NamedTuple):
+    """Who may see a resource: its viewers, everybody where `is_unset` and the policy is public, but nobody denied.
+
+    Resources with one audience are a class of visibility: every caller sees all of them or none.
     """
 
-    rights: Rights
-    changes: dict[int, int]
-
-    @classmethod
-    def of(cls, rights: Rights, entries: Iterable[Right]) -> Sight:
-        """Everything among the entries that the caller may see."""
-        seen = (one for one in entries if rights.may_see(one.rid, one.path, one.visibility))
-        return cls(rights, {one.number: one.seq for one in seen})
+    viewers: frozenset[str]
+    is_unset: bool = False
+    denied: frozenset[str] = _NOBODY
 
 
-class Rights:
-    """The rights of one caller. Nobody has any, `everyone` is in every caller, and what is denied stays denied.
+class Audiences:
+    """The audience of every resource under some relations.
 
     A resource has a list of its own, or takes that of the nearest folder with viewers, or is left to the workspace's
     policy. Whoever is made a viewer of the resource itself sees it besides. A denial counts wherever it stands: in the
     list, on the resource, on any folder above it.
     """
+
+    def __init__(self, relations: Iterable[Relation]) -> None:
+        known = list(relations)
+        self.viewers = _subjects(known, VIEWER)
+        self.denied = _subjects(known, DENIED)
+        self._named = self.viewers.keys() | self.denied.keys()
+        # Most resources share their list and their folder with others: each pair is decided once.
+        self._inherited = cache(self._of_folder)
+
+    def of(self, rid: str, path: str, visibility: tuple[str, ...] | None) -> Audience:
+        """Who may see a resource."""
+        audience = self._inherited(visibility, path.rpartition("/")[0] if path else None)
+        place = PATH + path if path else rid
+        if rid not in self._named and place not in self._named:
+            return audience
+        viewers, is_unset, denied = audience
+        if path and visibility is None and place in self.viewers:
+            viewers, is_unset = self.viewers[place], False
+        viewers = viewers.union(self.viewers.get(rid, _NOBODY))
+        return Audience(viewers, is_unset, denied.union(self.denied.get(rid, _NOBODY), self.denied.get(place, _NOBODY)))
+
+    def differing(self, former: Audiences) -> set[str]:
+        """The resources and folders that have other viewers, or other denials, than formerly."""
+        pairs = ((self.viewers, former.viewers), (self.denied, former.denied))
+        return {name for now, then in pairs for name in now.keys() | then.keys() if now.get(name) != then.get(name)}
+
+    def _of_folder(self, visibility: tuple[str, ...] | None, folder: str | None) -> Audience:
+        """The audience by a list, or without one by the nearest folder with viewers. Without a path it is None."""
+        places = [] if folder is None else [*_folders(folder)]
+        denied = _NOBODY.union(*(self.denied.get(place, _NOBODY) for place in places))
+        if visibility is not None:
+            named, refused = _split_list(visibility)
+            return Audience(named, denied=denied | refused)
+        nearest = next((self.viewers[place] for place in places if place in self.viewers), None)
+        return Audience(nearest or _NOBODY, nearest is None, denied)
+
+
+class Population:
+    """The resources of one state, by their audiences: numbers, each with its latest change. It never changes."""
+
+    def __init__(
+        self, audiences: Audiences, classes: Mapping[Audience, Mapping[int, int]], audience_of: Mapping[int, Audience]
+    ) -> None:
+        self.audiences = audiences
+        self.classes = classes
+        self.audience_of = audience_of
+
+    @classmethod
+    def of(cls, audiences: Audiences, entries: Iterable[Right], before: Population | None = None) -> Population:
+        """The entries, and what was there `before` and has its audience still; only classes that differ are copied."""
+        classes: dict[Audience, Mapping[int, int]] = dict(before.classes) if before else {}
+        audience_of = dict(before.audience_of) if before else {}
+        own: dict[Audience, dict[int, int]] = {}
+
+        def members(audience: Audience) -> dict[int, int]:
+            if audience not in own:
+                classes[audience] = own[audience] = dict(classes.get(audience, ()))
+            return own[audience]
+
+        for one in entries:
+            audience = audiences.of(one.rid, one.path, one.visibility)
+            former = audience_of.get(one.number, audience)
+            if former != audience:
+                del members(former)[one.number]
+            members(audience)[one.number] = one.seq
+            audience_of[one.number] = audience
+        return cls(audiences, {audience: held for audience, held in classes.items() if held}, audience_of)
+
+    def only(self, numbers: Iterable[int]) -> Population:
+        """The same without what is not among the numbers."""
+        gone = self.audience_of.keys() - numbers
+        audience_of = {number: audience for number, audience in self.audience_of.items() if number not in gone}
+        touched = {self.audience_of[number] for number in gone}
+        left = {one: {n: seq for n, seq in self.classes[one].items() if n not in gone} for one in touched}
+        classes = {audience: left.get(audience, held) for audience, held in self.classes.items()}
+        return Population(self.audiences, {audience: held for audience, held in classes.items() if held}, audience_of)
+
+
+class Numbers(Collection[int]):
+    """The numbers of the resources of some classes."""
+
+    def __init__(self, population: Population, audiences: Collection[Audience]) -> None:
+        self._audience_of = population.audience_of
+        self._audiences = frozenset(audiences)
+        self._classes = [population.classes[one] for one in audiences]
+
+    def __contains__(self, number: object) -> bool:
+        return self._audience_of.get(number) in self._audiences  # type: ignore[call-overload]
+
+    def __iter__(self) -> Iterator[int]:
+        return chain.from_iterable(self._classes)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._classes))
+
+
+class Sight:
+    """What a caller sees of one state of a workspace. `rights` decides about a resource as it is now."""
+
+    def __init__(self, rights: Rights, population: Population) -> None:
+        self.rights = rights
+        self.population = population
+        self.audiences = [one for one in population.classes if rights.sees(one)]
+        self.numbers = Numbers(population, self.audiences)
+
+    @cached_property
+    def latest(self) -> int:
+        """The latest change of anything in sight."""
+        return max((max(self.population.classes[one].values()) for one in self.audiences), default=0)
+
+
+class Rights:
+    """The rights of one caller. Nobody has any, `everyone` is in every caller, and what is denied stays denied."""
 
     def __init__(self, principals: Iterable[str], relations: Iterable[Relation], *, unset_is_public: bool) -> None:
         """`unset_is_public` counts where no relation says it. Raises InvalidValueError for what is no principal."""
@@ -56,64 +167,51 @@ class Rights:
         policy = policy_of(known) or ("public" if unset_is_public else "owner")
         self.principals = _with_groups([check_principal(one) for one in principals], known)
         self._sees_unset = policy == "public" and bool(self.principals)
-        self._viewers = _subjects(known, VIEWER)
-        self._denied = {place for place, subjects in _subjects(known, DENIED).items() if self._is_any_of(subjects)}
-        # Most resources share their list and their folder with others: each is decided once.
-        self._by_list = cache(self._decided_by_list)
-        self._by_folder = cache(self._decided_by_folder)
+        self._audiences = Audiences(known)
+
+    def sees(self, audience: Audience) -> bool:
+        """Whether the caller is in an audience."""
+        if self._is_any_of(audience.denied):
+            return False
+        return self._is_any_of(audience.viewers) or (audience.is_unset and self._sees_unset)
 
     def may_see(self, rid: str, path: str, visibility: tuple[str, ...] | None) -> bool:
         """Whether the caller may see a resource."""
-        if rid in self._denied or (path and self._denied and not self._denied.isdisjoint(_folders(path))):
-            return False
-        if visibility is None:
-            own = self._viewers.get(PATH + path) if path else ()
-            # What has no path lies in no folder.
-            is_seen = self._by_folder(path.rpartition("/")[0]) if own is None else self._is_any_of(own)
-            is_seen = is_seen or (not path and self._sees_unset)
-        else:
-            is_seen, is_denied = self._by_list(visibility)
-            if is_denied:
-                return False
-        return is_seen or (rid in self._viewers and self._is_any_of(self._viewers[rid]))
+        return self.sees(self._audiences.of(rid, path, visibility))
 
     def reason(self, rid: str, path: str, visibility: tuple[str, ...] | None) -> str:
         """What `may_see` goes by, in words."""
+        viewers, denied = self._audiences.viewers, self._audiences.denied
         places = [rid, *_folders(path)] if path else [rid]
         for place in places:
-            if place in self._denied:
+            if self._is_any_of(denied.get(place, ())):
                 return f"denied by a right to {place}"
-        if visibility is not None and self._by_list(visibility)[1]:
+        named, refused = _split_list(visibility or ())
+        if visibility is not None and self._is_any_of(refused):
             return f"denied by its own list: {', '.join(visibility)}"
-        if rid in self._viewers and self._is_any_of(self._viewers[rid]):
-            return f"it was shared with {self._among(self._viewers[rid])}"
+        if self._is_any_of(viewers.get(rid, ())):
+            return f"it was shared with {self._among(viewers[rid])}"
         if visibility is not None:
-            told = ", ".join(visibility) or "nobody"
-            return f"its own list names {self._among(visibility) if self._by_list(visibility)[0] else told}"
-        nearest = next((place for place in places[1:] if place in self._viewers), "")
+            return f"its own list names {self._among(named) or ', '.join(visibility) or 'nobody'}"
+        nearest = next((place for place in places[1:] if place in viewers), "")
         if nearest:
-            viewers = self._viewers[nearest]
-            return f"{nearest} is shared with {self._among(viewers) or ', '.join(sorted(viewers))}"
+            return f"{nearest} is shared with {self._among(viewers[nearest]) or ', '.join(sorted(viewers[nearest]))}"
         return "nobody was given a right to it" + (", and permissions.unset is public" if self._sees_unset else "")
 
     def _among(self, principals: Collection[str]) -> str:
         return ", ".join(sorted(self.principals.intersection(principals)))
 
-    def _decided_by_list(self, entries: tuple[str, ...]) -> tuple[bool, bool]:
-        """Whether a list names the caller, and whether it denies the caller."""
-        named = {entry for entry in entries if not entry.startswith(DENY)}
-        denied = {entry[len(DENY) :] for entry in entries if entry not in named}
-        # A denial that cannot be understood is one of everybody.
-        return self._is_any_of(named), self._is_any_of(denied) or not all(map(is_principal, denied))
-
-    def _decided_by_folder(self, folder: str) -> bool:
-        """Whether the nearest folder with viewers has the caller among them; if there is none, what the policy says."""
-        viewers = (self._viewers[place] for place in _folders(folder) if place in self._viewers)
-        nearest = next(viewers, None)
-        return self._sees_unset if nearest is None else self._is_any_of(nearest)
-
     def _is_any_of(self, principals: Collection[str]) -> bool:
         return not self.principals.isdisjoint(principals)
+
+
+def _split_list(entries: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Those whom a list names, and those whom it denies."""
+    listed = frozenset(entries)
+    denied = frozenset(entry[len(DENY) :] for entry in listed if entry.startswith(DENY))
+    # A denial that cannot be understood is one of everybody.
+    refused = denied if all(map(is_principal, denied)) else denied | {EVERYONE}
+    return frozenset(entry for entry in listed if not entry.startswith(DENY)), refused
 
 
 def _with_groups(principals: Iterable[str], relations: Iterable[Relation]) -> frozenset[str]:
@@ -134,12 +232,12 @@ def _with_groups(principals: Iterable[str], relations: Iterable[Relation]) -> fr
     return frozenset(found)
 
 
-def _subjects(relations: Iterable[Relation], wanted: str) -> dict[str, set[str]]:
+def _subjects(relations: Iterable[Relation], wanted: str) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for subject, relation, target in relations:
         if relation == wanted:
             found.setdefault(target, set()).add(subject)
-    return found
+    return {target: frozenset(subjects) for target, subjects in found.items()}
 
 
 def _folders(path: str) -> Iterator[str]:

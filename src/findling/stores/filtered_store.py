@@ -23,7 +23,7 @@ class VisibleStore:
 
     def __init__(self, store: TruthStore, sight: Sight) -> None:
         self._store = store
-        self._numbers = sight.changes.keys()
+        self._numbers = sight.numbers
         self._rights = sight.rights
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:

@@ -173,6 +173,7 @@ class RecordSuite(ABC):
         assert after["a"].number == numbers["a"]
         assert after["a"].seq > before["a"]
         assert after["b"].seq == before["b"]
+        assert store.rights(max(before.values())) == [after["a"]]
         store.write((), ["b"])
         assert [right.rid for right in store.rights()] == ["a", "c"]
 

@@ -111,7 +111,7 @@ class WorkspaceServices:
             # The next search must not take the absence of these files for the state of the disk.
             self._files.store.set_folders(UNSURE)
             self._files.store.drop_vectors()
-            forget_rights(self.home, self._files.store, doomed)
+            forget_rights(self._files, doomed)
             return len(changes)
 
     def notices(self) -> list[Degradation]:

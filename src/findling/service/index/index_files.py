@@ -57,7 +57,7 @@ class OpenedWorkspace:
         self._notices: list[Degradation] = []
         self._was_there = folder.exists()
         self._before_first_write = before_first_write
-        self._unit = unit
+        self.unit = unit
         self._store: TruthStore | None = None
         self._leg: KeywordLeg | None = None
         self._mended = ""
@@ -98,7 +98,7 @@ class OpenedWorkspace:
             return leg
         with self._opening:
             if self._leg is None:
-                self._leg = self.backend.keyword_leg(self._store_id, self._unit)
+                self._leg = self.backend.keyword_leg(self._store_id, self.unit)
             return self._leg
 
     def is_damaged(self) -> bool:
@@ -211,7 +211,7 @@ class OpenedWorkspace:
     def sound_leg(self) -> KeywordLeg:
         """The leg in step with the truth, made anew when it is damaged. The caller holds the lock."""
         try:
-            has_leg = self.backend.has_keyword_leg(self._unit)
+            has_leg = self.backend.has_keyword_leg(self.unit)
             missing = (_OTHER if has_leg else _MISSING) if self._is_missing() else ""
             catch_up(self.store, self.leg)
             self._mended = missing or self._mended
@@ -225,7 +225,7 @@ class OpenedWorkspace:
     def rebuild_leg(self) -> None:
         """Make the leg anew from the truth. The caller holds the lock."""
         self._release_leg()
-        self.backend.discard_keyword_leg(self._unit)
+        self.backend.discard_keyword_leg(self.unit)
         catch_up(self.store, self.leg)
 
     def close(self) -> None:
@@ -268,7 +268,7 @@ class OpenedWorkspace:
         """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
         if anew:
             self.close()
-            self.backend.discard_keyword_leg(self._unit)
+            self.backend.discard_keyword_leg(self.unit)
             if (aside := self.backend.put_store_aside()) is not None:
                 what = f"the store was damaged and is {aside} now; what was no file (chats, memories) is in it alone"
                 self._notices.append(Degradation(what=what, fix="findling snapshot list"))

@@ -21,7 +21,6 @@ from findling.domain.permissions import (
     check_principal,
     policy_of,
 )
-from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.sight import Rights, Sight
 from findling.service.index.index_files import OpenedWorkspace
@@ -176,18 +175,19 @@ class WorkspacePermissions:
         return True
 
 
-def forget_rights(folder: Path, store: TruthStore, rids: Collection[str]) -> None:
+def forget_rights(files: OpenedWorkspace, rids: Collection[str]) -> None:
     """Take back what was shared of resources that were deleted, and what callers' indexes hold of them.
 
     Something else may get the same id. What is denied stays denied.
     """
+    store = files.store
     shared = [one for one in store.relations() if one.relation == VIEWER and one.object in rids]
     if shared:
         store.write_relations((), shared)
-    if (folder / VIEWS).is_dir():
+    if (files.folder / VIEWS).is_dir():
         from findling.service.index.views import drop_stale_views
 
-        drop_stale_views(folder, store)
+        drop_stale_views(files)
 
 
 def _is_at(resource: Resource, path: str) -> bool:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import LockedError, ManifestError
+from findling.domain.errors import ManifestError
 from findling.domain.reports import IndexReport
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from findling.stores.filesystem import write_whole
-from findling.stores.keyword.leg import discard_leg
+from findling.stores.keyword.class_segments import discard_classes
 from findling.stores.local.layout import VIEWS
-from findling.stores.lock import WriteLock
 
 if TYPE_CHECKING:
     from findling.service.index.embeddings import WorkspaceVectors
@@ -63,6 +61,4 @@ def mend_notes(files: OpenedWorkspace) -> None:
             (files.folder / MANIFEST_FILE).unlink()
             write_manifest(files.folder, root=files.store.get_meta("root") or None)
     files.backend.forget_identity()
-    for view in (files.folder / VIEWS).glob("*/"):
-        with suppress(LockedError), WriteLock(view.with_suffix(".lock"), timeout_s=0.0):
-            discard_leg(view)
+    discard_classes(files.folder / VIEWS)

@@ -1,36 +1,30 @@
-"""What a caller with limited rights searches: legs that hold nothing else than what the caller may see.
+"""Retrievers of callers with limited rights: they hold nothing else than what the caller may see.
 
-So statistics, vocabulary, counts, neighbours and errors cannot tell of anything else. The keyword leg of a caller is a
-sidecar in `views/`, made from the truth when the caller first asks and kept in step with what the caller may see.
+So statistics, vocabulary, counts, neighbours and errors cannot tell of anything else. Keyword legs are put together
+from segments in `views/`, one class of visibility each, which all callers share; vectors are filtered.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 import threading
-from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
-from hashlib import blake2b
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from findling.domain.errors import CorruptError, LockedError, PathNotFoundError, ReadOnlyError
-from findling.domain.ports import Change, TruthStore, VectorHits, VectorSearch
+from findling.domain.permissions import PATH
+from findling.domain.ports import VectorHits, VectorSearch
+from findling.domain.queries import Filters
 from findling.domain.results import Degradation
-from findling.domain.sight import Rights, Sight
+from findling.domain.sight import Audiences, Population, Rights, Sight
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space
 from findling.service.index.embeddings import READ_UP_TO
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.reader import IndexState, Reader
-from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.filtered_store import VisibleStore
-from findling.stores.keyword.leg import TantivyLeg, discard_leg
+from findling.stores.keyword.class_segments import ClassSegments
+from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.local.layout import VIEWS
-from findling.stores.lock import WriteLock
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
@@ -38,33 +32,16 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkspaceSights", "drop_stale_views"]
 
-_NOTE = "held"
-"""The file beside a caller's keyword leg that says what is in it."""
-
-_REMEMBERED = 16
-"""Callers whose sight and leg stay open."""
-
-_MOST_VIEWS = 64
-"""Callers whose legs are kept on disk."""
-
-
-class _Note(NamedTuple):
-    """What a view holds, as it was written beside it: numbers with their changes. No two notes have the same token."""
-
-    token: int
-    held: dict[int, int]
-
-
-_Aside = tempfile.TemporaryDirectory[str] | None
+_REMEMBERED = 256
+"""Callers whose sight is kept: a few references to what all callers share."""
 
 
 class _Seen(NamedTuple):
-    """What a caller sees, and searches. A leg lies `aside` where the workspace cannot be written."""
+    """What a caller sees of one state, and searches."""
 
     state: IndexState
     sight: Sight
     leg: TantivyLeg
-    aside: _Aside = None
 
 
 class WorkspaceSights:
@@ -74,7 +51,9 @@ class WorkspaceSights:
         self._files = files
         self._settings = settings
         self._meaning = meaning
-        self._seen: OrderedDict[frozenset[str], _Seen] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, ...], _Seen] = OrderedDict()
+        self._population: tuple[IndexState, Population] | None = None
+        self._segments: tuple[str, ClassSegments] | None = None
         self._guard = threading.RLock()
 
     def reader(self, principals: Iterable[str]) -> Reader:
@@ -82,34 +61,39 @@ class WorkspaceSights:
 
         Raises InvalidValueError for what is no principal, CorruptError when the truth is damaged.
         """
-        seen = self._look(list(principals))
+        seen = self._look(tuple(principals))
         return Reader(self._limited(seen), lambda _: self._discard(seen), seen.state)
 
     def sight(self, principals: Iterable[str]) -> Sight:
         """What these principals may see now."""
-        return Sight.of(self._rights(principals), self._files.store.rights())
+        with self._guard:
+            return Sight(self._rights(principals), self._populated(self.state()))
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
         with self._guard:
-            while self._seen:
-                self._let_go(self._seen.popitem()[1])
+            self._seen.clear()
+            self._population = None
+            if self._segments is not None:
+                self._segments[1].close()
+                self._segments = None
 
-    def _look(self, principals: Iterable[str]) -> _Seen:
+    def _look(self, principals: tuple[str, ...]) -> _Seen:
         with self._guard:
             while True:
                 state = self.state()
-                rights = self._rights(principals)
-                seen = self._seen.pop(rights.principals, None)
-                if seen is not None and seen.state != state:
-                    self._let_go(seen)
-                    seen = None
-                if seen is None:
-                    sight = Sight.of(rights, self._files.store.rights())
-                    seen = _Seen(state, sight, *self._leg(sight))
-                self._seen[rights.principals] = seen
+                seen = self._seen.get(principals)
+                if seen is None or seen.state != state:
+                    sight = Sight(self._rights(principals), self._populated(state))
+                    leg = self._for_store(state.store_id).for_sight(sight, self._files.store)
+                    seen = _Seen(state, sight, leg)
+                    # What a former state has in sight is no longer needed.
+                    for former in [one for one, other in self._seen.items() if other.state != state]:
+                        del self._seen[former]
+                    self._seen[principals] = seen
+                self._seen.move_to_end(principals)
                 while len(self._seen) > _REMEMBERED:
-                    self._let_go(self._seen.popitem(last=False)[1])
+                    self._seen.popitem(last=False)
                 # What was written meanwhile may be in the leg and out of sight.
                 if self.state() == state:
                     return seen
@@ -117,15 +101,35 @@ class WorkspaceSights:
     def _discard(self, seen: _Seen) -> list[Degradation]:
         # A limited caller is not told of it.
         with self._guard:
-            self._seen.pop(seen.sight.rights.principals, None)
-            self._let_go(seen)
-            discard_leg(self._folder(seen.sight))
+            self._seen.clear()
+            self._for_store(seen.state.store_id).discard(seen.leg)
         return []
 
-    def _let_go(self, seen: _Seen) -> None:
-        seen.leg.close()
-        if seen.aside is not None:
-            seen.aside.cleanup()
+    def _for_store(self, store_id: str) -> ClassSegments:
+        if self._segments is None or self._segments[0] != store_id:
+            if self._segments is not None:
+                self._segments[1].close()
+            self._segments = store_id, _segments_of(self._files)
+        return self._segments[1]
+
+    def _populated(self, state: IndexState) -> Population:
+        """The resources of a state by their classes. After a write only what was changed is read."""
+        store, former = self._files.store, self._population
+        if former is not None and former[0] == state:
+            return former[1]
+        audiences = Audiences(store.relations())
+        population = None
+        if former is not None and former[0].store_id == state.store_id:
+            names = audiences.differing(former[1].audiences)
+            if not any(name.startswith(PATH) for name in names):  # else a folder, with all that lies below it
+                shared = [right for name in names if (right := store.right_to(name)) is not None]
+                population = Population.of(audiences, [*store.rights(former[0].seq), *shared], former[1])
+                if len(population.audience_of) != store.counts()["resources"]:  # something was deleted
+                    population = population.only(store.matching(Filters()))
+        if population is None:
+            population = Population.of(audiences, store.rights())
+        self._population = state, population
+        return population
 
     def state(self) -> IndexState:
         """The state of the index now."""
@@ -144,7 +148,7 @@ class WorkspaceSights:
     def _limited_meaning(self, seen: _Seen) -> Meaning:
         """Vectors that all of what may be seen has: how far a model has come elsewhere must not show."""
         at_hand = self._meaning()
-        numbers = seen.sight.changes.keys()
+        numbers = seen.sight.numbers
         limited = [_limited_space(space, numbers) for space in (*at_hand.spaces, *at_hand.spare([]))]
         refined = [one for one in limited if one.leg.speed == "refined" and self._is_read(one, seen)][:1]
         serving = refined or [one for one in limited if one.leg.speed == "instant"][:1]
@@ -163,85 +167,8 @@ class WorkspaceSights:
         a guess could tell whether it stands word for word in something hidden.
         """
         read_up_to = int(self._files.store.get_meta(READ_UP_TO + space.embedder.fingerprint) or -1)
-        is_settled = max(seen.sight.changes.values(), default=0) <= read_up_to
+        is_settled = seen.sight.latest <= read_up_to
         return is_settled and len(space.leg) >= seen.leg.size()
-
-    def _folder(self, sight: Sight) -> Path:
-        name = blake2b("\n".join(sorted(sight.rights.principals)).encode(), digest_size=8).hexdigest()
-        return self._files.folder / VIEWS / name
-
-    def _leg(self, sight: Sight) -> tuple[TantivyLeg, _Aside]:
-        folder = self._folder(sight)
-        if not sight.changes:
-            return self._opened(folder / "nothing"), None  # where there is no leg there is an empty one
-        try:
-            if (leg := self._fitting(folder, sight)) is not None:
-                return leg, None
-        except CorruptError:
-            pass  # it is made anew
-        try:
-            folder.parent.mkdir(mode=0o700, exist_ok=True)
-            with WriteLock(folder.with_suffix(".lock"), timeout_s=LOCK_PATIENCE_S):
-                leg = self._level(folder, sight)
-            _keep_few(folder.parent)
-            return leg, None
-        except (LockedError, OSError, PathNotFoundError, ReadOnlyError):
-            aside = tempfile.TemporaryDirectory(prefix="findling-view-", ignore_cleanup_errors=True)
-            try:
-                return self._level(Path(aside.name) / "leg", sight), aside
-            except BaseException:
-                aside.cleanup()
-                raise
-
-    def _opened(self, folder: Path) -> TantivyLeg:
-        store_id = self._files.store.get_meta("store_id") or ""
-        unit = self._settings["keyword.unit"]
-        return TantivyLeg.open(folder / "keyword", store_id=f"{store_id}/view", unit=unit)
-
-    def _fitting(self, folder: Path, sight: Sight) -> TantivyLeg | None:
-        """The leg that is there, if it holds just what may be seen."""
-        note = _read_note(folder)
-        if note is None or note.held != sight.changes:
-            return None
-        leg = self._opened(folder)
-        # Whoever changes a leg first takes its note away and then writes another one: the same note before and after
-        # says that the leg in between is the one that it is about.
-        if _read_note(folder) != note:
-            return None
-        if not leg.seq():
-            return None  # one of another layout, which an earlier version has made, opens as an empty one
-        with suppress(OSError):
-            os.utime(folder / _NOTE)  # tells `compact` that it is in use
-        return leg
-
-    def _level(self, folder: Path, sight: Sight) -> TantivyLeg:
-        """The leg in step with the sight: what is new is added; when anything has gone or changed, it is made anew.
-
-        An index counts what was deleted in its statistics until it tidies itself up, and that must not be seen.
-        """
-        note = _read_note(folder)
-        missing = dict(sight.changes)
-        is_grown = note is not None and all(missing.pop(number, None) == seq for number, seq in note.held.items())
-        (folder / _NOTE).unlink(missing_ok=True)
-        try:
-            leg = self._opened(folder)
-            is_grown = is_grown and (bool(leg.size()) or not (note and note.held))
-        except CorruptError:
-            is_grown = False
-        if not is_grown:
-            discard_leg(folder)
-            leg, missing = self._opened(folder), dict(sight.changes)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        leg.apply(self._additions(missing))
-        leg.commit(self._files.store.seq())
-        leg.close()
-        _write_note(folder, sight)
-        return leg
-
-    def _additions(self, numbers: Iterable[int]) -> Iterator[Change]:
-        for number, document in self._files.store.documents(numbers):
-            added = frozenset(chunk.cid for chunk in document.chunks)
-            yield Change(0, document.resource.rid, (), added, document, number)
 
 
 class _VisibleVectors:
@@ -280,49 +207,10 @@ def _limited_space(space: Space, numbers: Collection[int]) -> Space:
     return Space(_VisibleVectors(space.leg, numbers), space.embedder)
 
 
-def _read_note(folder: Path) -> _Note | None:
-    """What the leg in a folder holds; `None` when nobody has noted it, or somebody is at it."""
-    packed = array("q")
-    try:
-        packed.frombytes((folder / _NOTE).read_bytes())
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        return None
-    if len(packed) % 2 == 0:
-        return None
-    return _Note(packed[0], dict(zip(packed[1::2], packed[2::2], strict=True)))
+def drop_stale_views(files: OpenedWorkspace) -> list[str]:
+    """Keep nothing of what has changed or gone in callers' legs; tells which files went."""
+    return [f"{VIEWS}/{name}" for name in _segments_of(files).drop_stale(files.store)]
 
 
-def _write_note(folder: Path, sight: Sight) -> None:
-    token = int.from_bytes(os.urandom(8), "big", signed=True)
-    packed = array("q", [token, *(part for pair in sight.changes.items() for part in pair)])
-    draft = folder / f"{_NOTE}.new"
-    draft.write_bytes(packed.tobytes())
-    draft.replace(folder / _NOTE)
-
-
-def drop_stale_views(folder: Path, store: TruthStore) -> list[str]:
-    """Delete the views in a workspace's folder that hold anything that has changed or gone; tells which."""
-    present = {right.number: right.seq for right in store.rights()}
-    dropped = []
-    for view in sorted((folder / VIEWS).glob("*/")):
-        note = _read_note(view)
-        if note is None or any(present.get(number) != seq for number, seq in note.held.items()):
-            with WriteLock(view.with_suffix(".lock"), timeout_s=LOCK_PATIENCE_S):
-                discard_leg(view)
-            dropped.append(f"{VIEWS}/{view.name}")
-    return dropped
-
-
-def _keep_few(views: Path) -> None:
-    """Delete the views that were used longest ago, when there are many; whoever needs one makes it again."""
-    notes = sorted(views.glob(f"*/{_NOTE}"), key=_used_at, reverse=True)
-    for note in notes[_MOST_VIEWS:]:
-        with suppress(OSError, LockedError), WriteLock(note.parent.with_suffix(".lock"), timeout_s=0.0):
-            discard_leg(note.parent)
-
-
-def _used_at(file: Path) -> float:
-    try:
-        return file.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
+def _segments_of(files: OpenedWorkspace) -> ClassSegments:
+    return ClassSegments(files.folder / VIEWS, store_id=files.store.get_meta("store_id") or "", unit=files.unit)

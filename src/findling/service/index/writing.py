@@ -103,7 +103,7 @@ class WorkspaceWriter:
         if store.get_meta("indexed_at") is None or self._is_far_behind():
             self._legs()
         if gone:
-            forget_rights(self.files.folder, store, gone)
+            forget_rights(self.files, gone)
         root = store.get_meta("root") or None
         write_manifest(self.files.folder, root=root, preprocessing=preprocessing_of(self.settings))
         keep_manifest(self.files)

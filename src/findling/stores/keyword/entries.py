@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import tantivy
 
@@ -12,7 +13,7 @@ from findling.stores.keyword.filter_clauses import scope_tokens
 from findling.stores.keyword.scoring import PAD, padding
 from findling.text.analysis.analysis import chunk_terms, index_form
 
-__all__ = ["LAYOUT", "chunk_entries", "page_entry", "schema"]
+__all__ = ["LAYOUT", "PreparedResource", "entries", "prepare", "schema"]
 
 LAYOUT = 4
 """Raised when the fields below or their values change; an index of another layout is made anew."""
@@ -36,41 +37,62 @@ def schema() -> tantivy.Schema:
     return builder.build()
 
 
-def chunk_entries(document: Document, added: frozenset[int], number: int) -> Iterator[tantivy.Document]:
-    """One entry for each chunk of the document that was added; `number` is that of the resource."""
-    common = _common_fields(document.resource)
-    for position, chunk in enumerate(document.chunks):
-        if chunk.cid in added:
-            terms = document.terms[position] if document.terms else chunk_terms(document.text, chunk)
-            body = _padded(terms.body, document.text[chunk.start : chunk.end])
-            texts = [("body", body), ("heading", terms.heading), *common]
-            yield _entry(document.resource, chunk.cid, number * _MOST_CHUNKS + position, texts)
+class PreparedResource(NamedTuple):
+    """A resource in the words of the index: what its entries have in common, and `(cid, turn, body, heading)` of each.
+
+    It is plain data, so that it can be kept and made entries of again, without another look at the text.
+    """
+
+    number: int
+    updated: int | None
+    common: Sequence[tuple[str, str]]
+    rows: Sequence[tuple[int, int, str, str]]
+
+    @property
+    def weight(self) -> int:
+        """Characters that are indexed."""
+        common = sum(len(text) for _, text in self.common)
+        return sum(len(body) + len(heading) + common for _, _, body, heading in self.rows)
 
 
-def page_entry(document: Document, number: int) -> tantivy.Document:
-    """One entry for the document as a whole, under the id of its first chunk; `number` is that of the resource."""
-    headings = dict.fromkeys(heading for chunk in document.chunks for heading in chunk.heading)
-    body = _padded(index_form(document.text), document.text)
-    texts = [("body", body), ("heading", index_form("\n".join(headings)))]
-    texts += _common_fields(document.resource)
-    return _entry(document.resource, document.chunks[0].cid, number * _MOST_CHUNKS, texts)
+def prepare(document: Document, number: int, *, unit: str, added: frozenset[int] | None = None) -> PreparedResource:
+    """A document with an entry for each chunk that was added, of all without `added`; or as one page.
+
+    `number` is that of the resource. A page has the id of its first chunk.
+    """
+    resource, first = document.resource, number * _MOST_CHUNKS
+    rows = []
+    if unit == "page" and document.chunks:
+        headings = dict.fromkeys(heading for chunk in document.chunks for heading in chunk.heading)
+        body = _padded(index_form(document.text), document.text)
+        rows.append((document.chunks[0].cid, first, body, index_form("\n".join(headings))))
+    elif unit != "page":
+        for position, chunk in enumerate(document.chunks):
+            if added is None or chunk.cid in added:
+                terms = document.terms[position] if document.terms else chunk_terms(document.text, chunk)
+                body = _padded(terms.body, document.text[chunk.start : chunk.end])
+                rows.append((chunk.cid, first + position, body, terms.heading))
+    updated = None if resource.updated_at is None else int(resource.updated_at)
+    return PreparedResource(number, updated, _common_fields(resource), rows)
+
+
+def entries(prepared: PreparedResource) -> Iterator[tantivy.Document]:
+    """The entries of a resource."""
+    for cid, turn, body, heading in prepared.rows:
+        entry = tantivy.Document()
+        for name, text in (("body", body), ("heading", heading), *prepared.common):
+            if text:
+                entry.add_text(name, text)
+        if prepared.updated is not None:
+            entry.add_integer("updated", prepared.updated)
+        entry.add_unsigned("cid", cid)
+        entry.add_unsigned("turn", turn)
+        yield entry
 
 
 def _padded(terms: str, text: str) -> str:
     """The terms of a text, behind which it has so many more words as it counts longer."""
     return terms + f" {PAD}" * padding(text) if terms else ""
-
-
-def _entry(resource: Resource, cid: int, turn: int, texts: list[tuple[str, str]]) -> tantivy.Document:
-    entry = tantivy.Document()
-    for name, text in texts:
-        if text:
-            entry.add_text(name, text)
-    if resource.updated_at is not None:
-        entry.add_integer("updated", int(resource.updated_at))
-    entry.add_unsigned("cid", cid)
-    entry.add_unsigned("turn", turn)
-    return entry
 
 
 def _common_fields(resource: Resource) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from findling.domain.errors import CorruptError, DiskFullError, LockedError, Rea
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword.commit_note import LegNote, read_opstamp, read_state, write_note
-from findling.stores.keyword.entries import LAYOUT, chunk_entries, page_entry, schema
+from findling.stores.keyword.entries import LAYOUT, entries, prepare, schema
 from findling.stores.keyword.filter_clauses import rid_token
 from findling.stores.keyword.query_builder import KeywordQuery
 from findling.stores.keyword.segment_files import Reading, Statistics
@@ -82,13 +82,10 @@ class TantivyLeg:
         for change in changes:
             if self.unit == "page":
                 self._delete("scope", rid_token(change.rid))
-                if change.document is not None and change.document.chunks:
-                    self._add(page_entry(change.document, change.number))
-                continue
-            for cid in change.dropped:
+            for cid in change.dropped if self.unit != "page" else ():
                 self._delete("cid", cid)
             if change.document is not None:
-                for entry in chunk_entries(change.document, change.added, change.number):
+                for entry in entries(prepare(change.document, change.number, unit=self.unit, added=change.added)):
                     self._add(entry)
 
     def commit(self, seq: int) -> None:

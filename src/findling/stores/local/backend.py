@@ -81,9 +81,10 @@ class LocalLegs:
 
     def damage(self) -> list[str]:
         """Files of keyword legs, those of callers among them, that are not what was written."""
+        from findling.stores.keyword.class_files import SEGMENT
         from findling.stores.keyword.segment_files import damaged_parts
 
-        folders = (*sorted(self.folder.glob("keyword*")), *sorted(self.folder.glob(f"{VIEWS}/*/keyword")))
+        folders = (*sorted(self.folder.glob("keyword*")), *sorted(self.folder.glob(f"{VIEWS}/*{SEGMENT}")))
         found = ((folder, damaged_parts(folder)) for folder in folders)
         return [f"{', '.join(wrong)} in {at}: not what was written; nothing is lost" for at, wrong in found if wrong]
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from findling.domain.errors import CorruptError
 from findling.domain.ports import LegIndex
 from findling.stores.filesystem import file_size, sync_folder
+from findling.stores.keyword.class_segments import discard_classes
 from findling.stores.keyword.leg import TantivyLeg, discard_leg
 from findling.stores.keyword.merge import Entries, adopt_index, count_entries
-from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
-from findling.stores.lock import WriteLock
+from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, VIEWS, keyword_folder
 from findling.stores.sqlite.backup import copy_store
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
@@ -180,14 +180,8 @@ def remove_stale(folder: Path, *, store_id: str, unit: str, models: frozenset[st
     for path in _stale(folder, store_id, unit, models):
         gone.append(path.name)
         _delete(path)
-    for view in _unused(path for path in folder.glob("views/*") if path.is_dir()):
-        lock = WriteLock(guard := view.with_suffix(".lock"))
-        if lock.acquire(0.0):
-            gone.append(f"views/{view.name}")
-            _delete(view)
-            guard.unlink(missing_ok=True)
-            lock.release()
-    return gone
+    views = folder / VIEWS
+    return gone + [f"{VIEWS}/{name}" for name in discard_classes(views, _unused(views.glob("*/")))]
 
 
 def _stale(folder: Path, store_id: str, unit: str, models: frozenset[str]) -> Iterator[Path]:

@@ -183,14 +183,16 @@ class SqliteStore(SqliteRecords):
                 found = load_documents(connection, batch)
             yield from ((number, found[number].document) for number in batch if number in found)
 
-    def rights(self) -> list[Right]:
-        """What decides who may see each resource, in order of their numbers."""
+    def rights(self, since: int = 0) -> list[Right]:
+        """What decides who may see each resource that was changed after `since`, in order of their numbers."""
         from findling.domain.permissions import Right
 
         decoded = cache(to_visibility)
         with self._connections.reading() as connection, self._errors:
-            rows = connection.execute("SELECT id, seq, rid, path, visibility FROM resources ORDER BY id").fetchall()
-        return [Right(number, seq, rid, path, decoded(visibility)) for number, seq, rid, path, visibility in rows]
+            changed = f"WHERE seq > {since:d}" if since else ""  # without it they come in order, and need no sorting
+            rows = connection.execute(f"SELECT id, seq, rid, path, visibility FROM resources {changed} ORDER BY id")
+            found = rows.fetchall()
+        return [Right(number, seq, rid, path, decoded(visibility)) for number, seq, rid, path, visibility in found]
 
     def right_to(self, rid: str) -> Right | None:
         """The same for one resource, without a look at its text."""

@@ -192,10 +192,11 @@ class MemoryStore(MemoryRecords):
         rid_of = {number: rid for rid, number in self._state.numbers.items()}
         return iter([(n, self._state.documents[rid_of[n]]) for n in sorted(set(numbers)) if n in rid_of])
 
-    def rights(self) -> list[Right]:
-        """What decides who may see each resource, in order of their numbers."""
+    def rights(self, since: int = 0) -> list[Right]:
+        """What decides who may see each resource that was changed after `since`, in order of their numbers."""
         state = self._state
-        rows = sorted((number, state.changed_at[rid], rid) for rid, number in state.numbers.items())
+        known = ((number, state.changed_at[rid], rid) for rid, number in state.numbers.items())
+        rows = sorted(row for row in known if row[1] > since)
         resources = {rid: document.resource for rid, document in state.documents.items()}
         return [Right(n, seq, rid, resources[rid].path, resources[rid].visibility) for n, seq, rid in rows]
 

@@ -1,0 +1,200 @@
+"""The files of segments that hold one class of visibility, and how several are opened as one index.
+
+A folder holds a tantivy index, `held` (which resources at which changes) and `terms` (the resources in the words of
+the index, so that another segment can take them over). It gets its name when it is complete, and never changes then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+import weakref
+import zlib
+from array import array
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tantivy
+
+from findling.domain.errors import CorruptError
+from findling.domain.strangers import read_json
+from findling.stores.keyword.entries import PreparedResource, entries, schema
+from findling.stores.keyword.leg import discard_leg
+
+__all__ = ["SEGMENT", "Links", "Segment", "discard_segment", "read_segment", "read_terms", "write_segment"]
+
+SEGMENT = ".seg"
+"""How the name of a segment's folder ends."""
+
+_HELD, _TERMS, _META = "held", "terms", "meta.json"
+
+_HEAP_BYTES = 15_000_000
+"""The least that a writer takes."""
+
+_HEAP_A_CHARACTER = 12
+"""So that a segment is written in one piece; several would be as good, but slower."""
+
+_DAY_S = 86_400
+
+
+class Segment(NamedTuple):
+    """A segment: the numbers of its resources, each with the change it was made at, and its characters."""
+
+    folder: Path
+    held: dict[int, int]
+    weight: int
+
+    @property
+    def name(self) -> str:
+        """Its name, which no other has."""
+        return self.folder.name
+
+    def exists(self) -> bool:
+        """Whether nobody has deleted it."""
+        return (self.folder / _HELD).exists()
+
+
+def write_segment(folder: Path, batch: Sequence[PreparedResource], held: dict[int, int], made_for: str) -> Segment:
+    """Make a segment of resources; `held` may name some that have no text any more. Raises OSError."""
+    name = os.urandom(8).hex() + SEGMENT
+    draft = folder / f"{name}.new"
+    weight = sum(prepared.weight for prepared in batch)
+    try:
+        draft.mkdir(mode=0o700)
+        writer = tantivy.Index(schema(), path=str(draft)).writer(
+            max(_HEAP_BYTES, _HEAP_A_CHARACTER * weight), num_threads=1
+        )
+        for prepared in batch:
+            for entry in entries(prepared):
+                writer.add_document(entry)
+        writer.commit()
+        writer.wait_merging_threads()
+        terms = json.dumps(batch, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        (draft / _TERMS).write_bytes(zlib.compress(terms, 1))
+        packed = array("q", [weight, *(part for pair in held.items() for part in pair)]).tobytes()
+        content = made_for.encode() + b"\n" + packed
+        (draft / _HELD).write_bytes(content + zlib.crc32(content).to_bytes(4, "little"))
+        draft.rename(folder / name)
+    except ValueError as error:  # what tantivy says when it cannot write
+        raise OSError(f"{draft} cannot be written: {error}") from error
+    finally:
+        if draft.exists():
+            discard_leg(draft)
+    return Segment(folder / name, held, weight)
+
+
+def read_segment(folder: Path, made_for: str) -> Segment | None:
+    """The segment in a folder; None when there is none that is complete and made for this."""
+    try:
+        data = (folder / _HELD).read_bytes()
+    except OSError:
+        return None
+    content, written = data[:-4], data[-4:]
+    owner, _, packed = content.partition(b"\n")
+    if zlib.crc32(content).to_bytes(4, "little") != written or owner != made_for.encode():
+        return None
+    numbers = array("q")
+    numbers.frombytes(packed)
+    with suppress(OSError):  # one that cannot be touched is as good
+        if time.time() - (folder / _HELD).stat().st_mtime > _DAY_S:
+            os.utime(folder / _HELD)  # tells `compact` that it is in use
+    return Segment(folder, dict(zip(numbers[1::2], numbers[2::2], strict=True)), numbers[0])
+
+
+def read_terms(segment: Segment) -> Iterator[PreparedResource]:
+    """The resources of a segment, for another one; none when they cannot be read, for the truth has them, too."""
+    try:
+        rows = read_json(zlib.decompress((segment.folder / _TERMS).read_bytes()))
+        found = [PreparedResource(*row) for row in rows]
+    except (OSError, ValueError, TypeError, zlib.error):
+        return
+    yield from (prepared for prepared in found if prepared.number in segment.held)
+
+
+def discard_segment(folder: Path) -> None:
+    """Delete a segment; it is none as soon as the first of its files has gone."""
+    with suppress(OSError):
+        (folder / _HELD).unlink(missing_ok=True)
+    discard_leg(folder)
+
+
+class Links:
+    """A folder of this process alone, in which the files of segments are linked and so opened as one index.
+
+    Files are mapped into memory when they are opened: links can go then, and so can the files.
+    """
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="findling-view-"))
+        self.close = weakref.finalize(self, discard_leg, self._folder)
+        """Deletes the folder, at the latest when the process ends."""
+        self._linked: dict[str, list[dict[str, Any]]] = {}
+        self._files: dict[str, list[Path]] = {}
+        self.own = self._folder / "own"
+        """Segments that this process cannot keep beside the others."""
+        self.own.mkdir()
+
+    def open(self, segments: Sequence[Segment], known: Collection[str]) -> tantivy.Index:
+        """The segments as one index. Raises CorruptError, or OSError when one of them has gone."""
+        for name in self._linked.keys() - known:
+            self.forget(name)
+        for segment in segments:
+            if segment.name not in self._linked:
+                self._link(segment)
+        parts = [part for segment in segments for part in self._linked[segment.name]]
+        try:
+            # Opened empty first: it would open every file twice, once for a reader that nobody asks for.
+            self._write_meta([])
+            index = tantivy.Index.open(str(self._folder))
+            index.config_reader("manual")
+            self._write_meta(parts)
+            index.reload()
+        except ValueError as error:
+            raise CorruptError(f"a segment of {segments[0].folder.parent} cannot be read: {error}") from error
+        return index
+
+    def forget(self, name: str) -> None:
+        """Let go of a segment."""
+        self._linked.pop(name, None)
+        for link in self._files.pop(name, ()):
+            link.unlink(missing_ok=True)
+
+    def _link(self, segment: Segment) -> None:
+        meta = _read_meta(segment.folder)
+        parts: list[dict[str, Any]] = meta["segments"]
+        names = tuple(str(part["segment_id"]).replace("-", "") for part in parts)
+        links = self._files.setdefault(segment.name, [])
+        for file in os.scandir(segment.folder):
+            if file.name.startswith(names):
+                link = self._folder / file.name
+                links.append(link)
+                _link_file(Path(file.path), link)
+        self._linked[segment.name] = parts
+        self._template = {**meta, "segments": []}
+
+    def _write_meta(self, parts: list[dict[str, Any]]) -> None:
+        (self._folder / _META).write_text(json.dumps({**self._template, "segments": parts}))
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    try:
+        meta: dict[str, Any] = read_json((folder / _META).read_bytes())
+        _ = [part["segment_id"] for part in meta["segments"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptError(f"{folder / _META} is damaged", hint="findling repair") from error
+    return meta
+
+
+def _link_file(file: Path, link: Path) -> None:
+    try:
+        link.symlink_to(file)
+    except FileExistsError:
+        pass
+    except OSError:  # where links need a right that few have
+        import shutil
+
+        shutil.copyfile(file, link)

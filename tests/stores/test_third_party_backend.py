@@ -66,7 +66,7 @@ def test_a_workspace_lies_there(package: Path) -> None:
     assert "without snapshots" in findling("snapshot", "create", "--workspace", "port", code=2)
     assert "without compact" in findling("compact", "--workspace", "port", code=2)
     assert "truth store" in findling("doctor", "--workspace", "port")
-    findling("repair", "--workspace", "port")
+    findling("doctor", "--repair", "--workspace", "port")
     assert "harbour.md:3" in findling("steamer", "--workspace", "port")
     findling("workspaces", "drop", "port", "--yes")
     assert truth.exists()

@@ -106,7 +106,7 @@ DOCUMENTS = {
     "/v1/fetch/docs/guide.md?lines=1": ("fetch", "docs/guide.md", "--lines", "1"),
     "/v1/suggest?q=log&limit=3": ("suggest", "log", "-k", "3"),
     "/v1/similar/docs/guide.md?limit=2": ("similar", "docs/guide.md", "-k", "2"),
-    "/v1/explain?q=login&id=src/auth.py": ("explain", "login", "src/auth.py"),
+    "/v1/explain?q=login&id=src/auth.py": ("search", "login", "--explain-hit", "src/auth.py"),
 }
 
 

@@ -21,7 +21,7 @@ def test_another_process_has_the_same_settings(tmp_path: Path, monkeypatch: pyte
             "FINDLING_CONFIG": str(own),
             "FINDLING_HOME": str(tmp_path / "home"),
             "FINDLING_INDEX_EXCLUDE": "*.tmp, *.log",
-            "FINDLING_SEARCH_HEADS": "yes",
+            "FINDLING_SEARCH_WEAK": "yes",
         },
     )
     asked = asked.override({"semantic.threads": 1}, "flag --set")

@@ -193,7 +193,7 @@ def test_the_command_line_counts_the_hits_and_tells_what_was_missing(
     time.sleep(2 * UNSURE_NS / 1e9)  # what has just changed is looked at twice
 
     def first_line(*args: str) -> tuple[int, str, str]:
-        code = run(["explain", *args, str(root)])
+        code = run(["search", args[0], str(root), "--explain-hit", args[1]])
         out, err = capfd.readouterr()
         return code, out.partition("\n")[0], err
 

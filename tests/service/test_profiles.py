@@ -274,7 +274,7 @@ def test_config_leaves_profiles_alone(place: Place, monkeypatch: pytest.MonkeyPa
     assert run.invoke(config, ["set", "search.mode", "semantic"], standalone_mode=False).exception is None
     assert read_file(place.user_file)["search"] == {"mode": "semantic"}
     assert place.user_file.read_text().startswith(text)
-    assert run.invoke(config, ["unset", "search.mode"], standalone_mode=False).exception is None
+    assert run.invoke(config, ["remove", "search.mode"], standalone_mode=False).exception is None
     assert plan_of(place.load(), "papers").mode == "keyword"
     refused = run.invoke(config, ["set", "profiles.papers.mode", "hybrid"], standalone_mode=False).exception
     assert isinstance(refused, UnknownSettingError)

@@ -484,6 +484,12 @@ def test_the_owner_is_not_limited_on_the_machine_itself(book: TokenBook) -> None
     assert {ask(app, server=LOCAL).status for _ in range(5)} == {200}
 
 
+def test_a_first_request_is_let_through_at_any_time() -> None:
+    for number in range(2_000):
+        limits = RateLimits(0.01, clock=lambda now=33_000 + number / 7: now)  # type: ignore[misc]
+        assert limits.wait("a") == 0.0
+
+
 def test_a_rate_lets_two_seconds_of_requests_come_at_once() -> None:
     now = 0.0
     limits = RateLimits(8, clock=lambda: now)

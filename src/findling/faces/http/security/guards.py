@@ -49,9 +49,9 @@ class RateLimits:
             return 0.0
         now = self._clock()
         booked = max(self._booked.pop(caller, now), now)
-        until = booked + self._pause
-        early = until - now - self._saved
-        self._booked[caller] = booked if early > 0 else until
+        # Differences first: by rounding, `now + pause - now` can exceed the pause, and a first request was refused.
+        early = (booked - now) + (self._pause - self._saved)
+        self._booked[caller] = booked if early > 0 else booked + self._pause
         if len(self._booked) > self._most:
             del self._booked[next(iter(self._booked))]
         return max(early, 0.0)

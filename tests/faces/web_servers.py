@@ -29,6 +29,18 @@ if TYPE_CHECKING:
 
 __all__ = ["WebPage", "WebServer"]
 
+_WATCH_STAGE = """
+window.askedFor = null;
+if (!window.stageWatcher) {
+  const stage = document.querySelector("#stage");
+  window.stageWatcher = new MutationObserver(() => {
+    if (stage.classList.contains("asking")) window.askedFor = document.querySelector("#query").value.trim();
+  });
+  window.stageWatcher.observe(stage, { attributes: true });
+}
+"""
+"""Notes the query that the page asks for, each time that it begins to ask."""
+
 
 class WebServer:
     """The page and the interface of one workspace, on a port that stays the same over a restart."""
@@ -101,9 +113,11 @@ class WebPage(BrowserPage):
     def type(self, text: str) -> None:
         """Type into the search box instead of what stands there, and wait for the whole answer."""
         box = self.all("#query")[0]
+        # The mark of a question that is under way may come and go between two looks: an observer sees it.
+        self.run(_WATCH_STAGE)
         box.clear()
         box.send_keys(text)
-        self.wait(lambda: self.run("return document.querySelector('#stage.asking')"))
+        self.wait(lambda: self.run("return window.askedFor === arguments[0]", text.strip()))
         self.rest()
 
     def texts(self, selector: str) -> list[str]:

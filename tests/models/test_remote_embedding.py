@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from findling.domain.errors import ProviderError
-from findling.domain.ports import Embedder
+from findling.models.ports import Embedder
 from findling.models.remote.provider_models import RemoteEmbedder, remote_embedder, send_batches
 from findling.models.remote.providers import PROVIDERS
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.errors import InvalidValueError, ProviderError
-from findling.domain.ports import Chat, Reranker
+from findling.models.ports import Chat, Reranker
 from findling.models.remote.provider_models import remote_chat, remote_embedder, remote_reranker
 from findling.models.remote.providers import PROVIDERS, is_remote_spec, split_spec
 from tests.processes import run_process

@@ -16,7 +16,7 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.domain.ports import SkippedPath
 from findling.sources.files.discovery import REASONS, FoundFile, scan, verdict
 from findling.sources.files.file_text import changed_ns
-from findling.sources.files.ignore_rules import Rules
+from findling.sources.files.rule_patterns import Rules
 from tests.counts import tries
 
 CACHE_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# written by a tool\n"

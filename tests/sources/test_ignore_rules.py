@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from findling.sources.files.discovery import FoundFile, scan
-from findling.sources.files.ignore_rules import Rules, compile_patterns, ignoring_rule, layers_above
+from findling.sources.files.ignore_rules import compile_patterns, ignoring_rule, layers_above
+from findling.sources.files.rule_patterns import Rules
 from tests.counts import tries
 from tests.processes import run_process
 

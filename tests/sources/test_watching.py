@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from findling.domain.errors import InvalidValueError, MissingExtraError, PathNotFoundError
-from findling.sources.files.ignore_rules import Rules
+from findling.sources.files.rule_patterns import Rules
 from findling.sources.files.watching import Tree, TreeWatch, network_file_system, open_watch
 from tests.processes import PATIENCE_S, run_process
 
@@ -301,7 +301,7 @@ SHORT_OF_FILES = """
 import resource, sys, threading
 from pathlib import Path
 from findling.domain.errors import UsageError
-from findling.sources.files.ignore_rules import Rules
+from findling.sources.files.rule_patterns import Rules
 from findling.sources.files.watching import Tree
 from findling.sources.files.watching import open_watch
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.chunking.chunker import chunk_text
-from findling.text.chunking.code_chunks import CODE_LANGS
+from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.outlines import OUTLINES
 from tests.counts import tries
 

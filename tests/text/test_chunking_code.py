@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from findling.text.chunking.code_chunks import CODE_LANGS, chunk_code, grammar_of
+from findling.text.chunking.code_chunks import chunk_code
+from findling.text.chunking.code_grammars import CODE_LANGS, grammar_of
 
 
 def parts(source: str, lang: str, size: int) -> list[tuple[tuple[str, ...], str]]:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.text.chunking.code_chunks import CODE_LANGS, chunk_code
+from findling.text.chunking.code_chunks import chunk_code
+from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.syntax import MAX_SYNTAX_LENGTH, SYNTAX_LANGS, Definition, definitions
 from tests.counts import tries
 

@@ -21,16 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Change",
-    "Chat",
     "DocumentStore",
-    "Embedder",
     "FileStore",
     "KeywordHits",
     "KeywordLeg",
     "LegIndex",
     "PermissionStore",
     "ReadStore",
-    "Reranker",
     "SkippedPath",
     "TruthStore",
     "VectorHits",
@@ -39,71 +36,6 @@ __all__ = [
     "VectorSearch",
     "VectorStore",
 ]
-
-
-class Embedder(Protocol):
-    """Turns texts into vectors of length 1. Raises ModelError when it cannot."""
-
-    @property
-    def name(self) -> str:
-        """What users call the model."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Tells vectors that can be compared from those that cannot: model file, pooling, limits, prefixes."""
-
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-
-    @property
-    def host(self) -> str:
-        """The host that texts are sent to; empty when nothing leaves the machine."""
-
-    @property
-    def in_process(self) -> bool:
-        """Whether it reads in this process, at a speed that can be foretold; not on any server."""
-
-    @property
-    def languages(self) -> str:
-        """The languages it reads, in words; empty when any may be tried."""
-
-    @property
-    def usual_cosines(self) -> tuple[float, float] | None:
-        """Mean and deviation of the cosines of texts that have nothing to do with each other, where they are known."""
-
-    def embed(self, texts: Sequence[str], kind: str = "passage") -> Vectors:
-        """One vector a text, in order; `kind` is `passage` or `query`."""
-
-
-class Reranker(Protocol):
-    """Reads a query and a passage together and tells how well they fit. Raises ModelError when it cannot."""
-
-    @property
-    def name(self) -> str:
-        """What users call the model."""
-
-    @property
-    def host(self) -> str:
-        """The host that texts are sent to; empty when nothing leaves the machine."""
-
-    def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One score a text, in order, between 0 and 1: how likely it answers the query."""
-
-
-class Chat(Protocol):
-    """A language model that answers in words. Raises ModelError when it cannot."""
-
-    @property
-    def name(self) -> str:
-        """What users call the model."""
-
-    @property
-    def host(self) -> str:
-        """The host that texts are sent to; empty when nothing leaves the machine."""
-
-    def complete(self, system: str, user: str, *, max_tokens: int = 512) -> str:
-        """What the model says to `user` under the instructions of `system`."""
 
 
 class Change(NamedTuple):

@@ -13,7 +13,7 @@ from findling.domain.resources import Resource
 from findling.sources.files.discovery import scan
 from findling.sources.files.file_text import UnreadableError, decode, read_bytes
 from findling.sources.files.file_types import file_type
-from findling.sources.files.ignore_rules import Rules
+from findling.sources.files.rule_patterns import Rules
 from findling.text.chunking.outlines import OUTLINES
 
 __all__ = [

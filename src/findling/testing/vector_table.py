@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from findling.domain.backends import VectorTable
-from findling.domain.ports import Embedder, TruthStore, VectorLeg
+from findling.domain.ports import TruthStore, VectorLeg
+from findling.models.ports import Embedder
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
 from findling.testing.samples import HISTORY, expect, line_document, stored_document

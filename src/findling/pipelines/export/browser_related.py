@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from findling.domain.ports import Embedder, TruthStore
+from findling.domain.ports import TruthStore
 from findling.domain.resources import Document
+from findling.models.ports import Embedder
 from findling.pipelines.export.browser_index import Related
 from findling.pipelines.indexing.embedding_run import to_rows
 from findling.text.chunking.chunk_plan import passage

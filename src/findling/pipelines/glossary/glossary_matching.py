@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from findling.domain.ports import Chat
+from findling.models.ports import Chat
 from findling.text.analysis.analysis import row_terms, terms
 from findling.text.analysis.stemming import stem
 from findling.text.mining.glossary_keys import glossary_key

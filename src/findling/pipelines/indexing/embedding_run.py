@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from findling.domain.ports import Embedder, TruthStore
+from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource, StoredChunk
+from findling.models.ports import Embedder
 from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.sources.documents.table import versions
 from findling.sources.files.file_text import changed_ns, changed_ns_at, inode_of
-from findling.sources.files.ignore_rules import Rules
+from findling.sources.files.rule_patterns import Rules
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
 
 __all__ = ["NEVER", "UNSURE_NS", "IndexOptions", "is_fresh", "remember"]

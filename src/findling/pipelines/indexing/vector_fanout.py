@@ -7,7 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError
-from findling.domain.ports import Change, Embedder, TruthStore, VectorHits
+from findling.domain.ports import Change, TruthStore, VectorHits
+from findling.models.ports import Embedder
 from findling.pipelines.indexing.embedding_run import to_rows
 from findling.text.chunking.chunk_plan import passage
 

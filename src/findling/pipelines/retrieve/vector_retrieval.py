@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-from findling.domain.ports import Embedder, ReadStore, Reranker, TruthStore, VectorHits, VectorSearch
+from findling.domain.ports import ReadStore, TruthStore, VectorHits, VectorSearch
 from findling.domain.queries import Filters, LegQuery
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Evidence
+from findling.models.ports import Embedder, Reranker
 from findling.ranking.evidence import FOREIGN, cosine_of, meaning_evidence
 
 if TYPE_CHECKING:

@@ -43,8 +43,9 @@ from findling.stores.bundle.jsonl_records import Record, to_term
 from findling.text.analysis.analysis import FINGERPRINT
 
 if TYPE_CHECKING:
-    from findling.domain.ports import Embedder, TruthStore
+    from findling.domain.ports import TruthStore
     from findling.domain.resources import Document
+    from findling.models.ports import Embedder
 
 __all__ = ["IMPORTING", "ExportReport", "ImportReport", "export_bundle", "import_bundle", "sight_of"]
 

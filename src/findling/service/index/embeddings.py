@@ -18,9 +18,10 @@ from findling.domain.errors import (
     ModelNotFoundError,
     ReadOnlyError,
 )
-from findling.domain.ports import Embedder, Reranker, TruthStore
+from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation
+from findling.models.ports import Embedder, Reranker
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
 from findling.service.index.index_files import OpenedWorkspace

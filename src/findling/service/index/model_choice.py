@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from findling.domain.errors import InvalidValueError, ModelNotFoundError
-from findling.domain.ports import Chat, Embedder, Reranker
 from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER
 from findling.models.locating import ModelFiles, locate
+from findling.models.ports import Chat, Embedder, Reranker
 from findling.models.remote.providers import is_remote_spec
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from findling.service.settings.settings import Settings
 
 if TYPE_CHECKING:
-    from findling.domain.ports import Embedder, Reranker
+    from findling.models.ports import Embedder, Reranker
 
 __all__ = ["ModelTable"]
 

@@ -19,7 +19,7 @@ def may_send(settings: Settings) -> Callable[[Resource], bool]:
     """
     if settings["remote.allow_private"]:
         return lambda resource: True
-    from findling.sources.files.ignore_rules import Rules, compile_rules
+    from findling.sources.files.rule_patterns import Rules, compile_rules
 
     private = compile_rules(Rules(exclude=settings["privacy.private"])).exclude
 

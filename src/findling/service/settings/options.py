@@ -5,7 +5,7 @@ from __future__ import annotations
 from findling.domain.errors import InvalidValueError
 from findling.pipelines.indexing.freshness import IndexOptions
 from findling.service.settings.layers import Settings
-from findling.sources.files.ignore_rules import Rules
+from findling.sources.files.rule_patterns import Rules
 from findling.text.chunking.chunk_plan import ChunkPlan, read_preset
 
 __all__ = ["check_together", "chunk_plan", "index_options"]

@@ -20,7 +20,7 @@ from findling.service.workspace.workspace import is_name
 from findling.stores.filesystem import write_whole
 
 if TYPE_CHECKING:
-    from findling.domain.ports import Embedder
+    from findling.models.ports import Embedder
     from findling.service.settings.settings import Settings
 
 __all__ = [

@@ -26,16 +26,8 @@ from findling.sources.files.file_types import (
     classify,
     file_type,
 )
-from findling.sources.files.ignore_rules import (
-    IGNORE_FILES,
-    Layer,
-    PatternSet,
-    Rules,
-    compile_rules,
-    ignoring_rule,
-    layers_above,
-    layers_of,
-)
+from findling.sources.files.ignore_rules import IGNORE_FILES, Layer, PatternSet, ignoring_rule, layers_above, layers_of
+from findling.sources.files.rule_patterns import Rules, compile_rules
 
 __all__ = ["REASONS", "TELLING_NAMES", "FoundFile", "admits", "scan", "verdict"]
 

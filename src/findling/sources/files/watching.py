@@ -19,7 +19,7 @@ from findling.domain.errors import MissingExtraError, UsageError
 from findling.domain.ports import SkippedPath
 from findling.sources.files.discovery import TELLING_NAMES, admits, scan, verdict
 from findling.sources.files.file_text import changed_ns_at
-from findling.sources.files.ignore_rules import Rules
+from findling.sources.files.rule_patterns import Rules
 
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify

@@ -52,8 +52,18 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
-    """A connection that only reads; works in a directory that cannot be written, too."""
-    connection = _connect(path, "mode=ro")
+    """A connection that only reads; works in a directory that cannot be written, too.
+
+    Raises NotIndexedError for a file that is not there.
+    """
+    is_there = path.exists()
+    try:
+        connection = _connect(path, "mode=ro")
+    except sqlite3.OperationalError:
+        # Looking afterwards could meet the file of a writer that has just created it.
+        if is_there:
+            raise
+        raise _missing(path) from None
     try:
         connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.Error as error:
@@ -163,7 +173,7 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
         case sqlite3.SQLITE_TOOBIG:
             return InvalidValueError(f"{path} does not take a text this large: {error}", hint="split the resource")
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR if not path.exists():
-            return NotIndexedError(f"{path} is not there", hint="findling index PATH")
+            return _missing(path)
         case sqlite3.SQLITE_CANTOPEN:
             return WorkspaceError(f"{path} cannot be opened", hint="check who may read it and its folder")
         case sqlite3.SQLITE_IOERR if shutil.disk_usage(path.parent).free < _SCARCE_BYTES:
@@ -171,6 +181,10 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
         case sqlite3.SQLITE_IOERR:
             return WorkspaceError(f"{path} cannot be read or written: {error}", hint="check the disk")
     return None
+
+
+def _missing(path: Path) -> NotIndexedError:
+    return NotIndexedError(f"{path} is not there", hint="findling index PATH")
 
 
 def _corrupt(error: sqlite3.Error, path: Path) -> StoreDamagedError:

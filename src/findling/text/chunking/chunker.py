@@ -12,7 +12,8 @@ from findling.domain.resources import Piece
 from findling.text.analysis.lines import with_plain_breaks
 from findling.text.chunking.chat_messages import chunk_chat
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan, check_plan
-from findling.text.chunking.code_chunks import CODE_LANGS, chunk_code
+from findling.text.chunking.code_chunks import chunk_code
+from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.data_outlines import DATA_OUTLINES
 from findling.text.chunking.measures import Measure, characters_of, measure_of
 from findling.text.chunking.outlines import OUTLINES, Outline

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.errors import InvalidValueError, ModelError, ModelNotFoundError, UsageError
-from findling.domain.ports import Embedder, Reranker
 from findling.faces.cli.commands.admin.config import change_setting
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note, write
 from findling.faces.cli.request.command_table import GroupWithMoves
 from findling.faces.cli.request.options import json_option
+from findling.models.ports import Embedder, Reranker
 from findling.service.settings.settings import Settings, load_settings
 
 if TYPE_CHECKING:

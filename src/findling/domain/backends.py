@@ -145,7 +145,7 @@ class LimitedLegs(Protocol):
         """Delete the damaged parts of a leg; they are rebuilt when somebody asks."""
 
     def drop_stale(self, store: TruthStore) -> list[str]:
-        """Delete what has changed or gone; returns the names of what was deleted."""
+        """Delete everything of resources that have changed or gone; returns the names of what was deleted."""
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
@@ -209,6 +209,12 @@ class Backend(Protocol):
 
     def has_keyword_leg(self, unit: str) -> bool:
         """Whether there is a keyword leg, of whatever store or version."""
+
+    def limited_legs(self, store_id: str, unit: str) -> LimitedLegs:
+        """The keyword legs of callers with limited rights."""
+
+    def discard_limited_legs(self) -> None:
+        """Delete the keyword legs of callers; they are rebuilt when somebody asks."""
 
     def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorTable:
         """Open the vectors of a model, empty when there are none of this store. Raises CorruptError."""

@@ -33,6 +33,7 @@ from findling.domain.errors import LockedError, NotIndexedError
 from findling.domain.ports import TruthStore
 from findling.domain.queries import Filters, Term
 from findling.domain.resources import Resource
+from findling.domain.sight import Audiences, Population, Rights, Sight
 from findling.pipelines.indexing.fanout import catch_up
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import load_settings
@@ -138,6 +139,24 @@ class PlaceSuite(_Places):
                 assert (leg.seq(), leg.size()) == (0, 0)
             backend.settle(store)
         assert backend.damage() == []
+
+    def test_the_leg_of_a_caller_holds_just_what_is_in_sight(self) -> None:
+        backend = self.open_new()
+        with _writing(backend) as store:
+            store.write(
+                [line_document(rid, ["same words"], visibility=(f"user:{rid}", "user:ann")) for rid in ("bob", "eve")]
+            )
+            population = Population.of(Audiences(store.relations()), store.rights())
+            legs = backend.limited_legs(store.get_meta("store_id") or "", "chunk")
+            for who, seen in (("user:bob", {"bob"}), ("user:ann", {"bob", "eve"}), ("user:joe", set())):
+                sight = Sight(Rights([who], store.relations(), unset_is_public=False), population)
+                found = legs.for_sight(sight, store).search(Term("words"), Filters(), 9).hits
+                assert {one.resource.rid for one in store.chunks([cid for cid, _ in found]).values()} == seen
+            store.write([], ["bob"])
+            legs.drop_stale(store)
+            assert legs.drop_stale(store) == []
+            legs.close()
+            backend.discard_limited_legs()
 
     def test_vectors_are_kept_and_belong_to_their_store_and_model(self) -> None:
         import numpy as np

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from findling.domain.backends import LimitedLegs
 from findling.domain.errors import (
     CorruptError,
     DiskFullError,
@@ -100,6 +101,10 @@ class OpenedWorkspace:
             if self._leg is None:
                 self._leg = self.backend.keyword_leg(self._store_id, self.unit)
             return self._leg
+
+    def limited_legs(self) -> LimitedLegs:
+        """The keyword legs of callers with limited rights; whoever opens them closes them."""
+        return self.backend.limited_legs(self._store_id, self.unit)
 
     def is_damaged(self) -> bool:
         """Whether there is, or was, a store that cannot be read; every page of it is looked at."""

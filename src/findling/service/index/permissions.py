@@ -24,7 +24,6 @@ from findling.domain.permissions import (
 from findling.domain.resources import Resource
 from findling.domain.sight import Rights, Sight
 from findling.service.index.index_files import OpenedWorkspace
-from findling.stores.local.layout import VIEWS
 
 __all__ = ["Verdict", "WorkspacePermissions", "forget_rights"]
 
@@ -184,10 +183,7 @@ def forget_rights(files: OpenedWorkspace, rids: Collection[str]) -> None:
     shared = [one for one in store.relations() if one.relation == VIEWER and one.object in rids]
     if shared:
         store.write_relations((), shared)
-    if (files.folder / VIEWS).is_dir():
-        from findling.service.index.views import drop_stale_views
-
-        drop_stale_views(files)
+    files.limited_legs().drop_stale(store)
 
 
 def _is_at(resource: Resource, path: str) -> bool:

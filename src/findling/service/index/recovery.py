@@ -10,8 +10,6 @@ from findling.domain.reports import IndexReport
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest, write_manifest
 from findling.stores.filesystem import write_whole
-from findling.stores.keyword.class_segments import discard_classes
-from findling.stores.local.layout import VIEWS
 
 if TYPE_CHECKING:
     from findling.service.index.embeddings import WorkspaceVectors
@@ -61,4 +59,4 @@ def mend_notes(files: OpenedWorkspace) -> None:
             (files.folder / MANIFEST_FILE).unlink()
             write_manifest(files.folder, root=files.store.get_meta("root") or None)
     files.backend.forget_identity()
-    discard_classes(files.folder / VIEWS)
+    files.backend.discard_limited_legs()

@@ -11,8 +11,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from findling.domain.backends import LimitedLegs
 from findling.domain.permissions import PATH
-from findling.domain.ports import VectorHits, VectorSearch
+from findling.domain.ports import KeywordLeg, VectorHits, VectorSearch
 from findling.domain.queries import Filters
 from findling.domain.results import Degradation
 from findling.domain.sight import Audiences, Population, Rights, Sight
@@ -22,15 +23,12 @@ from findling.service.index.embeddings import READ_UP_TO
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.reader import IndexState, Reader
 from findling.stores.filtered_store import VisibleStore
-from findling.stores.keyword.class_segments import ClassSegments
-from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.local.layout import VIEWS
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
     from findling.service.settings.settings import Settings
 
-__all__ = ["WorkspaceSights", "drop_stale_views"]
+__all__ = ["WorkspaceSights"]
 
 _REMEMBERED = 256
 """Callers whose sight is kept: a few references to what all callers share."""
@@ -41,7 +39,7 @@ class _Seen(NamedTuple):
 
     state: IndexState
     sight: Sight
-    leg: TantivyLeg
+    leg: KeywordLeg
 
 
 class WorkspaceSights:
@@ -53,7 +51,7 @@ class WorkspaceSights:
         self._meaning = meaning
         self._seen: OrderedDict[tuple[str, ...], _Seen] = OrderedDict()
         self._population: tuple[IndexState, Population] | None = None
-        self._segments: tuple[str, ClassSegments] | None = None
+        self._segments: tuple[str, LimitedLegs] | None = None
         self._guard = threading.RLock()
 
     def reader(self, principals: Iterable[str]) -> Reader:
@@ -105,11 +103,11 @@ class WorkspaceSights:
             self._for_store(seen.state.store_id).discard(seen.leg)
         return []
 
-    def _for_store(self, store_id: str) -> ClassSegments:
+    def _for_store(self, store_id: str) -> LimitedLegs:
         if self._segments is None or self._segments[0] != store_id:
             if self._segments is not None:
                 self._segments[1].close()
-            self._segments = store_id, _segments_of(self._files)
+            self._segments = store_id, self._files.limited_legs()
         return self._segments[1]
 
     def _populated(self, state: IndexState) -> Population:
@@ -205,12 +203,3 @@ class _VisibleVectors:
 
 def _limited_space(space: Space, numbers: Collection[int]) -> Space:
     return Space(_VisibleVectors(space.leg, numbers), space.embedder)
-
-
-def drop_stale_views(files: OpenedWorkspace) -> list[str]:
-    """Keep nothing of what has changed or gone in callers' legs; tells which files went."""
-    return [f"{VIEWS}/{name}" for name in _segments_of(files).drop_stale(files.store)]
-
-
-def _segments_of(files: OpenedWorkspace) -> ClassSegments:
-    return ClassSegments(files.folder / VIEWS, store_id=files.store.get_meta("store_id") or "", unit=files.unit)

@@ -83,9 +83,7 @@ def compact(
         vectors.writable()
         models = run.drop_models(meaning) if drops_models else ()
         dropped = files.store.drop_vectors()
-        from findling.service.index.views import drop_stale_views
-
-        removed = drop_stale_views(files)
+        removed = files.limited_legs().drop_stale(files.store)
         removed += remove_stale(files.folder, store_id=run.store_id, unit=files.leg.unit, models=run.models(meaning))
         forgotten = maintenance.trim_changes(files.folder, run.store_id)
         AccessLog(files.folder).fold(files.store, set(files.store.rids()).__contains__)

@@ -18,7 +18,7 @@ import tantivy
 
 from findling.domain.backends import Scoring
 from findling.domain.errors import CorruptError, LockedError, PathNotFoundError, ReadOnlyError
-from findling.domain.ports import TruthStore
+from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.sight import Audience, Population, Sight
 from findling.stores.keyword.class_files import (
     SEGMENT,
@@ -100,7 +100,7 @@ class ClassSegments:
             return leg
         raise AssertionError("the last turn returns or raises")
 
-    def discard(self, leg: TantivyLeg) -> None:
+    def discard(self, leg: KeywordLeg) -> None:
         """Delete the damaged segments of a leg, or all of them where no checksum tells which."""
         for names in [names for names, one in self._legs.items() if one is leg]:
             self._discard(names)
@@ -123,7 +123,7 @@ class ClassSegments:
             others = [path for path in sorted(self._folder.glob("*/")) if path.name not in self._known]
             for path in others:
                 discard_leg(path)
-            return [one.folder.name for one in stale] + [path.name for path in others]
+            return [f"{self._folder.name}/{one.name}" for one in (*(segment.folder for segment in stale), *others)]
 
     def close(self) -> None:
         """Release files; closing twice is fine."""

@@ -24,6 +24,7 @@ from findling.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
+    from findling.stores.keyword.class_segments import ClassSegments
     from findling.stores.keyword.leg import TantivyLeg
     from findling.stores.lock import WriteLock
     from findling.stores.vectors.vector_matrix import VectorMatrix
@@ -63,6 +64,18 @@ class LocalLegs:
         from findling.stores.keyword.leg import discard_leg
 
         discard_leg(keyword_folder(self.folder, unit))
+
+    def limited_legs(self, store_id: str, unit: str) -> ClassSegments:
+        """The keyword legs of callers with limited rights."""
+        from findling.stores.keyword.class_segments import ClassSegments
+
+        return ClassSegments(self.folder / VIEWS, store_id=store_id, unit=unit)
+
+    def discard_limited_legs(self) -> None:
+        """Delete the keyword legs of callers with limited rights."""
+        from findling.stores.keyword.class_segments import discard_classes
+
+        discard_classes(self.folder / VIEWS)
 
     def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorMatrix:
         """Open the vectors of a model, empty when there are none of this store. Raises CorruptError."""

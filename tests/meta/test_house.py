@@ -18,7 +18,8 @@ MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"
 
 MOST_LINES = 400
 SWEPT = ("sources", "text", "models", "ranking", "integrations")
-"""Rooms whose prose follows the rules; the list may only grow."""
+"""Rooms whose prose follows the rules, such as `text` or `service/engine`; the list may only grow."""
+_SWEPT_PATHS = tuple(f"findling/{room}/" for room in SWEPT)
 VAGUE_BEGINNING = re.compile(r"(What|Whatever|Who|Whoever|Whose|How|Where|Wherever|When|Which)\b")
 SHARED_CLASS_NAMES = {
     "FindlingRetriever",  # one adapter for each framework
@@ -65,7 +66,7 @@ def notes_of(module: Path) -> list[str]:
     return [node.value for node in values if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if len(m.parts) > 2 and m.parts[1] in SWEPT], ids=str)
+@pytest.mark.parametrize("module", [m for m in MODULES if m.as_posix().startswith(_SWEPT_PATHS)], ids=str)
 def test_a_docstring_begins_with_a_noun_or_a_verb(module: Path) -> None:
     assert [note.splitlines()[0] for note in notes_of(module) if VAGUE_BEGINNING.match(note)] == []
 

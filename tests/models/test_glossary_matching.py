@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from findling.domain.errors import ModelError, ProviderError
-from findling.models.remote.provider_models import RemoteChat, remote_chat
+from findling.models.remote.provider_models import RemoteChat
 from findling.pipelines.glossary.glossary_matching import match
 from findling.text.mining.synonyms import SynonymCandidate
 
@@ -22,7 +22,7 @@ def term(surface: str, group: str = "") -> SynonymCandidate:
 
 
 def chat_of(server: ProviderServer) -> RemoteChat:
-    return remote_chat("ollama:qwen3", base_url=f"{server.url}/v1")
+    return RemoteChat("ollama:qwen3", base_url=f"{server.url}/v1")
 
 
 def say(server: ProviderServer, *answers: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from findling.domain.errors import ProviderError
 from findling.models.ports import Embedder
-from findling.models.remote.provider_models import RemoteEmbedder, remote_embedder, send_batches
+from findling.models.remote.provider_models import RemoteEmbedder, send_batches
 from findling.models.remote.providers import PROVIDERS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def embedder_at(server: ProviderServer, spec: str = "openai:", **options: Any) -> RemoteEmbedder:
     options.setdefault("environ", {"OPENAI_API_KEY": "sk-test-123"})
-    return remote_embedder(spec, base_url=f"{server.url}/v1", **options)
+    return RemoteEmbedder(spec, base_url=f"{server.url}/v1", **options)
 
 
 def expected(server: ProviderServer, texts: list[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -79,7 +79,7 @@ def test_voyage_is_told_what_is_a_query(server: ProviderServer) -> None:
 
 
 def test_cohere_is_spoken_to_in_its_own_way(server: ProviderServer) -> None:
-    embedder = remote_embedder("cohere:", base_url=server.url, environ={"COHERE_API_KEY": "k"})
+    embedder = RemoteEmbedder("cohere:", base_url=server.url, environ={"COHERE_API_KEY": "k"})
     np.testing.assert_allclose(embedder.embed(["a", "b"]), expected(server, ["a", "b"]), rtol=1e-6)
     embedder.embed(["a"], "query")
     assert [r.path for r in server.received] == ["/v2/embed", "/v2/embed"]
@@ -97,7 +97,7 @@ def test_open_models_get_the_prefixes_they_were_trained_with(server: ProviderSer
 
 
 def test_tei_is_asked_under_its_own_path(server: ProviderServer) -> None:
-    embedder = remote_embedder("tei:BAAI/bge-m3", base_url=server.url)
+    embedder = RemoteEmbedder("tei:BAAI/bge-m3", base_url=server.url)
     np.testing.assert_allclose(embedder.embed(["a"]), expected(server, ["a"]), rtol=1e-6)
     assert server.received[0].path == "/v1/embeddings"
 
@@ -188,7 +188,7 @@ def test_a_reply_that_does_not_fit_is_an_error_and_never_shifted(
 )
 def test_a_reply_of_cohere_that_does_not_fit(server: ProviderServer, body: object, words: str) -> None:
     server.then(200, body)
-    embedder = remote_embedder("cohere:", base_url=server.url, environ={})
+    embedder = RemoteEmbedder("cohere:", base_url=server.url, environ={})
     with pytest.raises(ProviderError, match=words):
         embedder.embed(["a", "b"])
 
@@ -211,7 +211,7 @@ def test_a_batch_that_is_too_large_is_halved(server: ProviderServer, status: int
 
 def test_a_smaller_batch_is_remembered(server: ProviderServer) -> None:
     server.most_texts = 32
-    embedder = remote_embedder("tei:some-model", base_url=server.url)
+    embedder = RemoteEmbedder("tei:some-model", base_url=server.url)
     texts = [f"text {number}" for number in range(200)]
     np.testing.assert_allclose(embedder.embed(texts), expected(server, texts), rtol=1e-6)
     server.received.clear()
@@ -251,22 +251,22 @@ def test_after_a_failure_no_further_batch_is_begun() -> None:
 
 
 def test_name_fingerprint_and_host() -> None:
-    plain = remote_embedder("openai:", environ={})
+    plain = RemoteEmbedder("openai:", environ={})
     assert (plain.name, plain.host, plain.dimensions) == ("openai:text-embedding-3-small", "api.openai.com", 0)
     others = [
-        remote_embedder("openai:text-embedding-3-large", environ={}),
-        remote_embedder("openai:", dimensions=256, environ={}),
-        remote_embedder("openai:", base_url="https://gateway.example.org/v1", environ={}),
-        remote_embedder("openrouter:text-embedding-3-small", environ={}),
+        RemoteEmbedder("openai:text-embedding-3-large", environ={}),
+        RemoteEmbedder("openai:", dimensions=256, environ={}),
+        RemoteEmbedder("openai:", base_url="https://gateway.example.org/v1", environ={}),
+        RemoteEmbedder("openrouter:text-embedding-3-small", environ={}),
     ]
     assert len({plain.fingerprint, *(other.fingerprint for other in others)}) == 5
-    assert plain.fingerprint == remote_embedder("openai:", environ={"OPENAI_API_KEY": "k"}).fingerprint
+    assert plain.fingerprint == RemoteEmbedder("openai:", environ={"OPENAI_API_KEY": "k"}).fingerprint
 
 
 def test_nothing_leaves_the_machine_for_a_local_server() -> None:
-    assert remote_embedder("ollama:").host == ""
-    assert remote_embedder("ollama:", base_url="http://192.168.1.5:11434/v1").host == "192.168.1.5"
-    assert remote_embedder("ollama:some-model:cloud").host == "ollama.com"
+    assert RemoteEmbedder("ollama:").host == ""
+    assert RemoteEmbedder("ollama:", base_url="http://192.168.1.5:11434/v1").host == "192.168.1.5"
+    assert RemoteEmbedder("ollama:some-model:cloud").host == "ollama.com"
 
 
 def test_the_server_of_these_tests_writes_what_it_says(server: ProviderServer) -> None:
@@ -275,7 +275,8 @@ def test_the_server_of_these_tests_writes_what_it_says(server: ProviderServer) -
 
 
 def test_batches_share_a_connection(server: ProviderServer) -> None:
-    embedder = RemoteEmbedder(PROVIDERS["openai"], "m", base_url=server.url, api_key="k", max_concurrent=1)
+    embedder = RemoteEmbedder("openai:m", base_url=server.url, environ={"OPENAI_API_KEY": "k"})
+    embedder.max_concurrent = 1
     for _ in range(3):
         embedder.embed(["a"] * 250)
     assert len(server.received) == 9
@@ -284,7 +285,7 @@ def test_batches_share_a_connection(server: ProviderServer) -> None:
 
 def test_a_connection_that_the_server_closed_meanwhile_is_opened_again(server: ProviderServer) -> None:
     server.then(200, {"data": [{"index": 0, "embedding": [1.0]}]}, Connection="close")
-    embedder = RemoteEmbedder(PROVIDERS["openai"], "m", base_url=server.url, api_key="k", dimensions=1)
+    embedder = RemoteEmbedder("openai:m", base_url=server.url, environ={"OPENAI_API_KEY": "k"}, dimensions=1)
     embedder.embed(["a"])
     embedder.embed(["a"])
     assert server.connections == embedder.attempts == 2

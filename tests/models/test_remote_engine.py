@@ -13,7 +13,6 @@ from findling.domain.errors import ProviderError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.models.remote.provider_models import RemoteEmbedder, RemoteReranker
-from findling.models.remote.providers import PROVIDERS
 from findling.pipelines.answer.steps import run_steps
 from findling.pipelines.answer.types import Ranked, StepContext
 from findling.pipelines.indexing.embedding_run import refine
@@ -105,7 +104,7 @@ def test_what_is_private_is_never_read_by_a_provider(
 ) -> None:
     private = {"privacy.private": ("diary/",)} if mark == "pattern" else {}
     settings = settings_for(tmp_path, server.url, **private)
-    model = FarEmbedder(PROVIDERS["openai"], "m", base_url=server.url, api_key="key")
+    model = FarEmbedder("openai:m", base_url=server.url, environ={"OPENAI_API_KEY": "key"})
     with findling.open(tree, settings=settings) as engine:
         engine.index()
         if mark == "tag":
@@ -122,7 +121,7 @@ def test_what_is_private_is_never_read_by_a_provider(
 
 def test_what_is_private_is_never_reranked_by_a_provider(tree: Path, tmp_path: Path, server: ProviderServer) -> None:
     settings = settings_for(tmp_path, server.url, **{"privacy.private": ("diary/",)})
-    reranker = FarReranker(PROVIDERS["vllm"], "m", base_url=server.url, api_key="key")
+    reranker = FarReranker("vllm:m", base_url=server.url, environ={"OPENAI_API_KEY": "key"})
     with findling.open(tree, settings=settings) as engine:
         engine.index()
         chunks = engine._files.store.chunks(sorted(engine._files.store.chunk_ids()))

@@ -17,12 +17,10 @@ from findling.domain.errors import InvalidValueError, OverdueError, ProviderErro
 from findling.models.remote import http_client
 from findling.models.remote.http_client import Address, HttpClient, https_proxy, parse_address, wait_before_retry
 from findling.models.remote.provider_models import (
+    RemoteChat,
     RemoteEmbedder,
-    remote_chat,
-    remote_embedder,
     send_batches,
 )
-from findling.models.remote.providers import PROVIDERS
 from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ KEY = "sk-very-secret-key-0123456789abcdef"
 
 
 def embedder_at(server: ProviderServer, **options: Any) -> RemoteEmbedder:
-    return RemoteEmbedder(PROVIDERS["openai"], "m", base_url=f"{server.url}/v1", api_key=KEY, **options)
+    return RemoteEmbedder("openai:m", base_url=f"{server.url}/v1", environ={"OPENAI_API_KEY": KEY}, **options)
 
 
 def free_port() -> int:
@@ -61,7 +59,7 @@ def test_a_failure_without_advice_is_tried_again_after_a_while_of_our_own(server
 
 def test_a_failure_that_stays_is_given_up(server: ProviderServer) -> None:
     server.then(503, {"detail": "loading"}, Retry_After="0", times=9)
-    embedder = embedder_at(server, tries=3)
+    embedder = embedder_at(server)
     with pytest.raises(ProviderError, match=r"openai \(127\.0\.0\.1\) answered 503: loading"):
         embedder.embed(["a"])
     assert embedder.attempts == 3
@@ -140,7 +138,7 @@ def test_a_connection_that_breaks_is_tried_again(server: ProviderServer) -> None
 
 
 def test_a_local_server_that_is_not_there_fails_at_the_first_try() -> None:
-    embedder = remote_embedder("ollama:", base_url=f"http://127.0.0.1:{free_port()}/v1")
+    embedder = RemoteEmbedder("ollama:", base_url=f"http://127.0.0.1:{free_port()}/v1")
     with pytest.raises(ProviderError, match=r"ollama \(127\.0\.0\.1\) refuses connections") as caught:
         embedder.embed(["a"], "query")
     assert embedder.attempts == 1
@@ -149,14 +147,14 @@ def test_a_local_server_that_is_not_there_fails_at_the_first_try() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="0.0.0.0 leads nowhere there")
 def test_another_host_that_refuses_is_tried_once_more() -> None:
-    embedder = remote_embedder("ollama:", base_url=f"http://0.0.0.0:{free_port()}/v1")
+    embedder = RemoteEmbedder("ollama:", base_url=f"http://0.0.0.0:{free_port()}/v1")
     with pytest.raises(ProviderError, match="refuses connections"):
         embedder.embed(["a"], "query")
     assert embedder.attempts == 2
 
 
 def test_a_host_that_does_not_exist_fails_at_the_first_try() -> None:
-    embedder = remote_embedder("openai:", base_url="http://nowhere.invalid/v1", environ={})
+    embedder = RemoteEmbedder("openai:", base_url="http://nowhere.invalid/v1", environ={})
     with pytest.raises(ProviderError, match=r"openai \(nowhere\.invalid\)"):
         embedder.embed(["a"], "query")
     assert embedder.attempts == 1
@@ -190,7 +188,7 @@ def test_an_answer_that_drips_does_not_hold_a_search_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=drip, args=(listener,), daemon=True)
         thread.start()
-        embedder = remote_embedder("ollama:", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_s=0.3)
+        embedder = RemoteEmbedder("ollama:", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_s=0.3)
         with pytest.raises(ProviderError, match="did not answer in time"):
             embedder.embed(["a"], "query")
         thread.join(20)  # ends when the client hangs up
@@ -209,11 +207,11 @@ def test_something_else_at_the_address(server: ProviderServer) -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=greet, args=(listener,), daemon=True).start()
-        embedder = remote_embedder("ollama:", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}")
+        embedder = RemoteEmbedder("ollama:", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}")
         with pytest.raises(ProviderError, match="does not speak HTTP") as caught:
             embedder.embed(["a"], "query")
     assert "base_url" in caught.value.hint
-    secure = remote_embedder("ollama:", base_url=f"https://127.0.0.1:{server.port}")
+    secure = RemoteEmbedder("ollama:", base_url=f"https://127.0.0.1:{server.port}")
     with pytest.raises(ProviderError, match="TLS"):
         secure.embed(["a"], "query")
     assert secure.attempts == 1
@@ -259,7 +257,7 @@ def test_a_key_that_is_not_accepted_is_not_quoted_in_part_either(server: Provide
 
 @pytest.mark.parametrize("key", ["secret\r\nX-Injected: yes", "secret key", "secret\x00", "sécrèt-secret"])
 def test_a_key_that_cannot_be_sent_is_not_told_either(server: ProviderServer, key: str) -> None:
-    embedder = RemoteEmbedder(PROVIDERS["openai"], "m", base_url=server.url, environ={"OPENAI_API_KEY": key})
+    embedder = RemoteEmbedder("openai:m", base_url=server.url, environ={"OPENAI_API_KEY": key})
     with pytest.raises(ProviderError, match="characters that no key has") as caught:
         embedder.embed(["a"])
     assert "secret" not in whole_story(caught.value)
@@ -277,7 +275,7 @@ def test_a_key_that_cannot_be_sent_is_not_told_either(server: ProviderServer, ke
     ],
 )
 def test_a_missing_key_is_asked_for_by_name_and_nothing_is_sent(spec: str, variable: str) -> None:
-    embedder = remote_embedder(spec, environ={variable: "  "})
+    embedder = RemoteEmbedder(spec, environ={variable: "  "})
     with pytest.raises(ProviderError, match=variable) as caught:
         embedder.embed(["a"])
     assert variable in caught.value.hint
@@ -285,7 +283,7 @@ def test_a_missing_key_is_asked_for_by_name_and_nothing_is_sent(spec: str, varia
 
 
 def test_a_key_around_which_a_line_end_slipped_in_still_works(server: ProviderServer) -> None:
-    embedder = remote_embedder("openai:", base_url=server.url, environ={"OPENAI_API_KEY": f"{KEY}\n"})
+    embedder = RemoteEmbedder("openai:", base_url=server.url, environ={"OPENAI_API_KEY": f"{KEY}\n"})
     embedder.embed(["a"])
     assert server.received[0].headers["Authorization"] == f"Bearer {KEY}"
 
@@ -330,7 +328,7 @@ def test_the_proxy_of_the_environment_is_used_and_never_sees_the_key(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", f"http://user:pa%20ss@127.0.0.1:{server.port}")
     server.then(403, b"")
-    embedder = RemoteEmbedder(PROVIDERS["openai"], "m", base_url="https://api.example.test/v1", api_key=KEY)
+    embedder = RemoteEmbedder("openai:m", base_url="https://api.example.test/v1", environ={"OPENAI_API_KEY": KEY})
     with pytest.raises(ProviderError, match="Tunnel connection failed: 403") as caught:
         embedder.embed(["a"])
     (asked,) = server.received
@@ -366,7 +364,7 @@ def test_addresses(url: str, address: Address) -> None:
 )
 def test_addresses_that_are_none(url: str) -> None:
     with pytest.raises(InvalidValueError, match=r"base_url") as caught:
-        remote_chat("openai:", base_url=url)
+        RemoteChat("openai:", base_url=url)
     assert caught.value.hint
 
 

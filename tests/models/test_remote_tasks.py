@@ -9,7 +9,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, ProviderError
 from findling.models.ports import Chat, Reranker
-from findling.models.remote.provider_models import remote_chat, remote_embedder, remote_reranker
+from findling.models.remote.provider_models import RemoteChat, RemoteEmbedder, RemoteReranker
 from findling.models.remote.providers import PROVIDERS, is_remote_spec, split_spec
 from tests.processes import run_process
 
@@ -34,7 +34,7 @@ SCORES = [0.0, 1.0, 0.5]
 def test_scores_come_in_the_order_of_the_texts(
     server: ProviderServer, spec: str, base: str, path: str, texts_key: str
 ) -> None:
-    reranker: Reranker = remote_reranker(spec, base_url=server.url + base, environ={})
+    reranker: Reranker = RemoteReranker(spec, base_url=server.url + base, environ={})
     assert reranker.rerank(QUERY, TEXTS) == SCORES
     (asked,) = server.received
     assert asked.path == path
@@ -46,7 +46,7 @@ def test_raw_scores_become_probabilities_without_changing_the_order(server: Prov
     raw = [-800.0, 4.0, 0.5, 900.0]
     items = [{"index": index, "score": score} for index, score in enumerate(raw)]
     server.then(200, items[::-1])
-    scores = remote_reranker("tei:m", base_url=server.url).rerank("q", ["a", "b", "c", "d"])
+    scores = RemoteReranker("tei:m", base_url=server.url).rerank("q", ["a", "b", "c", "d"])
     assert sorted(range(4), key=scores.__getitem__) == [0, 2, 1, 3]
     assert all(0.0 <= score <= 1.0 for score in scores)
     assert scores[1] == pytest.approx(0.98201, abs=1e-5)
@@ -54,10 +54,10 @@ def test_raw_scores_become_probabilities_without_changing_the_order(server: Prov
 
 def test_many_texts_are_scored_in_batches(server: ProviderServer) -> None:
     texts = ["red fox"] * 100 + ["blue whale"] * 100
-    scores = remote_reranker("cohere:", base_url=server.url, environ={}).rerank(QUERY, texts)
+    scores = RemoteReranker("cohere:", base_url=server.url, environ={}).rerank(QUERY, texts)
     assert scores == [1.0] * 100 + [0.0] * 100
     assert sorted(len(r.body["documents"]) for r in server.received) == [8, 96, 96]
-    assert remote_reranker("cohere:", base_url=server.url, environ={}).rerank(QUERY, []) == []
+    assert RemoteReranker("cohere:", base_url=server.url, environ={}).rerank(QUERY, []) == []
 
 
 @pytest.mark.parametrize(
@@ -73,19 +73,19 @@ def test_many_texts_are_scored_in_batches(server: ProviderServer) -> None:
 def test_scores_that_do_not_fit_are_an_error(server: ProviderServer, items: list[object], words: str) -> None:
     server.then(200, {"results": items})
     with pytest.raises(ProviderError, match=words):
-        remote_reranker("cohere:", base_url=server.url, environ={}).rerank("q", ["a", "b"])
+        RemoteReranker("cohere:", base_url=server.url, environ={}).rerank("q", ["a", "b"])
 
 
 def test_a_reranker_that_is_down_says_so(server: ProviderServer) -> None:
     server.then(502, {}, Retry_After="0", times=3)
-    reranker = remote_reranker("cohere:", base_url=server.url, environ={})
+    reranker = RemoteReranker("cohere:", base_url=server.url, environ={})
     with pytest.raises(ProviderError, match=r"cohere \(127\.0\.0\.1\) answered 502"):
         reranker.rerank("q", ["a"])
     assert reranker.attempts == 3
 
 
 def test_a_chat_answers(server: ProviderServer) -> None:
-    chat: Chat = remote_chat("ollama:qwen3", base_url=f"{server.url}/v1")
+    chat: Chat = RemoteChat("ollama:qwen3", base_url=f"{server.url}/v1")
     assert chat.complete("be brief", "hello", max_tokens=9) == "system: be brief / user: hello"
     assert server.received[0].path == "/v1/chat/completions"
     assert server.received[0].body["max_tokens"] == 9
@@ -94,8 +94,8 @@ def test_a_chat_answers(server: ProviderServer) -> None:
 
 
 def test_openai_and_cohere_chats_are_asked_in_their_own_words(server: ProviderServer) -> None:
-    remote_chat("openai:", base_url=f"{server.url}/v1", environ={}).complete("s", "u", max_tokens=7)
-    remote_chat("cohere:", base_url=server.url, environ={}).complete("s", "u", max_tokens=7)
+    RemoteChat("openai:", base_url=f"{server.url}/v1", environ={}).complete("s", "u", max_tokens=7)
+    RemoteChat("cohere:", base_url=server.url, environ={}).complete("s", "u", max_tokens=7)
     assert server.received[0].body["max_completion_tokens"] == 7
     assert server.received[1].path == "/compatibility/v1/chat/completions"
     assert server.received[1].body["max_tokens"] == 7
@@ -109,7 +109,7 @@ def test_openai_and_cohere_chats_are_asked_in_their_own_words(server: ProviderSe
 def test_a_chat_without_words_is_an_error(server: ProviderServer, reply: object) -> None:
     server.then(200, reply)
     with pytest.raises(ProviderError, match="no words"):
-        remote_chat("ollama:", base_url=server.url).complete("s", "u")
+        RemoteChat("ollama:", base_url=server.url).complete("s", "u")
 
 
 @pytest.mark.parametrize(
@@ -142,23 +142,23 @@ def test_what_is_a_provider_and_a_model(spec: str, remote: bool) -> None:
 
 def test_a_provider_that_is_not_known_is_an_error_that_names_the_others() -> None:
     with pytest.raises(InvalidValueError, match="no provider 'opnai'") as caught:
-        remote_embedder("opnai:x")
+        RemoteEmbedder("opnai:x")
     for name in PROVIDERS:
         assert name in caught.value.hint
 
 
 def test_a_task_that_a_provider_does_not_offer() -> None:
     with pytest.raises(InvalidValueError, match="openai has no models") as caught:
-        remote_reranker("openai:gpt-4o")
+        RemoteReranker("openai:gpt-4o")
     assert "cohere" in caught.value.hint
     assert "openai" not in caught.value.hint
     with pytest.raises(InvalidValueError, match="voyage has no models"):
-        remote_chat("voyage:")
+        RemoteChat("voyage:")
 
 
 def test_a_server_without_a_usual_model_wants_one_named() -> None:
     with pytest.raises(InvalidValueError, match="no default model") as caught:
-        remote_embedder("vllm:")
+        RemoteEmbedder("vllm:")
     assert "vllm:MODEL" in caught.value.hint
 
 

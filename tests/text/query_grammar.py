@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from findling.text.analysis.function_words import FUNCTION_WORDS
+from findling.text.analysis.function_words import function_words
 from tests.text.test_query_fuzz import PIECES, generated
 
 __all__ = ["any_query"]
@@ -60,7 +60,7 @@ def _prose(rng: random.Random, vocabulary: Sequence[str]) -> str:
 
 
 def _small_words(rng: random.Random, _: Sequence[str]) -> str:
-    words = rng.choice([*FUNCTION_WORDS.values()]).split()
+    words = rng.choice([*function_words().values()]).split()
     return rng.choice(("", "-", '"')) + " ".join(rng.choices(words, k=rng.randint(1, 4)))
 
 

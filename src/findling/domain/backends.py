@@ -1,4 +1,4 @@
-"""The ports of a backend and its legs: one place that holds the truth of a workspace and the legs made from it.
+"""The ports of a backend and its legs: one place that holds the truth of a workspace and its legs.
 
 A place is a URL. The scheme chooses the backend: `file:` is the local one, others come from the entry points
 `findling.backends`. `findling.testing` holds the suites that every backend passes.
@@ -6,14 +6,15 @@ A place is a URL. The scheme chooses the backend: `file:` is the local one, othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from findling.domain.ports import LegIndex
+from findling.domain.ports import LegIndex, VectorRows
+from findling.domain.values import FIELDS
 
 if TYPE_CHECKING:
     from findling.domain.errors import FindlingError
-    from findling.domain.ports import KeywordLeg, TruthStore, VectorHits, Vectors
+    from findling.domain.ports import KeywordLeg, TruthStore, Vectors
     from findling.domain.queries import LegQuery
     from findling.domain.results import Evidence
     from findling.domain.sight import Sight
@@ -39,15 +40,7 @@ STANDARD_K1, STANDARD_B = 1.2, 0.75
 class Scoring(NamedTuple):
     """The weight of each field. A field without a weight is found only by its name."""
 
-    weights: Mapping[str, float] = {
-        "body": 1.0,
-        "title": 0.5,
-        "heading": 0.5,
-        "path": 0.5,
-        "tags": 0.5,
-        "name": 0.0,
-        "description": 0.5,
-    }
+    weights: Mapping[str, float] = dict.fromkeys(FIELDS, 0.5) | {"body": 1.0, "name": 0.0}
 
 
 class StoreIdentity(NamedTuple):
@@ -85,7 +78,7 @@ class BackendLock(Protocol):
         """The id of the process that took it last, where that is known and on this host; for messages."""
 
 
-class VectorTable(Protocol):
+class VectorTable(VectorRows, Protocol):
     """Unit vectors of chunks, each with the number of its resource. The caller of a write holds the write lock."""
 
     @property
@@ -96,25 +89,8 @@ class VectorTable(Protocol):
     def state(self) -> Mapping[str, int]:
         """The numbers given to the last commit; none when nothing was committed."""
 
-    def __len__(self) -> int:
-        """How many chunks have a row."""
-
     def cids(self) -> set[int]:
         """The chunks that have a row."""
-
-    def count(self, allowed: Collection[int]) -> int:
-        """How many rows belong to resources with these numbers."""
-
-    def search(
-        self,
-        query: Vectors,
-        limit: int,
-        *,
-        allowed: Collection[int] | None = None,
-        also: Sequence[int] = (),
-        exact: bool = False,
-    ) -> VectorHits:
-        """The `limit` chunks nearest to a unit vector, as `VectorSearch.search` says."""
 
     def add(self, cids: Sequence[int], numbers: Sequence[int], vectors: Vectors) -> None:
         """Add rows, or replace those of the same chunks, with the next commit. Raises ValueError for wrong shapes."""
@@ -166,7 +142,7 @@ class Backend(Protocol):
         """The id of the store and its latest change; None when there is no store, or it has no id yet."""
 
     def lock(self, name: str = "write") -> BackendLock:
-        """A lock of this place; whoever writes content holds the one called `write`."""
+        """A lock of this place; a writer of content holds the one called `write`."""
 
     def open_store(self, *, readonly: bool = False, accepts_older: bool = False) -> TruthStore:
         """Open the truth, read-only where it cannot be written. Raises NotIndexedError when there is none.
@@ -177,7 +153,7 @@ class Backend(Protocol):
     def create_store(self, *, anew: bool = False, before: Callable[[], None] = ...) -> None:
         """Create the truth store unless it is there, after `before()`. The caller holds the write lock.
 
-        Raises StoreDamagedError as `exists` does, unless a damaged store was put aside to start `anew`.
+        Raises StoreDamagedError as `exists` does, unless a damaged store was moved away to start `anew`.
         """
 
     def identify(self, store: TruthStore, *, accepts_older: bool = False) -> None:
@@ -199,7 +175,7 @@ class Backend(Protocol):
         """Whether another process has deleted or replaced the store since it was opened here."""
 
     def write_refusal(self) -> FindlingError | None:
-        """Why the opened store cannot be written, where it was opened to be read for lack of space."""
+        """The reason why the opened store cannot be written, if lack of space made it read-only."""
 
     def settle(self, store: TruthStore) -> None:
         """Note what a write has come to, after the legs were closed. The caller holds the write lock."""
@@ -250,4 +226,4 @@ class Retriever(Protocol):
 
 
 class Leg(Retriever, LegIndex, Protocol):
-    """What finds chunks in one way: an index that follows the truth, and the evidence that it gives."""
+    """One way to find chunks: an index that follows the truth, and the evidence that it gives."""

@@ -112,21 +112,11 @@ class Plan:
         http=True,
     )
     related: int = knob(
-        3,
-        "Neighbours by meaning, shown apart when nothing matches; 0: none.",
-        maximum=1000,
-        project="any",
+        3, "Neighbours by meaning, shown apart when nothing matches; 0: none.", maximum=1000, project="any"
     )
-    route: bool = knob(
-        True,
-        "Let what a query looks like (a question, a path, code) change the plan.",
-        project="any",
-    )
+    route: bool = knob(True, "Let what a query looks like (a question, a path, code) change the plan.", project="any")
     types: tuple[str, ...] = knob(
-        (),
-        "Types to answer with, such as memory or decision; empty: all.",
-        setting="search.types",
-        project="any",
+        (), "Types to answer with, such as memory or decision; empty: all.", setting="search.types", project="any"
     )
     heads: bool = knob(
         False,
@@ -165,17 +155,10 @@ class Plan:
         {}, "Weights of legs beside words and meaning, 0 to 1, by name; 0 leaves one out.", "shares"
     )
     rrf_k: float = knob(
-        60.0,
-        "How slowly ranks lose their worth when rankings are fused by rank.",
-        project="any",
-        served=1e6,
+        60.0, "How slowly ranks lose their worth when rankings are fused by rank.", project="any", served=1e6
     )
     overfetch: float = knob(
-        3.0,
-        "How many times the wanted hits each leg is asked for.",
-        minimum=1,
-        project="lower",
-        served=100,
+        3.0, "How many times the wanted hits each leg is asked for.", minimum=1, project="lower", served=100
     )
     min_score: float = knob(
         0.0,
@@ -195,16 +178,8 @@ class Plan:
         sets=True,
         flag_help="Show weaker matches, too.",
     )
-    feedback: bool = knob(
-        False,
-        "Search again with words that the best hits of a short query share.",
-        project="any",
-    )
-    boosts: bool = knob(
-        False,
-        "Lift hits whose title, heading, name or tags match, and recent ones.",
-        project="any",
-    )
+    feedback: bool = knob(False, "Search again with words that the best hits of a short query share.", project="any")
+    boosts: bool = knob(False, "Lift hits whose title, heading, name or tags match, and recent ones.", project="any")
     exact_boost: float = knob(
         1.0,
         "Factor for a hit whose title or name is the query, such as 1.5; 1: none.",
@@ -226,11 +201,7 @@ class Plan:
         maximum=10,
         project="any",
     )
-    collapse: bool = knob(
-        False,
-        "Show nearly equal chunks once, with a note of the others.",
-        project="any",
-    )
+    collapse: bool = knob(False, "Show nearly equal chunks once, with a note of the others.", project="any")
     diversity: float = knob(
         1.0,
         "Share of relevance when similar hits are spread, such as 0.7; 1: leave the ranking alone.",
@@ -247,27 +218,15 @@ class Plan:
         project="any",
         http=True,
     )
-    around: int = knob(
-        1,
-        "Messages shown before and after one that was found in a chat.",
-        maximum=100,
-        project="any",
-    )
+    around: int = knob(1, "Messages shown before and after one that was found in a chat.", maximum=100, project="any")
     affinities: Mapping[str, float] = knob(
         {}, "How close authors are to you, 0 to 1, by their names in lower case; boosts lift what they wrote.", "shares"
     )
     half_lives: Mapping[str, float] = knob(
-        {},
-        "Days after which the recency of a type counts half, by types of your own; 0 never.",
-        "days",
-        profile=False,
+        {}, "Days after which the recency of a type counts half, by types of your own; 0 never.", "days", profile=False
     )
     rerank_depth: int = knob(
-        50,
-        "How many of the best hits are read again; 0: none.",
-        setting="rerank.depth",
-        project="lower",
-        served=1000,
+        50, "How many of the best hits are read again; 0: none.", setting="rerank.depth", project="lower", served=1000
     )
     budget_ms: float = knob(
         300.0,

@@ -1,4 +1,4 @@
-"""The seams: what a truth store and a keyword leg promise. Every implementation passes the same suite."""
+"""The ports of the truth store and of legs. Every implementation passes the suites of `findling.testing`."""
 
 from __future__ import annotations
 
@@ -21,28 +21,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Change",
-    "DocumentStore",
-    "FileStore",
     "KeywordHits",
     "KeywordLeg",
     "LegIndex",
-    "PermissionStore",
     "ReadStore",
     "SkippedPath",
     "TruthStore",
     "VectorHits",
     "VectorLeg",
     "VectorRow",
+    "VectorRows",
     "VectorSearch",
-    "VectorStore",
 ]
 
 
 class Change(NamedTuple):
-    """What one write did to one resource, in the words a leg needs: drop these chunks, then add those.
+    """One write to one resource, in the words a leg needs: drop these chunks, then add those.
 
-    `document` is `None` when the resource was deleted; `added` are the ids of the document's chunks that the
-    legs do not hold yet in this form. `number` is that of the resource in its store, by which `matching` names it.
+    `document` is `None` for a deleted resource. `added` are the ids of its chunks that no leg holds in this form.
+    `number` is that of the resource in its store, by which `matching` names it.
     """
 
     seq: int
@@ -54,7 +51,7 @@ class Change(NamedTuple):
 
 
 class SkippedPath(NamedTuple):
-    """A path that was left out of the index, and why; size and time of change of a file that was opened and refused."""
+    """A path left out of the index, and why; a file that was opened and refused has its size and time of change."""
 
     path: str
     reason: str
@@ -73,7 +70,7 @@ class VectorRow(NamedTuple):
 
 
 class ReadStore(Protocol):
-    """What a search asks of the truth: all of it, or as much of it as one caller may see."""
+    """The truth as a search reads it: all of it, or as much as one caller may see."""
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
         """The chunks that exist among `cids`."""
@@ -106,28 +103,31 @@ class ReadStore(Protocol):
         """A number that rises with every `write_glossary`, whoever it is by; 0 before the first. Cheap to ask for."""
 
 
-class DocumentStore(Protocol):
-    """Holds every resource with its text and chunks, and numbers every change."""
+class TruthStore(ReadStore, Protocol):
+    """The truth of one workspace: every resource with its text and chunks. Every leg is derived from it.
+
+    One writer at a time (the caller holds the workspace's write lock), any number of readers. A reader sees
+    whole writes only. "Makes no change" says that `seq` stays as it is.
+    """
 
     def seq(self) -> int:
         """The number of the latest change; 0 for an empty store. It never falls and never repeats."""
 
     def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
-        """Upsert documents and delete resources in one transaction: all of it lands or nothing does.
+        """Upsert documents and delete resources in one transaction.
 
         Chunks whose id is already there keep it; only their span is updated. A document equal to the stored one
-        makes no change. Deleting what is not there is no change either.
+        makes no change, nor does deleting what is not there.
         """
 
     def changes(self, since: int) -> Iterator[Change]:
-        """What a leg that has absorbed `since` still has to apply, oldest first, later states only.
+        """Changes after `since`, oldest first. A resource that changed often appears once, with its present document.
 
-        A resource that changed often appears once, with its present document; a leg has therefore absorbed a number
-        only when it has applied everything up to the end.
+        A leg has therefore absorbed a number only when it has applied everything up to the end.
         """
 
     def log_floor(self) -> int:
-        """A leg that has absorbed less than this cannot catch up from `changes` and starts from nothing."""
+        """The number below which a leg cannot catch up from `changes` and starts from nothing."""
 
     def documents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Document]]:
         """The documents of those resources that exist among `numbers`, in order of their numbers."""
@@ -143,10 +143,6 @@ class DocumentStore(Protocol):
 
     def has_items(self) -> bool:
         """Whether any resource has no path. Cheap to ask for."""
-
-
-class FileStore(Protocol):
-    """Notes the files and folders of the latest run, so that the next one reads only what has changed."""
 
     def fingerprints(self) -> dict[str, Fingerprint]:
         """Path → fingerprint of every resource that has a path and a fingerprint."""
@@ -172,15 +168,11 @@ class FileStore(Protocol):
     def refusals(self) -> dict[str, SkippedPath]:
         """Path → entry of the files that were opened and refused."""
 
-
-class PermissionStore(Protocol):
-    """Holds who may see which resource."""
-
     def rights(self, since: int = 0) -> list[Right]:
-        """What decides who may see each resource that was changed after `since`, in order of their numbers."""
+        """The rights to each resource that was changed after `since`, in order of their numbers."""
 
     def right_to(self, rid: str) -> Right | None:
-        """The same for one resource, without a look at its text."""
+        """The rights to one resource, without a look at its text."""
 
     def relations(self) -> list[Relation]:
         """All relations, in order."""
@@ -190,10 +182,6 @@ class PermissionStore(Protocol):
 
     def write_relations(self, added: Iterable[Relation], dropped: Iterable[Relation] = ()) -> None:
         """Drop relations, then put relations in, in one transaction; makes no change. What is there stays."""
-
-
-class VectorStore(Protocol):
-    """Keeps the vectors that models made of chunks, by digest, and the chunks that wait for one."""
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
         """Keep vectors by digest; makes no change. What is there stays. Raises LockedError after `patience_s`."""
@@ -211,30 +199,22 @@ class VectorStore(Protocol):
         """Note chunks that a search wants vectors of; the latest come first. Raises LockedError after `patience_s`."""
 
     def coverage(self, model: str) -> tuple[int, int]:
-        """How many chunks have a vector, and how many there are."""
+        """Number of chunks with a vector, and of all chunks."""
 
     def models(self) -> dict[str, int]:
         """Model → how many vectors are kept of it."""
 
     def drop_vectors(self, model: str | None = None) -> int:
-        """Forget the vectors of one model, or with `None` those that no chunk has use for; tells how many."""
+        """Forget the vectors of one model, or with `None` those that no chunk has use for; returns their number."""
 
     def damaged_vectors(self) -> int:
-        """How many vectors are not what was put in; every one is looked at."""
-
-
-class TruthStore(ReadStore, DocumentStore, FileStore, PermissionStore, VectorStore, Protocol):
-    """The truth of one workspace, from which every leg is derived.
-
-    One writer at a time (the caller holds the workspace's write lock), any number of readers. A reader sees
-    whole writes only.
-    """
+        """Number of vectors that are not what was put in; every one is read."""
 
     def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Drop terms by group and key, then put terms in, in one transaction; makes no change."""
 
     def accesses(self, rids: Iterable[str]) -> dict[str, Access]:
-        """How often those of the resources were accessed that were, and when last."""
+        """The accesses of those of the resources that were accessed."""
 
     def add_accesses(self, accesses: Mapping[str, Access]) -> None:
         """Count accesses in: the numbers add up, the latest time stays; makes no change."""
@@ -250,7 +230,7 @@ class TruthStore(ReadStore, DocumentStore, FileStore, PermissionStore, VectorSto
         """The number of its format; 0 where it has none."""
 
     def integrity(self) -> list[str]:
-        """Damage, one sentence each; everything is looked at. Empty when all is sound."""
+        """Damage, one sentence each, after a look at everything; empty when all is sound."""
 
     def close(self) -> None:
         """Release files and connections; closing twice is fine."""
@@ -276,7 +256,7 @@ class LegIndex(Protocol):
         """The number of the latest change that is durably absorbed."""
 
     def apply(self, changes: Iterable[Change]) -> None:
-        """Take changes in; they become visible and durable with `commit`."""
+        """Apply changes; they become visible and durable with `commit`."""
 
     def commit(self, seq: int) -> None:
         """Make everything applied so far durable, together with the number it reaches."""
@@ -297,13 +277,13 @@ class KeywordLeg(LegIndex, Protocol):
     unit: str
 
     def size(self) -> int:
-        """How many chunks, or pages, it holds."""
+        """Number of its chunks, or pages."""
 
     def cids(self) -> set[int]:
         """Every chunk id that it holds; for checks."""
 
     def frequencies(self, terms: Iterable[str]) -> Mapping[str, int]:
-        """In how many of them each term stands; about, where some were changed lately."""
+        """Term → number of chunks that hold it; about, where some were changed lately."""
 
     def vocabulary(self, prefix: str = "") -> Iterable[tuple[str, int]]:
         """The words it holds that begin so, each with the number of chunks it stands in, in no order."""
@@ -320,26 +300,20 @@ class KeywordLeg(LegIndex, Protocol):
     def scores(
         self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
     ) -> Mapping[int, float]:
-        """What a search would score some chunks with, however far down they are; those that match at all."""
+        """Scores that a search would give some chunks, however far down they are; those that match at all."""
 
     def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
-        """How many chunks a search would score with at least so much."""
+        """Number of chunks that a search would score with at least so much."""
 
 
-class VectorSearch(Protocol):
-    """Finds chunks by their meaning, among those it has a vector of.
-
-    `speed` is `instant` when every chunk has one from the moment it is indexed, `refined` when a model reads them
-    by and by.
-    """
-
-    speed: str
+class VectorRows(Protocol):
+    """Chunks with their vectors, to be searched."""
 
     def __len__(self) -> int:
-        """How many chunks it has a vector of."""
+        """Number of chunks that have a vector."""
 
     def count(self, allowed: Collection[int]) -> int:
-        """How many chunks of these resources it has a vector of."""
+        """Number of chunks of these resources that have a vector."""
 
     def search(
         self,
@@ -350,11 +324,17 @@ class VectorSearch(Protocol):
         also: Sequence[int] = (),
         exact: bool = False,
     ) -> VectorHits:
-        """The `limit` chunks nearest to a vector among those of the allowed resources, all of them for `None`.
+        """The `limit` chunks nearest to a unit vector among those of the allowed resources, all of them for `None`.
 
         `also` are chunks whose cosines are wanted however far they are. With `exact`, every allowed row is looked at,
         and nothing in the outcome depends on the others.
         """
+
+
+class VectorSearch(VectorRows, Protocol):
+    """Vectors of one model. `speed` is `instant` when indexing makes them, `refined` when a model does so later."""
+
+    speed: str
 
 
 class VectorLeg(LegIndex, VectorSearch, Protocol):
@@ -364,7 +344,7 @@ class VectorLeg(LegIndex, VectorSearch, Protocol):
 class VectorHits(NamedTuple):
     """Chunk ids with cosines, best first, and `scores` of the chunks that were asked for besides.
 
-    `mean` and `deviation` are those of the cosines of all rows looked at, or of a fair sample: they tell how far a
+    `mean` and `deviation` are those of the cosines of all rows looked at, or of a fair sample: they show how far a
     cosine stands out for this query, whatever the model. `rows` counts the rows that passed the filter.
     """
 

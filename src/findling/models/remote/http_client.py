@@ -127,6 +127,7 @@ def _ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
 _CONNECT_S = 3.0
 # After a time-out the client spares the host for so long: no search waits for it again and again.
 _REST_S = 10.0
+_MOST_TRIES = 3
 _FIRST_WAIT_S = 0.25
 _LONGEST_WAIT_S = 60.0
 # 256 vectors of 4,096 numbers written out are 21 MB.
@@ -146,12 +147,9 @@ class HttpClient:
     `attempts` counts the requests that were tried, over all threads.
     """
 
-    def __init__(
-        self, service: str, address: Address, *, api_key: str = "", key_hint: str = "", tries: int = 3
-    ) -> None:
+    def __init__(self, service: str, address: Address, *, api_key: str = "", key_hint: str = "") -> None:
         self.service = service
         self.address = address
-        self.tries = tries
         self.attempts = 0
         self._api_key = api_key
         self._key_hint = key_hint
@@ -169,14 +167,15 @@ class HttpClient:
         """
         # A lone surrogate, as in a mangled file name, has no UTF-8; it becomes a question mark.
         payload = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        for attempt in range(1, self.tries + 1):
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 return self._attempt(path, payload, min(ends, time.monotonic() + timeout_s))
             except _PassingError as passing:
                 wait = wait_before_retry(attempt, passing.retry_after_s)
-                if attempt >= min(self.tries, passing.tries) or time.monotonic() + wait >= ends or stop.wait(wait):
+                if attempt >= passing.tries or time.monotonic() + wait >= ends or stop.wait(wait):
                     raise
-        raise self.failure("was not asked: no tries are allowed", hint="Allow one try at least.")
 
     def failure(self, what: str, *, hint: str) -> ProviderError:
         """A ProviderError about this service."""
@@ -323,7 +322,9 @@ def wait_before_retry(attempt: int, retry_after_s: float | None) -> float:
 class _PassingError(ProviderError):
     """A failure that may be over soon; `tries` bounds how often it is worth trying in all."""
 
-    def __init__(self, message: str, *, hint: str, tries: int = 99, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str, tries: int = _MOST_TRIES, retry_after_s: float | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.tries = tries
         self.retry_after_s = retry_after_s

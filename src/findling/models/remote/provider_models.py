@@ -11,14 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from findling.domain.errors import OverdueError
 from findling.models.remote import dialects as wire
 from findling.models.remote.http_client import HttpClient, OversizeError, is_loopback, parse_address
-from findling.models.remote.providers import Provider, prefixes, split_spec
+from findling.models.remote.providers import prefixes, split_spec
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
@@ -27,9 +27,6 @@ __all__ = [
     "RemoteChat",
     "RemoteEmbedder",
     "RemoteReranker",
-    "remote_chat",
-    "remote_embedder",
-    "remote_reranker",
     "send_batches",
     "split",
 ]
@@ -103,81 +100,30 @@ _SECONDS_PER_PASSAGE = 0.5
 _PASSAGE_WAITS_S = 60.0
 
 
-def remote_embedder(
-    spec: str,
-    *,
-    base_url: str = "",
-    timeout_s: float = 10.0,
-    dimensions: int = 0,
-    environ: Mapping[str, str] | None = None,
-) -> RemoteEmbedder:
-    """The embedder of `PROVIDER:MODEL`; without a model, the provider's usual one. Raises InvalidValueError."""
-    provider, model = split_spec(spec, "embed")
-    return RemoteEmbedder(
-        provider, model, base_url=base_url, timeout_s=timeout_s, dimensions=dimensions, environ=environ
-    )
-
-
-def remote_reranker(
-    spec: str, *, base_url: str = "", timeout_s: float = 10.0, environ: Mapping[str, str] | None = None
-) -> RemoteReranker:
-    """The reranker of `PROVIDER:MODEL`; without a model, the provider's usual one. Raises InvalidValueError."""
-    provider, model = split_spec(spec, "rerank")
-    return RemoteReranker(provider, model, base_url=base_url, timeout_s=timeout_s, environ=environ)
-
-
-def remote_chat(
-    spec: str, *, base_url: str = "", timeout_s: float = 10.0, environ: Mapping[str, str] | None = None
-) -> RemoteChat:
-    """The chat of `PROVIDER:MODEL`; without a model, the provider's usual one. Raises InvalidValueError."""
-    provider, model = split_spec(spec, "chat")
-    return RemoteChat(provider, model, base_url=base_url, timeout_s=timeout_s, environ=environ)
-
-
-class _Options(TypedDict, total=False):
-    base_url: str
-    api_key: str
-    timeout_s: float
-    max_concurrent: int
-    tries: int
-    environ: Mapping[str, str] | None
-
-
 class _Remote:
     """Base of the three: a name, a host, and a way to send texts in batches.
 
-    Raises InvalidValueError for a `base_url` that is no plain web address.
+    `spec` is `PROVIDER:MODEL`; without a model it is the provider's usual one. Raises InvalidValueError for a provider
+    without the task, and for a `base_url` that is no plain web address.
     """
 
+    task: str
+    max_concurrent = 5
+
     def __init__(
-        self,
-        provider: Provider,
-        model: str,
-        *,
-        base_url: str = "",
-        api_key: str = "",
-        timeout_s: float = 10.0,
-        max_concurrent: int = 5,
-        tries: int = 3,
-        environ: Mapping[str, str] | None = None,
+        self, spec: str, *, base_url: str = "", timeout_s: float = 10.0, environ: Mapping[str, str] = os.environ
     ) -> None:
-        environ = os.environ if environ is None else environ
+        provider, model = split_spec(spec, self.task)
         variable = provider.key_variable
-        key = (api_key or (environ.get(variable, "") if variable else "")).strip()
+        key = environ.get(variable, "").strip() if variable else ""
         self.name = f"{provider.name}:{model}"
         self._provider = provider
         self._model = model
         self._timeout_s = timeout_s
-        self._max_concurrent = max_concurrent
         self._batch = provider.batch
         self._problem = _key_problem(key, variable, wanted=not base_url)
-        self._client = HttpClient(
-            provider.name,
-            parse_address(base_url or provider.base_url),
-            api_key=key,
-            key_hint=_key_hint(variable),
-            tries=tries,
-        )
+        address = parse_address(base_url or provider.base_url)
+        self._client = HttpClient(provider.name, address, api_key=key, key_hint=_key_hint(variable))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self._client.address.netloc!r})"
@@ -219,7 +165,7 @@ class _Remote:
 
         try:
             sent = send_batches(
-                split(texts, self._batch), send, max_concurrent=self._max_concurrent, patience_s=patience_s
+                split(texts, self._batch), send, max_concurrent=self.max_concurrent, patience_s=patience_s
             )
         except OverdueError:
             raise self._client.overdue() from None
@@ -250,16 +196,25 @@ class RemoteEmbedder(_Remote):
     reply. A call is all or nothing, so a few batches a call lose little when a provider fails.
     """
 
+    task = "embed"
     in_process = False  # a server reads, even one on this machine
     languages = ""  # any may be tried
     usual_cosines: tuple[float, float] | None = None  # unknown beforehand
 
-    def __init__(self, provider: Provider, model: str, *, dimensions: int = 0, **options: Unpack[_Options]) -> None:
-        super().__init__(provider, model, **options)
+    def __init__(
+        self,
+        spec: str,
+        *,
+        dimensions: int = 0,
+        base_url: str = "",
+        timeout_s: float = 10.0,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        super().__init__(spec, base_url=base_url, timeout_s=timeout_s, environ=environ)
         self._asked = dimensions
         self.dimensions = dimensions
         # Providers of other dialects learn the kind of a text and add their own prefix.
-        self._prefixes = prefixes(model) if provider.dialect == "openai" else ("", "")
+        self._prefixes = prefixes(self._model) if self._provider.dialect == "openai" else ("", "")
 
     @property
     def fingerprint(self) -> str:
@@ -294,6 +249,8 @@ class RemoteEmbedder(_Remote):
 class RemoteReranker(_Remote):
     """Scores of query and passage from a provider."""
 
+    task = "rerank"
+
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score a text, in order, between 0 and 1. Raises ProviderError."""
 
@@ -307,6 +264,8 @@ class RemoteReranker(_Remote):
 
 class RemoteChat(_Remote):
     """Answers in words from a provider."""
+
+    task = "chat"
 
     def complete(self, system: str, user: str, *, max_tokens: int = 512) -> str:
         """Answer of the model to `user` under the instructions of `system`. Raises ProviderError."""

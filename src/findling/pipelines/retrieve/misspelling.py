@@ -10,7 +10,7 @@ from findling.domain.ports import KeywordLeg
 from findling.domain.queries import Filters, Term
 from findling.pipelines.retrieve.query_planner import typed_words
 from findling.text.analysis.analysis import terms
-from findling.text.analysis.function_words import FUNCTION_WORDS, is_function_word, languages_of
+from findling.text.analysis.function_words import function_words, is_function_word, languages_of
 from findling.text.analysis.spelling import Spellings, suggest
 
 __all__ = ["meant_by"]
@@ -93,6 +93,6 @@ def _is_foreign(keyword: KeywordLeg, text: str) -> bool:
     languages = languages_of(terms(text))
     if not languages or "english" in languages:
         return False
-    common = {language: terms(FUNCTION_WORDS[language])[:_SPOKEN] for language in languages}
+    common = {language: terms(function_words()[language])[:_SPOKEN] for language in languages}
     known = keyword.frequencies({word for words in common.values() for word in words})
     return all(2 * sum(bool(known.get(word)) for word in words) < len(words) for words in common.values())

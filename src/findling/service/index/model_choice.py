@@ -29,9 +29,9 @@ def choose_embedder(settings: Settings) -> Embedder | None:
     """
     chosen = str(settings["semantic.model"])
     if is_remote_spec(chosen):
-        from findling.models.remote.provider_models import remote_embedder
+        from findling.models.remote.provider_models import RemoteEmbedder
 
-        return remote_embedder(
+        return RemoteEmbedder(
             chosen,
             base_url=settings["semantic.base_url"],
             timeout_s=settings["remote.timeout_s"],
@@ -55,9 +55,9 @@ def choose_reranker(settings: Settings) -> Reranker | None:
     """
     chosen = str(settings["rerank.model"])
     if is_remote_spec(chosen):
-        from findling.models.remote.provider_models import remote_reranker
+        from findling.models.remote.provider_models import RemoteReranker
 
-        return remote_reranker(chosen, base_url=settings["rerank.base_url"], timeout_s=settings["remote.timeout_s"])
+        return RemoteReranker(chosen, base_url=settings["rerank.base_url"], timeout_s=settings["remote.timeout_s"])
     files = find_model(settings, "rerank.model")
     if files is None:
         return None
@@ -76,9 +76,9 @@ def choose_chat(settings: Settings) -> Chat | None:
         return None
     if not is_remote_spec(chosen):
         raise InvalidValueError(f"chat.model {chosen!r} names no provider", hint="findling config set chat.model none")
-    from findling.models.remote.provider_models import remote_chat
+    from findling.models.remote.provider_models import RemoteChat
 
-    return remote_chat(chosen, base_url=settings["chat.base_url"], timeout_s=settings["remote.timeout_s"])
+    return RemoteChat(chosen, base_url=settings["chat.base_url"], timeout_s=settings["remote.timeout_s"])
 
 
 def find_model(settings: Settings, setting: str) -> ModelFiles | None:

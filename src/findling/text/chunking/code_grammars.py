@@ -10,8 +10,10 @@ __all__ = ["CODE_LANGS", "LineGrammar", "grammar_of"]
 
 
 class LineGrammar(NamedTuple):
-    """`definition` finds a line break, indentation and (as group 1) a signature; `attached` matches a line above it
-    that belongs to it: a decorator, an attribute, a comment."""
+    """`definition` finds a line break, indentation and (as group 1) a signature.
+
+    `attached` matches a line above it that belongs to it: a decorator, an attribute, a comment.
+    """
 
     definition: re.Pattern[str]
     attached: re.Pattern[str]
@@ -30,23 +32,11 @@ def _words(words: str) -> str:
 
 
 _NO_CALL = r"(?!(?:if|for|foreach|while|switch|catch|return|else|do|with|new|await|throw|using|lock|case|yield)\b)"
-
-
 _ARGUMENTS = r"\((?:[^()\n;]++|\([^()\n;]*+\))*+\)"
-
-
 _PYTHON = r"(?:def|class|async def|if(?= __name__)) \w++(?= ?[(:\[=])"
-
-
 _JS_WORDS = _words("export default declare abstract async public private protected static readonly override get set")
-
-
 _JS_FUNCTION = r"(?:async )?(?:function\b|\([^()\n]*+\)(?::[^=\n]++)? ?=>|[\w$]++ =>)"
-
-
 _JS_TITLE = r"\"[^\"\n]*+\"|'[^'\n]*+'|`[^`\n]*+`"
-
-
 _JAVASCRIPT = (
     rf"{_JS_WORDS}(?:function\b[* ]*+[\w$]*+"
     r"|(?:class|interface|enum|namespace|type) [\w$.]++(?=[^\w$.:])"
@@ -56,189 +46,47 @@ _JAVASCRIPT = (
     rf"|{_NO_CALL}[#*]?+[\w$.]++(?= ?{_ARGUMENTS}(?: ?:[^;{{\n]++)? ?\{{|(?:: | ?= ?){_JS_FUNCTION}))"
     r"|(?<=\n)(?:export (?:const|let|var) [\w$]++|export default\b|(?:module\.)?exports\b[\w$.]*+)"
 )
-
-
-_GO = r"(?<=\n)(?:func (?:\([^)\n]*+\) ?)?\w++|type \w++(?: (?:struct|interface))?|(?:var|const)\b(?: \w++)?)"
-
-
 _RUST_PUB = r"(?:pub(?:\([\w: ]++\))? )?+"
-
-
-_RUST = (
-    rf"{_RUST_PUB}(?:(?:default|async|const|unsafe|extern(?: \"[^\"\n]*+\")?) )*+fn \w++"
-    rf"|{_RUST_PUB}(?:struct|enum|trait|union|mod|type) \w++"
-    r"|(?:unsafe )?impl\b[^\n{]*+|macro_rules! \w++"
-    rf"|(?<=\n){_RUST_PUB}(?:const|static)(?: mut)? \w++"
-)
-
-
 _JAVA_WORD = (
     "public protected private static final abstract synchronized native default sealed non-sealed strictfp transient"
 )
-
-
 _JAVA = (
     rf"{_words(_JAVA_WORD)}(?:class|interface|enum|record|@interface) \w++"
     rf"|(?:{_JAVA_WORD.replace(' ', '|')})[ \t]++[\w<>\[\],.?& \t@]++(?=\()"
     rf"|{_NO_CALL}[\w<>\[\],.?]++ \w++(?=\([^;\n]*+\n|\([^;{{\n]*+\{{)"
 )
-
-
 _CSHARP_WORD = (
     "public protected private internal static sealed abstract virtual override async partial readonly extern unsafe"
 )
-
-
 _CSHARP = (
     rf"{_words(_CSHARP_WORD)}(?:class|interface|enum|record|struct|namespace|delegate)\b[ \t]++[\w.<>]++"
     rf"|(?:{_CSHARP_WORD.replace(' ', '|')})[ \t]++[\w<>\[\],.?& \t]++(?=\(|[ \t]*+\{{|\n[ \t]*+\{{|=>)"
 )
-
-
 _C_BLOCK = r"(?:typedef )?(?:struct|union|enum)\b[^\n;(){=]*+(?=\{|\n)"
-
-
 _C = rf"(?<=\n)(?:{_C_BLOCK}|{_NO_CALL}[A-Za-z_][\w \t*]*+(?=\([^;\n]*+\n))"
-
-
 _CPP = (
     rf"(?:template ?<[^\n]*?> )?+(?:(?:class|struct|union|namespace|enum(?: class)?)\b[^\n;(){{=]*+(?=\{{|\n))"
     rf"|(?<=\n){_C_BLOCK}"
     rf"|(?<=\n){_NO_CALL}[A-Za-z_~][\w \t*&:<>,~]*+(?=\([^;\n]*+\n)"
     rf"|{_NO_CALL}[A-Za-z_][\w*&:<>,]*+[ \t]++[\w \t*&:<>,~]*+(?=\([^;\n]*+\n)"
 )
-
-
 _RUBY = (
     r"(?:class|module) [A-Z][\w:]*+(?: < [\w:]++)?|def [\w.]++[?!=]?"
     r"|(?:RSpec\.)?(?:describe|context|it) [\"'][^\"'\n]*+[\"']"
 )
-
-
-_PHP = (
-    rf"{_words('abstract final public private protected static readonly')}"
-    r"(?:function &?\w++|(?:class|interface|trait|enum) \w++)|(?<=\n)namespace [\w\\]++"
-)
-
-
 _SWIFT_WORDS = "public private fileprivate internal open static final override mutating indirect convenience required"
-
-
-_SWIFT = (
-    rf"{_words(_SWIFT_WORDS)}"
-    r"(?:(?:class )?func [^\s(<]++|(?:class|struct|enum|protocol|extension|actor) [\w.]++|init\b[?!]?(?=[(<])|deinit\b)"
-)
-
-
 _KOTLIN_WORDS = (
     "public private protected internal open abstract final override suspend inline data sealed enum annotation "
     "companion operator infix tailrec inner value expect actual"
 )
-
-
-_KOTLIN = rf"{_words(_KOTLIN_WORDS)}(?:fun (?:<[^>\n]*+> )?[\w.`<>?]++|(?:class|interface|object) \w++|object\b)"
-
-
-_SCALA = (
-    rf"{_words('private protected final sealed abstract implicit override lazy case inline open')}"
-    r"(?:def [^\s(\[:=]++|(?:class|object|trait|enum|given|extension) \w++|package object \w++)"
-)
-
-
-_DART = (
-    rf"{_words('abstract base final sealed mixin interface')}(?:class|mixin|enum|extension) \w++"
-    rf"|{_NO_CALL}{_words('static final external')}[\w<>\[\],.?]++ \w++(?=\([^;\n]*+\n)"
-)
-
-
-_CYTHON = rf"{_PYTHON}|cdef class \w++|cp?def [\w \t*\[\],.&]++(?=\()"
-
-
-_OBJECTIVE_C = rf"{_C}|(?<=\n)(?:@(?:interface|implementation|protocol) \w++|[-+] ?\([^)\n]*+\) ?\w++)"
-
-
-_SOLIDITY = (
-    r"(?:abstract )?(?:contract|interface|library) \w++|(?:function|modifier|event|struct|enum) \w++|constructor(?=\()"
-)
-
-
-_ZIG = (
-    rf"{_words('pub export inline extern')}fn \w++"
-    r"|(?:pub )?const \w++(?= = (?:packed |extern )?(?:struct|enum|union|opaque)\b)"
-)
-
-
 _SHELL = r"function [\w:.-]++|[\w:.-]++ ?\(\)"
-
-
-_LUA = r"(?:local )?function [\w.:]++|(?:local )?[\w.]++(?= = function\b)"
-
-
-_PERL = r"(?:sub|package) [\w:]++"
-
-
-_ELIXIR = r"(?:defmodule|defprotocol|defimpl|defmacrop?|defp?) [\w.]++[?!]?"
-
-
-_JULIA = r"(?:function|struct|mutable struct|abstract type|module|macro) [^\s({]++"
-
-
-_NIM = r"(?:proc|func|method|template|macro|iterator|converter) [\w`]++"
-
-
-_GDSCRIPT = r"(?:static )?func \w++|class(?:_name)? \w++"
-
-
-_R = r"[\w.]++(?= ?(?:<-|=) ?function\b)"
-
-
 _LISP = r"(?<=\n)\((?:def[\w*-]*+|define[\w*-]*+|ns|cl-def\w++) \(?[^\s()]++"
-
-
-_HASKELL = r"(?<=\n)(?:(?:data|newtype|class|instance|type|module) [^\n=]*+|[a-z][\w']*+(?= ::))"
-
-
 _ML = r"(?<=\n)(?:let(?: rec)?|type|module|exception) [\w']++"
-
-
-_ERLANG = r"(?<=\n)[a-z]\w*+(?=\([^\n]*->)"
-
-
-_POWERSHELL = r"(?i:function|filter|class|enum) [\w:-]++"
-
-
-_SQL = (
-    r"(?<=\n)(?i:create|alter|drop|insert|update|delete|select|with|merge|grant|revoke|truncate|comment on|declare)\b"
-    r"[^\n(;]*+"
-)
-
-
-_CSS = r"(?<=\n)[^\s{}/*;][^\n{};]*+(?=\{)"
-
-
-_PROTO = r"(?:message|service|enum|rpc|extend|oneof) \w++"
-
-
-_HCL = r"(?<=\n)\w++(?: \"[^\"\n]*+\")*+(?= \{)"
-
-
-_GRAPHQL = r"(?<=\n)(?:extend )?(?:type|interface|enum|input|union|scalar|directive|query|mutation|fragment) @?\w++"
-
-
 _HASH = r"#"
-
-
 _SLASHES = r"//|/\*|\*"
-
-
 _DECORATED = r"//|/\*|\*|@"
-
-
 _C_ATTACHED = rf"{_SLASHES}|template\b|[\w \t*]++$"
-
-
 _DASHES = r"--|/\*|\*"
-
 
 _SPECS: dict[str, tuple[str, str]] = {
     "astro": (_JAVASCRIPT, _DECORATED),
@@ -248,50 +96,95 @@ _SPECS: dict[str, tuple[str, str]] = {
     "cpp": (_CPP, _C_ATTACHED),
     "crystal": (_RUBY, _HASH),
     "csharp": (_CSHARP, rf"{_SLASHES}|\["),
-    "css": (_CSS, rf"{_SLASHES}|.*,$"),
+    "css": (r"(?<=\n)[^\s{}/*;][^\n{};]*+(?=\{)", rf"{_SLASHES}|.*,$"),
     "cuda": (_CPP, _C_ATTACHED),
-    "cython": (_CYTHON, r"[#@]"),
-    "dart": (_DART, _DECORATED),
-    "elixir": (_ELIXIR, r"[#@]"),
-    "erlang": (_ERLANG, r"%|-spec\b"),
+    "cython": (rf"{_PYTHON}|cdef class \w++|cp?def [\w \t*\[\],.&]++(?=\()", r"[#@]"),
+    "dart": (
+        rf"{_words('abstract base final sealed mixin interface')}(?:class|mixin|enum|extension) \w++"
+        rf"|{_NO_CALL}{_words('static final external')}[\w<>\[\],.?]++ \w++(?=\([^;\n]*+\n)",
+        _DECORATED,
+    ),
+    "elixir": (r"(?:defmodule|defprotocol|defimpl|defmacrop?|defp?) [\w.]++[?!]?", r"[#@]"),
+    "erlang": (r"(?<=\n)[a-z]\w*+(?=\([^\n]*->)", r"%|-spec\b"),
     "fsharp": (_ML, r"//|\[<|\(\*"),
-    "gdscript": (_GDSCRIPT, r"[#@]"),
+    "gdscript": (r"(?:static )?func \w++|class(?:_name)? \w++", r"[#@]"),
     "glsl": (_C, _C_ATTACHED),
-    "go": (_GO, _SLASHES),
-    "graphql": (_GRAPHQL, r"[#\"]"),
+    "go": (
+        r"(?<=\n)(?:func (?:\([^)\n]*+\) ?)?\w++|type \w++(?: (?:struct|interface))?|(?:var|const)\b(?: \w++)?)",
+        _SLASHES,
+    ),
+    "graphql": (
+        r"(?<=\n)(?:extend )?(?:type|interface|enum|input|union|scalar|directive|query|mutation|fragment) @?\w++",
+        r"[#\"]",
+    ),
     "groovy": (_JAVA, _DECORATED),
-    "haskell": (_HASKELL, r"--|\{-"),
-    "hcl": (_HCL, rf"{_SLASHES}|#"),
+    "haskell": (r"(?<=\n)(?:(?:data|newtype|class|instance|type|module) [^\n=]*+|[a-z][\w']*+(?= ::))", r"--|\{-"),
+    "hcl": (r"(?<=\n)\w++(?: \"[^\"\n]*+\")*+(?= \{)", rf"{_SLASHES}|#"),
     "java": (_JAVA, _DECORATED),
     "javascript": (_JAVASCRIPT, _DECORATED),
-    "julia": (_JULIA, r"[#@\"]"),
-    "kotlin": (_KOTLIN, _DECORATED),
+    "julia": (r"(?:function|struct|mutable struct|abstract type|module|macro) [^\s({]++", r"[#@\"]"),
+    "kotlin": (
+        rf"{_words(_KOTLIN_WORDS)}(?:fun (?:<[^>\n]*+> )?[\w.`<>?]++|(?:class|interface|object) \w++|object\b)",
+        _DECORATED,
+    ),
     "lisp": (_LISP, r";"),
-    "lua": (_LUA, _DASHES),
-    "nim": (_NIM, _HASH),
-    "objectivec": (_OBJECTIVE_C, _C_ATTACHED),
+    "lua": (r"(?:local )?function [\w.:]++|(?:local )?[\w.]++(?= = function\b)", _DASHES),
+    "nim": (r"(?:proc|func|method|template|macro|iterator|converter) [\w`]++", _HASH),
+    "objectivec": (
+        rf"{_C}|(?<=\n)(?:@(?:interface|implementation|protocol) \w++|[-+] ?\([^)\n]*+\) ?\w++)",
+        _C_ATTACHED,
+    ),
     "ocaml": (_ML, r"\(\*"),
-    "perl": (_PERL, _HASH),
-    "php": (_PHP, rf"{_SLASHES}|#"),
-    "powershell": (_POWERSHELL, _HASH),
-    "proto": (_PROTO, _SLASHES),
+    "perl": (r"(?:sub|package) [\w:]++", _HASH),
+    "php": (
+        rf"{_words('abstract final public private protected static readonly')}"
+        r"(?:function &?\w++|(?:class|interface|trait|enum) \w++)|(?<=\n)namespace [\w\\]++",
+        rf"{_SLASHES}|#",
+    ),
+    "powershell": (r"(?i:function|filter|class|enum) [\w:-]++", _HASH),
+    "proto": (r"(?:message|service|enum|rpc|extend|oneof) \w++", _SLASHES),
     "python": (_PYTHON, r"[#@]"),
-    "r": (_R, _HASH),
+    "r": (r"[\w.]++(?= ?(?:<-|=) ?function\b)", _HASH),
     "racket": (_LISP, r";"),
     "ruby": (_RUBY, _HASH),
-    "rust": (_RUST, rf"{_SLASHES}|#!?\["),
-    "scala": (_SCALA, _DECORATED),
+    "rust": (
+        rf"{_RUST_PUB}(?:(?:default|async|const|unsafe|extern(?: \"[^\"\n]*+\")?) )*+fn \w++"
+        rf"|{_RUST_PUB}(?:struct|enum|trait|union|mod|type) \w++"
+        r"|(?:unsafe )?impl\b[^\n{]*+|macro_rules! \w++"
+        rf"|(?<=\n){_RUST_PUB}(?:const|static)(?: mut)? \w++",
+        rf"{_SLASHES}|#!?\[",
+    ),
+    "scala": (
+        rf"{_words('private protected final sealed abstract implicit override lazy case inline open')}"
+        r"(?:def [^\s(\[:=]++|(?:class|object|trait|enum|given|extension) \w++|package object \w++)",
+        _DECORATED,
+    ),
     "scheme": (_LISP, r";"),
     "shell": (_SHELL, _HASH),
-    "solidity": (_SOLIDITY, _SLASHES),
-    "sql": (_SQL, _DASHES),
+    "solidity": (
+        r"(?:abstract )?(?:contract|interface|library) \w++|(?:function|modifier|event|struct|enum) \w++"
+        r"|constructor(?=\()",
+        _SLASHES,
+    ),
+    "sql": (
+        r"(?<=\n)(?i:create|alter|drop|insert|update|delete|select|with|merge|grant|revoke|truncate|comment on"
+        r"|declare)\b[^\n(;]*+",
+        _DASHES,
+    ),
     "svelte": (_JAVASCRIPT, _DECORATED),
-    "swift": (_SWIFT, _DECORATED),
+    "swift": (
+        rf"{_words(_SWIFT_WORDS)}(?:(?:class )?func [^\s(<]++|(?:class|struct|enum|protocol|extension|actor) [\w.]++"
+        r"|init\b[?!]?(?=[(<])|deinit\b)",
+        _DECORATED,
+    ),
     "typescript": (_JAVASCRIPT, _DECORATED),
     "vala": (_CSHARP, rf"{_SLASHES}|\["),
     "vue": (_JAVASCRIPT, _DECORATED),
-    "zig": (_ZIG, _SLASHES),
+    "zig": (
+        rf"{_words('pub export inline extern')}fn \w++"
+        r"|(?:pub )?const \w++(?= = (?:packed |extern )?(?:struct|enum|union|opaque)\b)",
+        _SLASHES,
+    ),
 }
-
 
 CODE_LANGS = frozenset(_SPECS)

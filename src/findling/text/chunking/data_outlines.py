@@ -10,12 +10,10 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from findling.text.chunking.outlines import Heading, Outline
+from findling.text.chunking.outlines import Heading, Outline, clean_title, line_end
 from findling.text.chunking.windows import Span
 
 __all__ = ["DATA_OUTLINES", "latex", "toml", "yaml"]
-
-_MAX_TITLE = 120
 
 _TEX_PLAIN = r"[^{}\\]++|\\."
 _TEX_GROUP = rf"\{{((?:{_TEX_PLAIN}|\{{(?:{_TEX_PLAIN}|\{{(?:{_TEX_PLAIN})*+\}})*+\}})*+)\}}"
@@ -69,7 +67,7 @@ def latex(text: str) -> Outline:
             if end < 0:
                 unclosed.add(name)
                 continue
-            after = _line_end(text, end + len(closing))
+            after = line_end(text, end + len(closing))
             blocks.append((line, after))
     return Outline(headings, blocks)
 
@@ -82,7 +80,7 @@ def _is_commented(text: str, line: int, offset: int) -> bool:
 
 
 def _tex_title(source: str) -> str:
-    return _clean(_TEX_COMMAND.sub(lambda match: match[1] or " ", _TEX_DROPPED.sub("", source)))
+    return clean_title(_TEX_COMMAND.sub(lambda match: match[1] or " ", _TEX_DROPPED.sub("", source)))
 
 
 _YAML = re.compile(
@@ -148,7 +146,7 @@ def _ends(enclosing: list[int], start: int) -> list[Heading]:
 
 
 def _yaml_title(source: str) -> str:
-    return _clean(_YAML_COMMENT.sub("", source).strip().strip("\"'"))
+    return clean_title(_YAML_COMMENT.sub("", source).strip().strip("\"'"))
 
 
 @lru_cache(maxsize=64)
@@ -205,7 +203,7 @@ def _table(start: int, name: str, enclosing: list[list[str]]) -> Heading:
         enclosing.pop()
     title = ".".join(parts[len(enclosing[-1]) if enclosing else 0 :])
     enclosing.append(parts)
-    return Heading(start, len(enclosing), _clean(title))
+    return Heading(start, len(enclosing), clean_title(title))
 
 
 def _is_in_comment(text: str, line: int, offset: int) -> bool:
@@ -235,16 +233,6 @@ def _is_escaped(text: str, offset: int) -> bool:
     while text[backslashes - 1] == "\\":
         backslashes -= 1
     return (offset - backslashes) % 2 == 1
-
-
-def _clean(title: str) -> str:
-    title = " ".join(title.split())
-    return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…"
-
-
-def _line_end(text: str, offset: int) -> int:
-    end = text.find("\n", offset)
-    return end if end >= 0 else len(text)
 
 
 DATA_OUTLINES: dict[str, Callable[[str], Outline]] = {"latex": latex, "toml": toml, "yaml": yaml}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from findling.text.chunking.windows import Span
 
-__all__ = ["OUTLINES", "Heading", "Outline"]
+__all__ = ["OUTLINES", "Heading", "Outline", "clean_title", "line_end"]
 
 
 class Heading(NamedTuple):
@@ -59,7 +59,7 @@ def _markdown(text: str) -> Outline:
     blocks: list[Span] = []
     fence, fence_start, after = "", 0, front
     for match in _MARKDOWN.finditer("\n" + text, front):
-        line, end = match.start(), _line_end(text, match.end() - 1)
+        line, end = match.start(), line_end(text, match.end() - 1)
         if fence:
             if _closes(fence, match["fence"], match["info"]):
                 blocks.append((fence_start, end))
@@ -119,7 +119,7 @@ def _rst(text: str) -> Outline:
         if style not in styles:
             styles.append(style)
         headings.append(_heading(text, start, styles.index(style) + 1, title, after, (".. _", ":")))
-        after = _line_end(text, match.end() - 1) + 1
+        after = line_end(text, match.end() - 1) + 1
     return Outline(headings, [])
 
 
@@ -141,7 +141,7 @@ def _asciidoc(text: str) -> Outline:
     blocks: list[Span] = []
     rule, rule_start, after = "", 0, 0
     for match in _ASCIIDOC.finditer("\n" + text):
-        line, end = match.start(), _line_end(text, match.end() - 1)
+        line, end = match.start(), line_end(text, match.end() - 1)
         mark, info = match["rule"], (match["info"] or "").strip()
         if rule:
             if mark == rule and not info:
@@ -180,10 +180,10 @@ def _org(text: str) -> Outline:
     blocks: list[Span] = []
     block_start = -1
     for match in _ORG.finditer("\n" + text):
-        line, end = match.start(), _line_end(text, match.end() - 1)
+        line, end = match.start(), line_end(text, match.end() - 1)
         if match["stars"]:
             title = _ORG_DRESS.sub("", text[match.end() - 1 : end].strip())
-            headings.append(Heading(line, len(match["stars"]), _clean(title)))
+            headings.append(Heading(line, len(match["stars"]), clean_title(title)))
             block_start = -1
         elif match["edge"].lower() == "begin":
             block_start = line
@@ -202,11 +202,12 @@ def _heading(text: str, start: int, level: int, title: str, floor: int, label: t
         above = max(text.rfind("\n", floor, stop) + 1, floor)
         line = text[above:stop].rstrip()
         if above == stop or not (line.startswith(label[0]) and line.endswith(label[1])):
-            return Heading(start, level, _clean(title))
+            return Heading(start, level, clean_title(title))
         start = above
 
 
-def _clean(title: str) -> str:
+def clean_title(title: str) -> str:
+    """A title on one line, cut to 120 characters."""
     title = " ".join(title.split())
     return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…"
 
@@ -215,7 +216,8 @@ def _is_blank_above(text: str, line: int) -> bool:
     return line == 0 or not text[text.rfind("\n", 0, line - 1) + 1 : line].strip()
 
 
-def _line_end(text: str, offset: int) -> int:
+def line_end(text: str, offset: int) -> int:
+    """The end of the line that holds the offset, without its break."""
     end = text.find("\n", offset)
     return end if end >= 0 else len(text)
 

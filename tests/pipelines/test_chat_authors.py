@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from findling.domain.records import Message
 from findling.domain.resources import Chunk, Document, Resource, StoredChunk
 from findling.pipelines.content.chat_authors import Speaker, best_message, joined_authors, split_authors
-from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry
+from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, kept_message
 from findling.text.chunking.chunk_plan import ChunkPlan
 
 START = 1_775_637_480.0
@@ -18,7 +18,7 @@ START = 1_775_637_480.0
 def part(*said: tuple[str, str]) -> Document:
     messages = [Message(str(n), text, author, START + n * 60) for n, (author, text) in enumerate(said)]
     facts = ThreadFacts("test/talk", "Talk")
-    chat = ChatPart(PartName("20260408-083800"), map(make_entry, messages))
+    chat = ChatPart(PartName("20260408-083800"), map(kept_message, messages))
     return document_of_part(chat, facts, ChunkPlan(size=600), None, None)
 
 

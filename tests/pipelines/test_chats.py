@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
 from findling.domain.resources import Document
-from findling.pipelines.content.chat_parts import make_entry, part_of_document, split_rid
+from findling.pipelines.content.chat_parts import kept_message, part_of_document, split_rid
 from findling.pipelines.content.chats import Merge, arrivals
 from findling.text.chunking.chunk_plan import ChunkPlan
 from tests.counts import tries
@@ -43,7 +43,7 @@ class Shelf:
         """Take threads in; how many messages were added, changed and known."""
         merge = Merge(sorted(self.documents), self.documents.get, self.put, PLAN)
         merge.add(list(arrivals(threads)))
-        return merge.added, merge.changed, merge.known
+        return merge.counts["added"], merge.counts["changed"], merge.counts["known"]
 
     def say(self, *messages: Message, id_: str = "talk") -> tuple[int, int, int]:
         return self.take(Thread("test", id_, messages, title="Talk"))
@@ -63,7 +63,7 @@ class Shelf:
         return found
 
     def messages(self, id_: str = "talk") -> list[tuple[str, float | None, str]]:
-        entries = [entry for part in self.parts(id_) for entry in part_of_document(part)[0].entries]
+        entries = [entry for part in self.parts(id_) for entry in part_of_document(part)[0].messages]
         return [(entry.id, entry.at, entry.shown) for entry in entries]
 
 
@@ -156,7 +156,7 @@ def test_a_message_that_was_moved_to_another_minute() -> None:
 def test_a_part_that_becomes_empty_goes() -> None:
     shelf = Shelf()
     shelf.say(message(0, "x" * 30_000, START + 0.1), message(1, at=START + 0.2), message(60))
-    assert [len(part_of_document(part)[0].entries) for part in shelf.parts()] == [1, 2]
+    assert [len(part_of_document(part)[0].messages) for part in shelf.parts()] == [1, 2]
     assert shelf.say(message(0, at=START + 0.3)) == (0, 1, 0)
     assert [id_ for id_, *_ in shelf.messages()] == ["1", "0", "60"]
     assert len(shelf.parts()) == 1
@@ -212,7 +212,7 @@ def test_parts_are_bounded() -> None:
     shelf = Shelf()
     shelf.say(*run(0, 1000), *(message(2000 + n, "word " * 2000, START + n) for n in range(20)))
     for part in shelf.parts():
-        entries = part_of_document(part)[0].entries
+        entries = part_of_document(part)[0].messages
         assert len(entries) <= 100
         assert sum(len(entry.shown) for entry in entries[:-1]) < 20_000 or len(entries) == 1
 
@@ -220,7 +220,7 @@ def test_parts_are_bounded() -> None:
 def test_a_long_silence_ends_a_part_of_some_size() -> None:
     shelf = Shelf()
     shelf.say(*run(0, 60), *run(200, 260), *run(400, 410), *run(600, 610))
-    assert [len(part_of_document(part)[0].entries) for part in shelf.parts()] == [60, 60, 20]
+    assert [len(part_of_document(part)[0].messages) for part in shelf.parts()] == [60, 60, 20]
 
 
 def test_many_messages_within_one_second() -> None:
@@ -296,7 +296,7 @@ def test_messages_with_times_do_not_have_the_whole_thread_read() -> None:
 
     merge = Merge(sorted(shelf.documents), load, shelf.put, PLAN)
     merge.add(list(arrivals([Thread("test", "talk", run(1495, 1501))])))
-    assert (merge.added, merge.known, len(loaded)) == (1, 5, 2)
+    assert (merge.counts["added"], merge.counts["known"], len(loaded)) == (1, 5, 2)
 
 
 def test_a_title_that_is_said_anew_is_that_of_all_parts_and_none_is_no_news() -> None:
@@ -337,7 +337,7 @@ PASTED = "look:\n[2024-01-02 10:00] Bob: hi\n10:00 <ann> yo\n1/2/24, 10:00 - X: 
 
 @pytest.mark.parametrize("at", [START, None])
 def test_a_pasted_chat_is_one_message(at: float | None) -> None:
-    entry = make_entry(Message("1", PASTED, "Ann", at))
+    entry = kept_message(Message("1", PASTED, "Ann", at))
     assert entry.shown.replace("\n ", "\n").endswith(f"Ann: {PASTED}")
     shelf = Shelf()
     shelf.say(*(Message(str(n), f"{n} {PASTED}", "Ann", None if at is None else START + n) for n in range(40)))
@@ -352,12 +352,12 @@ def test_a_pasted_chat_is_one_message(at: float | None) -> None:
 def test_a_message_of_many_lines_that_look_like_messages() -> None:
     """Its text is built once, not once for every such line."""
     lines = [f"[2024-01-02 10:00] Bob: line {number}" for number in range(10_000)]
-    shown = make_entry(Message("1", "\n".join(lines), "Ann", START)).shown
+    shown = kept_message(Message("1", "\n".join(lines), "Ann", START)).shown
     assert shown == "[2026-04-08 08:38] Ann: " + "\n ".join(lines)
 
 
 def test_what_is_no_text_is_taken_out() -> None:
-    entry = make_entry(Message("1\x00", "a\r\nb\x00c\ud83d\ude00\ud83d\x1b[0m\u2028d", "An\nn\x07", START))
+    entry = kept_message(Message("1\x00", "a\r\nb\x00c\ud83d\ude00\ud83d\x1b[0m\u2028d", "An\nn\x07", START))
     assert entry[:4] == ("1", START, "An n", "")
     assert entry.shown == "[2026-04-08 08:38] An n: a\nbc😀[0m\nd"
 

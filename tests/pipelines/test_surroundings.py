@@ -13,7 +13,7 @@ from findling.domain.resources import Document, Place, Resource
 from findling.domain.results import Hit
 from findling.pipelines.answer.chat_context import messages_of
 from findling.pipelines.answer.search import search
-from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, make_entry
+from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, kept_message
 from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.documents.extracted import Extracted
@@ -151,7 +151,7 @@ def test_the_messages_of_a_thread_are_one_hit_when_grouped() -> None:
 
 def test_an_imported_chat_tells_all_this() -> None:
     said = [Message(str(n), words, author, NINE + n * 60) for n, (author, words) in enumerate(FIRST + SECOND)]
-    entries = [make_entry(message) for message in said]
+    entries = [kept_message(message) for message in said]
     facts, names = ThreadFacts("slack/general", "general"), [PartName("20260408-090000"), PartName("20260408-090300")]
     first = document_of_part(ChatPart(names[0], entries[:3]), facts, ChunkPlan(), None, names[1])
     second = document_of_part(ChatPart(names[1], entries[3:]), facts, ChunkPlan(), names[0], None)

@@ -1,7 +1,6 @@
 """Parts of chats: up to a hundred messages of a thread as one resource, and back again.
 
-A part is called after the second of its first message, so that the names of the parts alone tell where a message
-belongs, however long the thread is.
+A part has its name from the second of its first message: the names alone say where a message of a long thread belongs.
 """
 
 from __future__ import annotations
@@ -25,17 +24,16 @@ from findling.text.chunking.chunk_plan import ChunkPlan
 
 __all__ = [
     "ChatPart",
-    "Entry",
+    "KeptMessage",
     "PartName",
     "ThreadFacts",
     "chat_rid",
     "clean",
     "document_of_part",
-    "make_entry",
+    "kept_message",
     "part_of_document",
     "split_rid",
     "stamp",
-    "thread_of",
 ]
 
 _PREFIX = "chat:"
@@ -44,22 +42,17 @@ _MOST_MESSAGES = 100
 _MOST_CHARACTERS = 20_000
 _ENOUGH_MESSAGES = 50
 _SILENCE_S = 3600.0
-"""A part of so many messages ends where nobody says anything for an hour, which is where passages end, too."""
+"""A part of so many messages ends with an hour of silence, as passages do."""
 
 
 class PartName(NamedTuple):
-    """What a part is called: the second of its first message, and a number when several begin within it."""
+    """The name of a part: the second of its first message, and a number when several begin within it."""
 
     second: str
     number: int = 0
 
     def __str__(self) -> str:
         return f"{self.second}-{self.number}" if self.number else self.second
-
-    @property
-    def seconds(self) -> float:
-        """The time it stands for."""
-        return datetime.strptime(f"{self.second} +0000", "%Y%m%d-%H%M%S %z").timestamp()
 
     @classmethod
     def read(cls, name: str) -> PartName:
@@ -69,7 +62,7 @@ class PartName(NamedTuple):
 
 
 class ThreadFacts(NamedTuple):
-    """What all parts of a thread have in common."""
+    """The facts that all parts of a thread share; `thread` is SOURCE/ID."""
 
     thread: str
     title: str = ""
@@ -77,8 +70,8 @@ class ThreadFacts(NamedTuple):
     visibility: tuple[str, ...] | None = None
 
 
-class Entry(NamedTuple):
-    """A message as a part keeps it; `shown` is how it stands in the text."""
+class KeptMessage(NamedTuple):
+    """A message as a part keeps it; `shown` is its form in the text."""
 
     id: str
     at: float | None
@@ -90,72 +83,74 @@ class Entry(NamedTuple):
 class ChatPart:
     """Messages in the order of their times; one without a time stands behind the one it came after."""
 
-    def __init__(self, name: PartName, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, name: PartName, messages: Iterable[KeptMessage] = ()) -> None:
         self.name = name
-        self.entries: list[Entry] = []
-        self.ids: set[str] = set()
+        self.messages: list[KeptMessage] = []
         self._keys: list[float] = []
         self._characters = 0
-        for entry in entries:
-            self.insert(entry, self.latest() if entry.at is None else entry.at)
+        self.ids: set[str] = set()
+        for message in messages:
+            self.insert(message, self.latest() if message.at is None else message.at)
 
     def is_behind(self, key: float) -> bool:
         """Whether a message of this time would be the last of the part."""
         return not self._keys or key >= self._keys[-1]
 
     def has_room(self, key: float) -> bool:
-        """Whether it can take another message, at this time; a part of some size ends with a long silence."""
-        count = len(self.entries)
+        """Whether the part can hold another message, at this time; a part of some size ends with a long silence."""
+        count = len(self.messages)
         if count >= _ENOUGH_MESSAGES and key - self._keys[-1] > _SILENCE_S:
             return False
         return count < _MOST_MESSAGES and self._characters < _MOST_CHARACTERS
 
-    def insert(self, entry: Entry, key: float) -> None:
+    def insert(self, message: KeptMessage, key: float) -> None:
         """Put a message behind all those that are not later."""
         at = bisect_right(self._keys, key)
-        self.entries.insert(at, entry)
+        self.messages.insert(at, message)
         self._keys.insert(at, key)
-        self.ids.add(entry.id)
-        self._characters += len(entry.shown)
+        self.ids.add(message.id)
+        self._characters += len(message.shown)
 
     def find(self, id_: str) -> int:
-        """Where a message that is there stands."""
-        return next(index for index, entry in enumerate(self.entries) if entry.id == id_)
+        """The index of a message that is there."""
+        return next(index for index, message in enumerate(self.messages) if message.id == id_)
 
-    def replace(self, index: int, entry: Entry) -> None:
+    def replace(self, index: int, message: KeptMessage) -> None:
         """Put another version of a message in its place."""
-        self._characters += len(entry.shown) - len(self.entries[index].shown)
-        self.entries[index] = entry
+        self._characters += len(message.shown) - len(self.messages[index].shown)
+        self.messages[index] = message
 
     def remove(self, index: int) -> None:
-        """Take a message out."""
-        self.ids.discard(self.entries[index].id)
-        self._characters -= len(self.entries[index].shown)
-        del self.entries[index], self._keys[index]
+        """Remove a message."""
+        self.ids.discard(self.messages[index].id)
+        self._characters -= len(self.messages[index].shown)
+        del self.messages[index], self._keys[index]
 
-    def split(self, end: str) -> tuple[float, list[Entry]] | None:
-        """Take the second half out: the time of its first message, and its messages.
+    def split(self, end: str) -> tuple[float, list[KeptMessage]] | None:
+        """Remove the second half: the time of its first message, and its messages.
 
         That message comes before the second `end`, in which the next part begins, or there would be no name for the
         new part between the two; `None` when there is no such place.
         """
-        middle = len(self.entries) // 2
+        middle = len(self.messages) // 2
         while middle and stamp(self._keys[middle]) >= end:
             middle -= 1
         if not middle:
             return None
-        key, moved = self._keys[middle], self.entries[middle:]
-        for index in range(len(self.entries) - 1, middle - 1, -1):
+        key, moved = self._keys[middle], self.messages[middle:]
+        for index in range(len(self.messages) - 1, middle - 1, -1):
             self.remove(index)
         return key, moved
 
     def latest(self) -> float:
-        """The time of the last message, or that of the part: what a message without a time is filed under."""
-        return self._keys[-1] if self._keys else self.name.seconds
+        """The time of the last message, or that of the part; a message without a time is filed under it."""
+        if self._keys:
+            return self._keys[-1]
+        return datetime.strptime(f"{self.name.second} +0000", "%Y%m%d-%H%M%S %z").timestamp()
 
     def untimed_ids(self) -> set[str]:
         """The ids of its messages that have no time."""
-        return {entry.id for entry in self.entries if entry.at is None}
+        return {message.id for message in self.messages if message.at is None}
 
 
 def chat_rid(thread: str, name: PartName) -> str:
@@ -164,14 +159,9 @@ def chat_rid(thread: str, name: PartName) -> str:
 
 
 def split_rid(rid: str) -> tuple[str, str] | None:
-    """The thread and the name of a part, as texts; `None` for what is no part of a chat."""
+    """The thread and the name of a part, as texts; `None` for another resource."""
     thread, _, name = rid.removeprefix(_PREFIX).rpartition("/")
     return (thread, name) if rid.startswith(_PREFIX) and _NAME.fullmatch(name) else None
-
-
-def thread_of(source: str, id_: str) -> str:
-    """What names a thread in a workspace."""
-    return f"{source}/{id_}"
 
 
 def stamp(seconds: float) -> str:
@@ -179,19 +169,19 @@ def stamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat()[:_ISO_LENGTH].translate(_COMPACT)
 
 
-def make_entry(message: Message) -> Entry:
-    """The message as it is kept, with the author in front of what is said.
+def kept_message(message: Message) -> KeptMessage:
+    """The message as it is kept, with its author in front.
 
-    A line of it that would be read as the beginning of another message is indented.
+    A line that looks like the beginning of another message is indented.
     """
     author = clean(message.author, one_line=True)
     speaker = " ".join(_NOT_IN_NAMES.sub(" ", author).split())[:_LONGEST_SPEAKER].rstrip() or _NOBODY
-    shown = f"{speaker}: {clean(message.text)}"
-    if message.at is not None:
-        shown = f"[{_minute(message.at)}] {shown}"
+    time = "" if message.at is None else f"[{_minute(message.at)}] "
+    shown = f"{time}{speaker}: {clean(message.text)}"
     while "\n" in shown and (others := [found.start for found in read_messages(shown) if found.start]):
         shown = " ".join([shown[start:end] for start, end in pairwise([0, *others, len(shown)])])
-    return Entry(clean(message.id, one_line=True), message.at, author, clean(message.reply_to, one_line=True), shown)
+    id_, reply_to = clean(message.id, one_line=True), clean(message.reply_to, one_line=True)
+    return KeptMessage(id_, message.at, author, reply_to, shown)
 
 
 def document_of_part(
@@ -199,18 +189,18 @@ def document_of_part(
 ) -> Document:
     """The part as a document; `before` and `after` are its neighbours in the thread."""
     places, rows, start = [], [], 0
-    for entry in part.entries:
-        places.append(Place(start, _label(entry)))
-        row = {"id": entry.id, "start": start, "author": entry.author, "at": entry.at, "reply_to": entry.reply_to}
+    for id_, at, author, reply_to, shown in part.messages:
+        places.append(Place(start, ", ".join(filter(None, (author, "" if at is None else _minute(at))))))
+        row = {"id": id_, "start": start, "author": author, "at": at, "reply_to": reply_to}
         rows.append({key: value for key, value in row.items() if value not in ("", None)})
-        start += len(entry.shown) + 1
-    times = [entry.at for entry in part.entries if entry.at is not None]
+        start += len(shown) + 1
+    times = [message.at for message in part.messages if message.at is not None]
     neighbours = {"previous": before, "next": after}
     resource = Resource(
         rid=chat_rid(facts.thread, part.name),
         type="chat",
         title=facts.title,
-        author=joined_authors(entry.author for entry in part.entries),
+        author=joined_authors(message.author for message in part.messages),
         lang="chat",
         tags=facts.tags,
         visibility=facts.visibility,
@@ -222,7 +212,7 @@ def document_of_part(
             "messages": json.dumps(rows, ensure_ascii=False, separators=(",", ":")),
         },
     )
-    text = "\n".join([entry.shown for entry in part.entries])
+    text = "\n".join([message.shown for message in part.messages])
     return make_document(resource, Extracted(text=text, lang="chat", places=tuple(places)), plan=plan)
 
 
@@ -231,18 +221,16 @@ def part_of_document(document: Document) -> tuple[ChatPart, ThreadFacts]:
     resource, text = document.resource, document.text
     rows = json.loads(resource.fields["messages"])
     ends = [*(row["start"] - 1 for row in rows[1:]), len(text)]
-    entries = [
-        Entry(row["id"], row.get("at"), row.get("author", ""), row.get("reply_to", ""), text[row["start"] : end])
+    messages = [
+        KeptMessage(row["id"], row.get("at"), row.get("author", ""), row.get("reply_to", ""), text[row["start"] : end])
         for row, end in zip(rows, ends, strict=True)
     ]
-    name = PartName.read(resource.rid.rpartition("/")[2])
-    return ChatPart(name, entries), ThreadFacts(
-        resource.fields["thread"], resource.title, resource.tags, resource.visibility
-    )
+    facts = ThreadFacts(resource.fields["thread"], resource.title, resource.tags, resource.visibility)
+    return ChatPart(PartName.read(resource.rid.rpartition("/")[2]), messages), facts
 
 
 def clean(text: str, *, one_line: bool = False) -> str:
-    """The text without what is no text: control characters and halves of characters; lines end with `\\n`."""
+    """The text without control characters and halves of characters; lines end with `\\n`."""
     if not (text.isascii() and text.isprintable()):
         text = _NO_TEXT.sub("", _BREAKS.sub("\n", paired_surrogates(text)))
     return " ".join(text.split()) if one_line else text.strip()
@@ -258,11 +246,6 @@ _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _NOT_IN_NAMES = re.compile(r"[:<>\[\]]")
 _LONGEST_SPEAKER = 64
 _NOBODY = "unknown"
-
-
-def _label(entry: Entry) -> str:
-    """What the place of a message is called: who and when."""
-    return ", ".join(filter(None, (entry.author, "" if entry.at is None else _minute(entry.at))))
 
 
 def _minute(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Reading items: a JSON object, a JSON array, or JSON lines, told apart by how they begin."""
+"""Reading items: a JSON object, a JSON array, or JSON lines, told apart by their beginning."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from typing import NamedTuple, NoReturn
 
 from findling.domain.errors import InvalidValueError
 
-__all__ = ["Entries", "Entry", "read_entries"]
+__all__ = ["Entry", "EntryStream", "read_entries"]
 
 _HINT = 'one object a line, or an array of objects: [{"type": "decision", "title": "…"}]'
 
 
 class Entry(NamedTuple):
-    """One value that was read, and where it stood: `line 3` or `item 3`."""
+    """One value of the input, and its place there: `line 3` or `item 3`."""
 
     value: object
     where: str
 
 
-class Entries(NamedTuple):
-    """What a stream holds: one document, to be taken as a whole, or lines, each of which is complete."""
+class EntryStream(NamedTuple):
+    """The values of an input: one document, which is added as a whole, or lines, each of which is complete."""
 
     is_document: bool
     entries: Iterator[Entry]
 
 
-def read_entries(lines: Iterable[bytes], *, bare: bool = False) -> Entries:
-    """The values in the lines of a file. Raises InvalidValueError, naming the line, when it comes to what is no JSON.
+def read_entries(lines: Iterable[bytes], *, bare: bool = False) -> EntryStream:
+    """The values in the lines of a file; JSON lines are read as they are asked for.
 
-    JSON lines are read one by one as they are asked for. With `bare`, a line may also be a text without quotes.
+    With `bare`, a line may also be a text without quotes. Raises InvalidValueError, naming the line that is no JSON.
     """
     numbered = _texts(lines)
     first = next(numbered, None)
     if first is None:
-        return Entries(False, iter(()))
-    number, text = first
+        return EntryStream(False, iter(()))
+    text = first[1]
     if text.startswith("[") or (text.startswith("{") and not _is_complete(text)):
-        return Entries(True, _whole(chain([first], numbered)))
-    return Entries(False, _each(chain([(number, text)], numbered), bare))
+        return EntryStream(True, _whole(chain([first], numbered)))
+    return EntryStream(False, _each(chain([first], numbered), bare))
 
 
 def _texts(lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
@@ -56,16 +56,15 @@ def _texts(lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
 
 def _whole(numbered: Iterable[tuple[int, str]]) -> Iterator[Entry]:
     """The object, or the objects of the array, that all the lines make up."""
-    # The lines are put back where they were, so that an error names the right one.
+    # Empty lines are restored, so that an error names the right one.
     text: list[str] = []
     for number, line in numbered:
         text += [""] * (number - 1 - len(text)) + [line]
-    value = _parsed("\n".join(text), "")
-    if not isinstance(value, list):
+    value = _parsed("\n".join(text))
+    if isinstance(value, list):
+        yield from (Entry(each, f"item {number}") for number, each in enumerate(value, 1))
+    else:
         yield Entry(value, "")
-        return
-    for number, each in enumerate(value, 1):
-        yield Entry(each, f"item {number}")
 
 
 def _each(numbered: Iterable[tuple[int, str]], bare: bool) -> Iterator[Entry]:
@@ -82,7 +81,7 @@ def _is_complete(text: str) -> bool:
     return True
 
 
-def _parsed(text: str, where: str) -> object:
+def _parsed(text: str, where: str = "") -> object:
     before = f"{where}: " if where else ""
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
@@ -94,11 +93,11 @@ def _parsed(text: str, where: str) -> object:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"{twice!r} stands twice in one object")
+    table: dict[str, object] = {}
+    for key, value in pairs:
+        if key in table:
+            raise ValueError(f"{key!r} stands twice in one object")
+        table[key] = value
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,16 +51,11 @@ class WorkspaceChats:
         the threads fails, what was read before that is kept, and then the failure is raised. Raises InvalidValueError
         for a thread or message that cannot be kept, and as `WorkspaceWriter.writing` does.
         """
-        report, seen = ChatReport(), set[str]()
+        report, counts, seen = ChatReport(), Counter[str](), set[str]()
         for batch in _batches(arrivals(threads)):
             seen.update(arrival.facts.thread for arrival in batch)
-            merge = self._take(batch)
-            report = ChatReport(
-                threads=len(seen),
-                added=report.added + merge.added,
-                changed=report.changed + merge.changed,
-                known=report.known + merge.known,
-            )
+            counts.update(self._take(batch).counts)
+            report = ChatReport(threads=len(seen), **counts)
             if on_progress is not None:
                 on_progress(report)
         return report
@@ -99,7 +95,7 @@ def _batches(messages: Iterator[Arrival]) -> Iterator[list[Arrival]]:
     try:
         for arrival in messages:
             batch.append(arrival)
-            characters += len(arrival.entry.shown)
+            characters += len(arrival.message.shown)
             if len(batch) >= _BATCH_MESSAGES or characters >= _BATCH_CHARACTERS:
                 yield batch
                 batch, characters = [], 0

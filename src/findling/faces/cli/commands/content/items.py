@@ -26,7 +26,7 @@ from findling.faces.cli.request.options import (
 )
 
 if TYPE_CHECKING:
-    from findling.pipelines.content.items_reading import Entries, Entry
+    from findling.pipelines.content.items_reading import Entry, EntryStream
     from findling.service.content.items import ItemReport
 
 __all__ = ["add", "sync"]
@@ -120,7 +120,7 @@ def _lines(file: str) -> Iterator[Iterator[bytes]]:
         yield lines
 
 
-def _deletions(entries: Entries, type_name: str) -> Iterator[Entry]:
+def _deletions(entries: EntryStream, type_name: str) -> Iterator[Entry]:
     """What is to be deleted, as the entries that say so."""
     for entry in entries.entries:
         value = entry.value

@@ -1,4 +1,4 @@
-"""Authors of chats: all those of a part, and who wrote the message of a passage that has what was asked for."""
+"""Authors of chats: those of a part, and the one of a passage's best message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Speaker", "best_message", "joined_authors", "speaker_of", "split_aut
 
 
 class Speaker(NamedTuple):
-    """Who wrote a message and when, in seconds since the epoch; `None` when nobody knows."""
+    """The author of a message and its time in seconds since the epoch; `None` for an unknown one."""
 
     author: str
     at: float | None = None
@@ -22,8 +22,7 @@ class Speaker(NamedTuple):
 def best_message(stored: StoredChunk, asked: Iterable[str]) -> Speaker:
     """Author and time of the message that has most of the query's terms, of several the first.
 
-    When no message has any, or the passage has none, it is the one author of the whole passage if there is only one.
-    Several authors of a part are nobody's name.
+    Without such a message it is the only author of the passage, if there is only one.
     """
     messages = list(_messages(stored))
     wanted = set(asked)
@@ -40,7 +39,7 @@ def best_message(stored: StoredChunk, asked: Iterable[str]) -> Speaker:
 
 
 def joined_authors(authors: Iterable[str]) -> str:
-    """Several authors as the one author of a resource: by name, each once, and a comma only between them."""
+    """The author of a resource with several: sorted names, each once, with a comma between them."""
     return _BETWEEN.join(sorted({" ".join(author.replace(",", " ").split()) for author in authors} - {""}))
 
 
@@ -60,7 +59,7 @@ def _messages(stored: StoredChunk) -> Iterator[tuple[Speaker, str]]:
 
 
 def speaker_of(label: str) -> Speaker:
-    """Who and when, from what the place of a message is called: `AUTHOR, 2026-04-08 08:38`."""
+    """The speaker from the label of a place: `AUTHOR, 2026-04-08 08:38`."""
     timed = _TIMED.fullmatch(label)
     return Speaker(label) if timed is None else Speaker(timed["author"] or "", _seconds(timed["time"]))
 

@@ -167,7 +167,7 @@ class VectorTableSuite(ABC):
         for documents, deleted in HISTORY:
             store.write(documents, deleted)
             catch_up(store, leg)
-            assert (leg.cids(), leg.seq(), len(leg)) == (store.chunk_ids(), store.seq(), len(store.chunk_ids()))
+            assert (leg.table.cids(), leg.seq(), len(leg)) == (store.chunk_ids(), store.seq(), len(store.chunk_ids()))
         _assert_finds_each(store, leg)
 
     def test_a_chunk_without_a_known_word_has_no_row(self) -> None:
@@ -188,7 +188,7 @@ class VectorTableSuite(ABC):
             assert leg.has_news() == bool(missing)
             if not catch_up(store, leg):
                 leg.commit(store.seq())
-            assert (leg.cids(), leg.seq(), leg.has_news()) == (store.chunk_ids(), store.seq(), False)
+            assert (leg.table.cids(), leg.seq(), leg.has_news()) == (store.chunk_ids(), store.seq(), False)
         _assert_finds_each(store, leg)
 
 

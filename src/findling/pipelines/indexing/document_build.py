@@ -45,7 +45,7 @@ def make_document(
 def text_documents(items: Iterable[tuple[Resource, str]], plan: ChunkPlan) -> Iterator[list[Document]]:
     """Documents of resources that come with their text, in batches for one transaction each.
 
-    The text of what has a title alone is its title: without a chunk nobody would find it.
+    A title stands for a missing text: without a chunk nothing could be found.
     """
     documents = (
         make_document(resource, Extracted(text=text or resource.title, lang=resource.lang or "text"), plan=plan)
@@ -56,7 +56,7 @@ def text_documents(items: Iterable[tuple[Resource, str]], plan: ChunkPlan) -> It
 
 
 def with_own_ids(document: Document) -> Document:
-    """The document with the ids, digests and lines of its chunks made from its text again; their places stay."""
+    """The document with ids, digests and lines of its chunks computed again from its text; their places stay."""
     resource, text, chunks = document.resource, document.text, document.chunks
     made = _chunks(resource, text, [Piece(chunk.start, chunk.end, chunk.heading) for chunk in chunks])
     placed = [own._replace(places=chunk.places) for own, chunk in zip(made, chunks, strict=True)]
@@ -74,7 +74,7 @@ def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chun
         own_text = text[start:end]
         if heading not in heading_bits:
             heading_bits[heading] = _hash("\x1f".join(heading), b"heading")
-        # Three independent hash functions: an edit elsewhere in the resource leaves all of them as they were.
+        # Three independent hash functions: an edit elsewhere in the resource changes none of them.
         bits = _hash(own_text, b"text") ^ resource_bits ^ heading_bits[heading]
         cid = (bits + seen[bits] * _REPEAT) & _ID_BITS
         seen[bits] += 1
@@ -85,9 +85,9 @@ def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chun
 
 
 def _placed(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:
-    """The chunks with the places of their text; the one that a chunk begins in the middle of is moved to its start.
+    """The chunks with the places of their text; a place that begins before a chunk is moved to its start.
 
-    Text in front of the first place is at a place without a name.
+    Text before the first place is at a place without a name.
     """
     places = places if places and places[0].start == 0 else [Place(0), *places]
     starts = [place.start for place in places]

@@ -1,6 +1,6 @@
-"""Refining: a model reads the passages that it has not read yet, those that searches wanted first.
+"""Refining: a model reads the passages without a vector, those that searches wanted first.
 
-Every batch is kept by itself, so a run that is stopped, or killed, goes on where it was.
+Every batch is kept by itself, so a run that was stopped or killed continues where it was.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["RefineProgress", "RefineReport", "embed_chunks", "refine", "to_rows"]
 
 _BATCH = 16
-"""Passages read and kept at a time: a second of a model, which is what a run that is killed may lose."""
+"""Passages read and kept at a time: a killed run loses a second of a model."""
 
 
 class RefineProgress(NamedTuple):
-    """A moment of a run: `done` of `total` passages have been read, by this run and earlier ones."""
+    """A moment of a run: this run and earlier ones have read `done` of `total` passages."""
 
     done: int
     total: int
@@ -35,12 +35,12 @@ class RefineProgress(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest will take at this speed; `None` before there is any."""
+        """Seconds for the rest at this speed; `None` before there is any."""
         return (self.total - self.done) * self.seconds / self.read if self.read else None
 
 
 class RefineReport(NamedTuple):
-    """What a run did: passages read by the model, borrowed from other workspaces, kept from the model."""
+    """The counts of a run: passages read by the model, borrowed from other workspaces, withheld from the model."""
 
     read: int = 0
     borrowed: int = 0
@@ -51,7 +51,7 @@ class RefineReport(NamedTuple):
 
 
 Borrow = Callable[[Sequence[bytes]], Mapping[bytes, bytes]]
-"""Vectors of the same model that somebody else holds, by digest."""
+"""Vectors of the same model in other workspaces, by digest."""
 
 
 def refine(
@@ -64,7 +64,7 @@ def refine(
     on_progress: Callable[[RefineProgress], None] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> RefineReport:
-    """Have every passage read that the model may read, until none is left or `should_stop`. Raises ModelError."""
+    """Have the model read every passage that it may read, until none is left or `should_stop`. Raises ModelError."""
     model = embedder.fingerprint
     started = time.monotonic()
     read = borrowed = 0
@@ -92,7 +92,7 @@ def refine(
 
 
 def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[bytes, bytes]:
-    """The vectors of some chunks by digest, in the form that a store keeps."""
+    """The vectors of some chunks by digest, as a store keeps them."""
     chunks = list(chunks)
     if not chunks:
         return {}
@@ -102,5 +102,5 @@ def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[byte
 
 
 def to_rows(vectors: Sequence[bytes]) -> Vectors:
-    """Vectors as a store keeps them, as the rows of a matrix; at least one."""
+    """Stored vectors, at least one, as the rows of a matrix."""
     return np.frombuffer(b"".join(vectors), dtype="<f2").reshape(len(vectors), -1).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Several legs that are written together."""
+"""Legs that are written together."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ __all__ = ["Legs", "catch_up"]
 
 
 def catch_up(store: TruthStore, leg: LegIndex) -> bool:
-    """Let a leg absorb what it missed; tells whether there was anything. The caller holds the write lock.
+    """Let a leg absorb the changes it missed, and return whether there were any. The caller holds the write lock.
 
-    One commit at the end, never in between: a resource that changed often comes once, in its latest state, so that
-    a part of the changes is not the state at any earlier number.
+    It commits once, at the end: a resource comes in its latest state, so that no part of the changes is a whole state.
     """
-    seq = store.seq()
-    since = leg.seq()
+    seq, since = store.seq(), leg.seq()
     if since == seq:
         return False
     if since > seq or since < store.log_floor():
@@ -29,7 +27,7 @@ def catch_up(store: TruthStore, leg: LegIndex) -> bool:
 
 
 class Legs:
-    """Legs that are in step with the truth, kept so by writing through them. The caller holds the write lock."""
+    """Legs that stay in step with the truth, because writes pass through them. The caller holds the write lock."""
 
     def __init__(self, store: TruthStore, *legs: LegIndex) -> None:
         self._store = store

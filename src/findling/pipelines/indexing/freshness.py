@@ -1,4 +1,4 @@
-"""Freshness: a quick look that tells whether anything can have changed since the last survey."""
+"""Freshness: a quick check whether anything can have changed since the last survey."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
 __all__ = ["NEVER", "UNSURE_NS", "IndexOptions", "is_fresh", "remember"]
 
 UNSURE_NS = 50_000_000
-"""What changed this shortly before it was looked at may change again without its time changing."""
+"""A file that changed this shortly before a look may change again within the same tick."""
 
 NEVER = -1
-"""A time that nothing has: whatever carries it is looked at again."""
+"""A time that no file has: everything with it is looked at again."""
 
 _DOCUMENTS = 3
-"""Raised when file types or chunking change: every file is then read again. Formats have versions of their own."""
+"""Raised when file types or chunking change; every file is read again. Formats have versions of their own."""
 
 
 class IndexOptions(NamedTuple):
-    """How files become documents: which ones, how they are cut, and what reading them may cost.
+    """The way from files to documents: which ones, how they are cut, and the cost of reading.
 
-    `workers` is the number of processes that prepare files, 0 for one a processor core; `max_seconds` and `max_memory`
-    hold for one document, and no document gives more than `max_text` characters.
-    `quota` is what the settings let a workspace hold.
+    `workers` is the number of processes that prepare files, 0 for one a processor core. `max_seconds`, `max_memory`
+    and `max_text` hold for one document, `quota` for the workspace.
     """
 
     rules: Rules = Rules()
@@ -44,36 +43,29 @@ class IndexOptions(NamedTuple):
 
     @property
     def made_by(self) -> str:
-        """What every document depends on besides its file."""
+        """The options that every document depends on."""
         return f"{_DOCUMENTS}|{'|'.join(map(str, self.plan))}|{self.max_text}"
 
     @property
     def limits(self) -> str:
-        """What reading a document may cost."""
+        """The limits of a document as text."""
         return f"{self.max_seconds:g} s, {self.max_memory} bytes{self.quota if any(self.quota) else ''}"
 
     @property
     def circumstances(self) -> dict[str, str]:
-        """What an index depends on besides the files, as it is kept with the index."""
-        return {
-            "rules": repr(self.rules),
-            "made_by": self.made_by,
-            "formats": versions(),
-            "limits": self.limits,
-        }
+        """Everything that an index depends on besides the files, as it is kept with the index."""
+        return {"rules": repr(self.rules), "made_by": self.made_by, "formats": versions(), "limits": self.limits}
 
 
 def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
-    """Whether certainly nothing has changed since the last survey: the question every search asks first.
+    """Whether certainly nothing has changed since the last survey; every search asks this first.
 
-    Every known file must have its size, time and inode, and every folder its time, since a folder's time changes when
-    a name in it comes or goes; so must files that were left out for what they hold. It costs less than half of a
-    survey; False only means that a survey has to tell.
+    Every known file must have its size, time and inode, every folder and every refused file its time. The check costs
+    less than half of a survey, and only a survey can tell after False.
     """
     if any(store.get_meta(key) != value for key, value in options.circumstances.items()):
         return False
-    base = f"{root}/"
-    stat = os.stat
+    base, stat = f"{root}/", os.stat
     if any(changed_ns_at(base + path) != changed for path, changed in store.folders()):
         return False
     try:
@@ -87,8 +79,8 @@ def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
 
 
 def remember(store: TruthStore, folders: Mapping[str, int], skipped: list[SkippedPath], options: IndexOptions) -> None:
-    """Keep what `is_fresh` compares with, and the list of what was left out."""
-    # A right that is given changes no time of change: what could not be read is tried again.
+    """Keep the values that `is_fresh` compares with, and the list of skipped paths."""
+    # A new right changes no time of change, so unreadable files are tried again.
     refused = {entry.path: NEVER if entry.reason == "unreadable" else entry.changed_ns for entry in skipped}
     store.set_skipped(skipped)
     store.set_folders({**folders, **{path: changed for path, changed in refused.items() if changed}})

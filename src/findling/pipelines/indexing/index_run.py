@@ -1,7 +1,7 @@
-"""Indexing: prepare and write what a survey found to differ, and nothing else.
+"""Indexing: prepare and write the files that a survey found to differ, and nothing else.
 
-Files are prepared by worker processes where that is safer or faster; one writer takes their results in order. Each
-batch is durable by itself, so that a run that is stopped goes on where it was.
+Worker processes prepare files where that is safer or faster; one writer takes their results in order. Each batch is
+durable by itself, so that a stopped run continues where it was.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -31,14 +32,14 @@ _FIRST_BATCH_BYTES = 500_000
 """Text in the first batch of a run; each batch is four times as large as the one before, up to the largest."""
 
 _FIRST_COMMIT_S, _COMMIT_BYTES = 5.0, 64_000_000
-"""When a long run commits to the leg, so that searches meanwhile see what is there so far: after so many seconds, then
-after three times as many, and so on, or after so much text."""
+"""A long run commits the legs for searches meanwhile: after so many seconds, then after three times as many, and so on,
+or after so much text."""
 
 _SMALL_BYTES = 4_000_000
 """Plain text up to this much is prepared at once, in the time that starting workers would take."""
 
 _TASK_BYTES, _TASK_FILES = 512_000, 200
-"""How much one worker is asked to do at a time."""
+"""The most that one worker is given at a time."""
 
 
 def update(
@@ -47,14 +48,14 @@ def update(
     root: Path,
     found: Survey,
     options: IndexOptions,
-    on_progress: Progress | None = None,
-    allowance: Admission | None = None,
+    on_progress: Progress | None,
+    allowance: Admission,
 ) -> IndexReport:
     """Bring the index up to what the survey found. The legs are in step, and the caller holds the write lock.
 
-    Raises WorkerError when a document has to be read and no process can be started for it.
+    Raises WorkerError when a document needs a process of its own and none can be started.
     """
-    # From here on what is stored is made as it is made today, or marked: a run that is stopped goes on where it was.
+    # From here on stored documents are made as today, or marked, so that a stopped run continues where it was.
     store.touch({path: known for path, known in found.known.items() if known == UNKNOWN})
     for key in ("made_by", "formats"):
         store.set_meta(key, options.circumstances[key])
@@ -62,20 +63,20 @@ def update(
 
 
 class Admission(Protocol):
-    """What says whether a document may come in."""
+    """The limits of a workspace."""
 
     def refusal(self, document: Document) -> str:
-        """Why it may not, or nothing."""
+        """The reason to refuse a document, or nothing."""
 
     def free(self, rids: Iterable[str]) -> None:
-        """These resources will be deleted when the run ends."""
+        """Count resources as gone: the run deletes them at its end."""
 
     def measure(self) -> None:
-        """A batch has been written."""
+        """Measure the workspace after a batch."""
 
 
 class _Update:
-    """One run of `update`: its counters and the batch being gathered."""
+    """One run of `update`: its counts and the batch being gathered."""
 
     def __init__(
         self,
@@ -85,21 +86,18 @@ class _Update:
         found: Survey,
         options: IndexOptions,
         on_progress: Progress | None,
-        allowance: Admission | None,
+        allowance: Admission,
     ) -> None:
-        self._allowance = allowance
         self._store, self._legs, self._root, self._found, self._options = store, legs, root, found, options
-        self._on_progress = on_progress
+        self._on_progress, self._allowance = on_progress, allowance
         self._started = time.monotonic()
         self._deleted = [file_rid(path) for path in found.vanished]
-        if allowance is not None:
-            allowance.free(self._deleted)
+        allowance.free(self._deleted)
         self._skipped = list(found.skipped)
         self._same: dict[str, Fingerprint] = {}
         self._total_bytes = sum(file.size for file in found.changed)
-        self._done = self._failed = self._chunks = self._bytes = self._uncommitted = 0
-        self._added = self._updated = self._partial = 0
-        self._commit_at_s = _FIRST_COMMIT_S
+        self._done = self._failed = self._added = self._updated = self._partial = self._chunks = self._bytes = 0
+        self._uncommitted, self._commit_at_s = 0, _FIRST_COMMIT_S
 
     def run(self) -> IndexReport:
         for batch in self._batches():
@@ -122,17 +120,13 @@ class _Update:
     def _batches(self) -> Iterator[list[Document]]:
         batch: list[Document] = []
         size, enough = 0, min(_FIRST_BATCH_BYTES, self._options.batch_bytes)
-        for prepared in _prepare(self._job(), self._tasks(), self._options):
+        job = Job(str(self._root), self._options, analyse=self._legs.analyses, embed=self._legs.embeds)
+        for prepared in _prepare(job, self._tasks()):
             self._done += 1
             self._bytes += prepared.bytes_read
-            if prepared.document is not None and (why := self._refusal(prepared.document)):
-                self._set_aside(_refused(prepared, why))
-            elif prepared.document is not None:
-                self._count(prepared.document)
-                batch.append(prepared.document)
-                size += len(prepared.document.text)
-            else:
-                self._set_aside(prepared)
+            if (document := self._admitted(prepared)) is not None:
+                batch.append(document)
+                size += len(document.text)
             self._tell("index", prepared.path)
             if size >= enough:
                 yield batch
@@ -141,21 +135,6 @@ class _Update:
         if batch:
             yield batch
 
-    def _refusal(self, document: Document) -> str:
-        return self._allowance.refusal(document) if self._allowance is not None else ""
-
-    def _job(self) -> Job:
-        rules, options = self._options.rules, self._options
-        return Job(
-            str(self._root),
-            rules.max_file_size,
-            rules.max_document_size,
-            options.max_text,
-            options.plan,
-            analyse=self._legs.analyses,
-            embed=self._legs.embeds,
-        )
-
     def _tasks(self) -> list[Task]:
         known = self._found.known
         return [
@@ -163,30 +142,32 @@ class _Update:
             for path, size, changed_ns, _ in self._found.changed
         ]
 
-    def _count(self, document: Document) -> None:
-        if document.resource.path in self._found.known:
-            self._updated += 1
-        else:
-            self._added += 1
-        self._partial += not document.resource.fields.keys().isdisjoint(PARTIAL)
-        self._chunks += len(document.chunks)
-
-    def _set_aside(self, prepared: Prepared) -> None:
-        """Note a file that gives no new document: it has not really changed, or it cannot be read."""
-        path, refusal = prepared.path, prepared.skipped
-        if prepared.unchanged is not None:
-            self._same[path] = prepared.unchanged
+    def _admitted(self, prepared: Prepared) -> Document | None:
+        """The document to write, counted; a file without one is noted: it is the same, or it cannot be indexed."""
+        path, _, document, unchanged, refusal = prepared
+        if document is not None and (why := self._allowance.refusal(document)):
+            mark = document.fingerprint or UNKNOWN
+            refusal = SkippedPath(path, "quota", why, mark.size, mark.changed_ns)
+        if unchanged is not None:
+            self._same[path] = unchanged
         if refusal is not None:
             self._failed += refusal.reason != "quota"
             self._skipped.append(refusal)
-            # What cannot be opened at the moment keeps what is known of it; what is no text any more does not.
+            # An unreadable file keeps its document for now; one that is no text any more does not.
             if path in self._found.known and refusal.reason != "unreadable":
                 self._deleted.append(file_rid(path))
+            return None
+        if document is not None:
+            is_known = path in self._found.known
+            self._updated += is_known
+            self._added += not is_known
+            self._partial += not document.resource.fields.keys().isdisjoint(PARTIAL)
+            self._chunks += len(document.chunks)
+        return document
 
     def _write(self, batch: Iterable[Document], deleted: Iterable[str] = ()) -> None:
         changes = self._legs.write(batch, deleted)
-        if self._allowance is not None:
-            self._allowance.measure()
+        self._allowance.measure()
         self._uncommitted += sum(len(change.document.text) for change in changes if change.document)
         if self._uncommitted >= _COMMIT_BYTES or time.monotonic() - self._started >= self._commit_at_s:
             self._legs.commit()
@@ -206,49 +187,28 @@ class _Update:
 
     def _tell(self, stage: str, path: str) -> None:
         if self._on_progress is not None:
-            self._on_progress(
-                IndexProgress(
-                    stage=stage,
-                    done=self._done,
-                    total=len(self._found.changed),
-                    chunks=self._chunks,
-                    failed=self._failed,
-                    bytes_read=self._bytes,
-                    bytes_total=self._total_bytes,
-                    seconds=time.monotonic() - self._started,
-                    path=path,
-                )
-            )
+            counts = self._done, len(self._found.changed), self._chunks, self._failed, self._bytes, self._total_bytes
+            self._on_progress(IndexProgress(stage, *counts, time.monotonic() - self._started, path))
 
 
-def _refused(prepared: Prepared, why: str) -> Prepared:
-    """A file that would be more than the workspace may hold; tried again when there is more room."""
-    assert prepared.document is not None
-    fingerprint = prepared.document.fingerprint or UNKNOWN
-    skipped = SkippedPath(prepared.path, "quota", why, fingerprint.size, fingerprint.changed_ns)
-    return prepared._replace(document=None, skipped=skipped)
-
-
-def _prepare(job: Job, tasks: list[Task], options: IndexOptions) -> Iterator[Prepared]:
-    """What becomes of the files, in their order: at once here, or by workers."""
+def _prepare(job: Job, tasks: list[Task]) -> Iterator[Prepared]:
+    """The outcome of every file, in order: prepared here, or by workers."""
+    workers, plan = job.options.workers, job.options.plan
     langs = [file_type(task.path.rpartition("/")[2]).lang for task in tasks]
     untrusted = [lang in FORMATS and FORMATS[lang].untrusted for lang in langs]
-    is_little = options.workers == 1 or sum(task.size for task in tasks) <= _SMALL_BYTES
-    if is_little and not any(untrusted) and not any(parses(options.plan, lang) for lang in set(langs)):
+    is_little = workers == 1 or sum(task.size for task in tasks) <= _SMALL_BYTES
+    if is_little and not any(untrusted) and not any(parses(plan, lang) for lang in set(langs)):
         yield from (prepare(job, task) for task in tasks)
         return
-    from findling.pipelines.indexing.worker_process import Order
     from findling.pipelines.indexing.workers import available_cores, prepare_in_workers
 
-    order = Order(job, options.max_seconds, options.max_memory)
     batches = list(_batched(tasks, untrusted))
-    with closing(prepare_in_workers(order, batches, options.workers or available_cores())) as results:
-        for batch in results:
-            yield from batch
+    with closing(prepare_in_workers(job, batches, workers or available_cores())) as results:
+        yield from chain.from_iterable(results)
 
 
 def _batched(tasks: list[Task], untrusted: list[bool]) -> Iterator[list[Task]]:
-    """The tasks in batches; one that may go wrong is a batch of its own, so that the blame falls on it."""
+    """The tasks in batches; an untrusted one is a batch of its own, so that the blame falls on it."""
     batch: list[Task] = []
     size = 0
     for task, alone in zip(tasks, untrusted, strict=True):

@@ -1,4 +1,4 @@
-"""Preparing: from a file on disk to a document that only has to be stored. Needs no store, so it runs anywhere."""
+"""Preparing: from a file on disk to a document that is ready to store. It needs no store, so it runs anywhere."""
 
 from __future__ import annotations
 
@@ -9,34 +9,28 @@ from typing import NamedTuple
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Document, Fingerprint, Resource
 from findling.pipelines.indexing.document_build import make_document
-from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS
+from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS, IndexOptions
 from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.table import FORMATS
 from findling.sources.files.file_text import UnreadableError, changed_ns, decode, inode_of, read_bytes
 from findling.sources.files.file_types import file_type
 from findling.text.analysis.analysis import chunk_terms
-from findling.text.chunking.chunk_plan import ChunkPlan, passage
+from findling.text.chunking.chunk_plan import passage
 
 __all__ = ["Job", "Prepared", "Task", "file_rid", "prepare", "refuse"]
 
 
 class Job(NamedTuple):
-    """What holds for every file of a run: where the tree lies, how much is read, how it is cut.
-
-    `analyse` and `embed` have the words and the instant vectors of every chunk made with it.
-    """
+    """The root and the options of a run; `analyse` and `embed` ask for the words and instant vectors of every chunk."""
 
     root: str
-    max_file_size: int
-    max_document_size: int
-    max_text: int
-    plan: ChunkPlan
+    options: IndexOptions
     analyse: bool = True
     embed: bool = False
 
 
 class Task(NamedTuple):
-    """One file to prepare; `known_digest` is that of the content that is indexed already."""
+    """One file to prepare; `known_digest` is that of its indexed content."""
 
     path: str
     size: int
@@ -45,7 +39,7 @@ class Task(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """What became of a file: a new document, the fingerprint of an unchanged one, or the reason why not."""
+    """The outcome of a file: a new document, the fingerprint of an unchanged one, or the reason for neither."""
 
     path: str
     bytes_read: int = 0
@@ -60,14 +54,15 @@ def file_rid(path: str) -> str:
 
 
 def prepare(job: Job, task: Task) -> Prepared:
-    """Read, extract, cut and analyse one file. Never raises for what the file holds."""
+    """Read, extract, cut and analyse one file. No content of a file raises."""
     path = task.path
     type_ = file_type(path.rpartition("/")[2])
     try:
-        limit = job.max_document_size if type_.kind == "document" else job.max_file_size
+        rules = job.options.rules
+        limit = rules.max_document_size if type_.kind == "document" else rules.max_file_size
         data, status = read_bytes(f"{job.root}/{path}", limit)
         digest = blake2b(data, digest_size=16).digest()
-        # A file that was just written may be written once more within one tick of the clock: NEVER has it read again.
+        # A file may be written twice within one tick of the clock: NEVER has it read again.
         changed = changed_ns(status)
         settled = abs(time.time_ns() - changed) > UNSURE_NS
         fingerprint = Fingerprint(len(data), changed if settled else NEVER, digest, inode_of(status))
@@ -80,7 +75,7 @@ def prepare(job: Job, task: Task) -> Prepared:
     except MemoryError:
         return refuse(task, "out-of-memory", "needs more memory than a document may take")
     except Exception as error:
-        # A parser of a foreign format may fail in any way: that is the file's failure, never the run's.
+        # A parser may fail in any way: the file fails, not the run.
         return refuse(task, "crashed", f"{type(error).__name__}: {error}"[:200])
 
 
@@ -90,10 +85,11 @@ def refuse(task: Task, reason: str, detail: str) -> Prepared:
 
 
 def _document(job: Job, path: str, lang: str, data: bytes, mtime: float) -> Document:
+    """The document with the words and vectors that the legs need."""
     if lang in FORMATS:
         from findling.sources.documents.document_formats import extract
 
-        extracted = extract(Source(data, path.rpartition("/")[2], job.max_text))
+        extracted = extract(Source(data, path.rpartition("/")[2], job.options.max_text))
     else:
         extracted = Extracted(text=decode(data)[0], lang=lang)
     resource = Resource(
@@ -106,11 +102,7 @@ def _document(job: Job, path: str, lang: str, data: bytes, mtime: float) -> Docu
         updated_at=mtime if extracted.updated_at is None else extracted.updated_at,
         fields=extracted.fields,
     )
-    return _with_legwork(make_document(resource, extracted, plan=job.plan), job)
-
-
-def _with_legwork(document: Document, job: Job) -> Document:
-    """The document with what the legs need of it."""
+    document = make_document(resource, extracted, plan=job.options.plan)
     text, chunks = document.text, document.chunks
     if job.analyse:
         document = document._replace(terms=tuple([chunk_terms(text, chunk) for chunk in chunks]))

@@ -1,4 +1,4 @@
-"""Surveying: how the files on disk differ from what is indexed of them, found out without reading any."""
+"""Surveying: the differences between the files on disk and their documents, found without reading any file."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from findling.sources.files.ignore_rules import IGNORE_FILES
 __all__ = ["UNKNOWN", "Survey", "survey"]
 
 _HELD_BACK_BY_SIZE = ("empty", "too-large")
-
 _BEYOND_LIMITS = ("crashed", "out-of-memory", "quota", "too-slow")
 
 UNKNOWN = Fingerprint(0, NEVER)
-"""The fingerprint of a file that has to be read again, whatever it holds."""
+"""The fingerprint of a file that has to be read again."""
 
 
 class Survey(NamedTuple):
-    """How a tree differs from what is indexed of it.
+    """The differences between a tree and its index.
 
-    `folders` holds the time of change of every folder walked, and of the other paths whose change would be news.
+    `folders` holds the time of change of every folder walked, and of other paths whose change would matter.
     """
 
     changed: list[FoundFile]
@@ -50,7 +49,7 @@ class Survey(NamedTuple):
 def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence[str] = ("",)) -> Survey:
     """Compare the tree, or some paths of it, with the index by size and time of change.
 
-    Reads no file and writes nothing. Everything counts as changed when it would be made in another way today.
+    Reads no file and writes nothing. Everything counts as changed when documents are made in another way today.
     """
     known = store.fingerprints()
     refused = store.refusals()
@@ -87,7 +86,7 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence
         changed.append(entry)
     vanished = sorted(gone - _out_of_sight(gone, skipped))
     if waiting and (changed or vanished):
-        # What did not fit may do so now.
+        # Refused for the quota before; now there may be room.
         changed += waiting
         skipped = [entry for entry in skipped if entry.reason != "quota"]
     for path in (*_files_that_tell(skipped), *_rule_files_above(root), *filter(None, parts)):
@@ -97,7 +96,7 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence
 
 
 def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
-    """Whether a file that was opened and refused would be refused again."""
+    """Whether a file that was refused would be refused again."""
     if (refusal.size, refusal.changed_ns) != (found.size, found.changed_ns):
         return False
     if refusal.reason == "unreadable":
@@ -106,7 +105,7 @@ def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
 
 
 def _outdated_formats(store: TruthStore) -> set[str]:
-    """The formats whose extractors give other text today than when the index was made."""
+    """The formats whose extractors have changed since the index was made."""
     before = set((store.get_meta("formats") or "").split())
     return {entry.partition(":")[0] for entry in set(versions().split()) - before}
 
@@ -116,7 +115,7 @@ def _lang(path: str) -> str:
 
 
 def _files_that_tell(skipped: list[SkippedPath]) -> list[str]:
-    """Files that are left out although their content counts: it may become text, or holds rules for others."""
+    """Files whose content counts although they are left out: it may become text, or holds rules for others."""
     return [
         entry.path
         for entry in skipped
@@ -125,7 +124,7 @@ def _files_that_tell(skipped: list[SkippedPath]) -> list[str]:
 
 
 def _rule_files_above(root: Path) -> list[str]:
-    """The ignore files that hold for the tree but do not lie in it, whether or not they exist."""
+    """The ignore files above the tree that hold for it, whether or not they exist."""
     files: list[str] = []
     for depth, folder in enumerate((root, *root.parents)):
         up = "../" * depth
@@ -136,7 +135,7 @@ def _rule_files_above(root: Path) -> list[str]:
 
 
 def _out_of_sight(paths: set[str], skipped: list[SkippedPath]) -> set[str]:
-    """Those of the paths that could not be looked at this time: an unmounted or locked folder deletes nothing."""
+    """The paths that could not be read this time: an unmounted or locked folder deletes nothing."""
     unreadable = [entry.path for entry in skipped if entry.reason == "unreadable"]
     if "./" in unreadable:
         return paths

@@ -1,7 +1,7 @@
-"""What runs in a worker process: batches of files in, prepared documents out, within limits of memory and time.
+"""The code of a worker process: batches of files in, prepared documents out, within limits of memory and time.
 
-A frame is its length in eight bytes and a pickle. The first frame is the order, which is answered by `READY`; every
-other one is a batch and answered by what became of its files. The end of the input ends the process.
+A frame is its length in eight bytes and a pickle. The first frame is the job, which `READY` answers; every other one
+is a batch, and its answer the outcomes of its files. The end of the input ends the process.
 """
 
 from __future__ import annotations
@@ -18,48 +18,29 @@ from typing import IO, Any, NamedTuple
 
 from findling.pipelines.indexing.prepare import Job, Task, prepare
 
-__all__ = [
-    "EXIT_CRASHED",
-    "EXIT_OUT_OF_MEMORY",
-    "EXIT_TOO_SLOW",
-    "READY",
-    "Batch",
-    "Order",
-    "main",
-    "read_frame",
-    "write_frame",
-]
+__all__ = ["EXIT_OUT_OF_MEMORY", "EXIT_TOO_SLOW", "Batch", "main", "read_frame", "write_frame"]
 
-READY = "ready"
-EXIT_TOO_SLOW = 1
-"""The status that faulthandler ends a process with."""
+EXIT_TOO_SLOW, EXIT_OUT_OF_MEMORY, _EXIT_CRASHED = 1, 3, 4
+"""Exit codes; faulthandler ends a process with the first."""
 
-EXIT_OUT_OF_MEMORY, EXIT_CRASHED = 3, 4
+_READY = "ready"
 
 _LENGTH = struct.Struct(">Q")
 
 
 class Batch(NamedTuple):
-    """Files to prepare; `carefully` when a worker has died over one of them: without syntax trees, for one."""
+    """Files to prepare; `carefully`, without syntax trees, when a worker has died over one of them."""
 
     tasks: list[Task]
     carefully: bool = False
 
 
-class Order(NamedTuple):
-    """What a worker is to do: the job, the seconds that a batch may compute, the bytes it may add to what it has."""
-
-    job: Job
-    seconds: float
-    memory: int
-
-
 def main() -> None:
     """Serve the parent at the other end of standard input and output."""
     try:
-        # An interrupt at the terminal reaches the whole group; the parent decides what becomes of it.
+        # An interrupt at the terminal reaches the whole group; the parent decides.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        # Whatever a library prints must not end up between two frames.
+        # The output of a library must not end up between two frames.
         inbox, outbox = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1):
@@ -70,8 +51,8 @@ def main() -> None:
     except BrokenPipeError:  # the parent is gone
         os._exit(0)
     except BaseException:
-        # Whatever it is, it must not look like the end that the watchdog makes.
-        os._exit(EXIT_CRASHED)
+        # No failure must look like the end that the watchdog makes.
+        os._exit(_EXIT_CRASHED)
 
 
 def read_frame(stream: IO[bytes]) -> bytes | None:
@@ -93,26 +74,25 @@ def write_frame(stream: IO[bytes], value: Any) -> None:
 
 
 def _serve(inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
-    order: Order = pickle.loads(read_frame(inbox) or b"")
-    if order.job.embed:
+    job: Job = pickle.loads(read_frame(inbox) or b"")
+    options = job.options
+    careful = job._replace(options=options._replace(plan=options.plan._replace(code="patterns")))
+    if job.embed:
         _load_vectors()
-    write_frame(outbox, READY)
+    write_frame(outbox, _READY)
     while (frame := read_frame(inbox)) is not None:
         batch: Batch = pickle.loads(frame)
-        job = order.job
-        if batch.carefully:
-            job = job._replace(plan=job.plan._replace(code="patterns"))
-        _limit_memory(order.memory)
-        with _limited_time(order.seconds, nowhere):
-            prepared = [prepare(job, task) for task in batch.tasks]
+        _limit_memory(options.max_memory)
+        with _limited_time(options.max_seconds, nowhere):
+            prepared = [prepare(careful if batch.carefully else job, task) for task in batch.tasks]
         write_frame(outbox, prepared)
 
 
 @contextmanager
 def _limited_time(seconds: float, nowhere: int) -> Iterator[None]:
-    """End the process when it has computed for so long, in whatever code: a busy machine takes no time from a document.
+    """End the process after so much computing, in whatever code: a busy machine takes no time from a document.
 
-    Where the system does not count that, it is the time that passes.
+    A system that does not count computing limits the time that passes.
     """
     if hasattr(signal, "ITIMER_PROF"):
         # Without a handler: the system itself ends even a parser that never returns.
@@ -128,7 +108,7 @@ def _limited_time(seconds: float, nowhere: int) -> Iterator[None]:
 
 
 def _load_vectors() -> None:
-    """Load numpy and the token vectors now: the time and memory they take are not those of a document."""
+    """Load numpy and the token vectors now: their time and memory are not those of a document."""
     # There is a worker for every core already.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from findling.models.local.instant import instant_codes
@@ -137,7 +117,7 @@ def _load_vectors() -> None:
 
 
 def _limit_memory(extra: int) -> None:
-    """Let the process take so much more than it has now: what it keeps of earlier files counts against no later one."""
+    """Let the process allocate so much more than it has now; memory of earlier files does not count."""
     # Only Linux says how much address space is in use, and only there is the limit on it reliable.
     with suppress(ImportError, OSError, ValueError):
         import resource

@@ -151,11 +151,11 @@ def _check_vectors(store: TruthStore, vectors: WorkspaceVectors) -> Iterator[Fin
             yield Finding(name, "", leg.message, "findling doctor --repair")
             continue
         behind = store.seq() - leg.seq()
-        extra = 0 if behind else len(leg.cids() - chunks)
+        extra = 0 if behind else len(leg.table.cids() - chunks)
         state = f"{behind} changes behind, the next search by meaning catches up" if behind else "in step"
-        problem = f"{extra} vectors in {leg.where} of chunks that are not there" if extra else ""
-        if wrong := leg.damaged_parts():
-            problem = f"{', '.join(wrong)} in {leg.where}: not what was written; nothing is lost"
+        problem = f"{extra} vectors in {leg.table.where} of chunks that are not there" if extra else ""
+        if wrong := leg.table.damaged_parts():
+            problem = f"{', '.join(wrong)} in {leg.table.where}: not what was written; nothing is lost"
         yield Finding(name, f"{len(leg)} vectors, {state}", problem, "findling doctor --repair")
     if damaged := store.damaged_vectors():
         problem = f"{damaged} vectors of models are not what was put in; the model reads these passages again"

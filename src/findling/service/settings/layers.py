@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,24 +28,36 @@ __all__ = [
 ]
 
 PROJECT_ORIGIN = "project file "
-"""How the origin of a value from a project file begins."""
+"""Start of the origin of a value from a project file."""
 
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _SECTIONS = {setting.name.partition(".")[0] for setting in SETTINGS}
+
+_SWITCHES = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+
+_NOTHING = "auto"
+"""None in a settings file or a flag: each query decides."""
 
 _LONGEST_SHOWN = 200
 """Characters that an error shows of a value: a file may hold one of 64 KB."""
 
 
 class Settings(Mapping[str, Any]):
-    """A value for every setting, and the origin of each; never changes once made. `Settings()` holds the defaults."""
+    """An immutable value for every setting, and the origin of each; `Settings()` holds the defaults.
 
-    __slots__ = ("_origins", "_profiles", "_values", "types")
+    `profiles` and `types` are those that settings files declare.
+    """
+
+    __slots__ = ("_origins", "_profile_origins", "_values", "profiles", "types")
 
     def __init__(self) -> None:
-        self._profiles: dict[str, tuple[Mapping[str, Value], str]] = {}
-        self._values: dict[str, Value] = {setting.name: setting.default for setting in SETTINGS}
-        self._origins = dict.fromkeys(_BY_NAME, "default")
+        self._values: Mapping[str, Value] = {setting.name: setting.default for setting in SETTINGS}
+        self._origins: Mapping[str, str] = dict.fromkeys(_BY_NAME, "default")
+        self._profile_origins: Mapping[str, str] = {}
+        self.profiles: Mapping[str, Mapping[str, Value]] = {}
         self.types: Mapping[str, ResourceType] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -57,7 +70,7 @@ class Settings(Mapping[str, Any]):
         return len(self._values)
 
     def origin(self, name: str) -> str:
-        """Where the value comes from: `default`, `user file …`, `project file …`, `profile …`, `env …` or `flag …`."""
+        """The origin of a value: `default`, `user file …`, `project file …`, `profile …`, `env …` or `flag …`."""
         return self._origins[name]
 
     def project_file(self, name: str) -> Path | None:
@@ -65,24 +78,20 @@ class Settings(Mapping[str, Any]):
         origin = self._origins[name]
         return Path(origin.removeprefix(PROJECT_ORIGIN)) if origin.startswith(PROJECT_ORIGIN) else None
 
-    @property
-    def profiles(self) -> Mapping[str, Mapping[str, Value]]:
-        """The profiles of the settings files, each with the settings that it changes."""
-        return {name: values for name, (values, _) in self._profiles.items()}
-
     def profile_origin(self, name: str) -> str:
         """The file that a profile comes from. Raises KeyError for a name that `profiles` does not have."""
-        return self._profiles[name][1]
+        return self._profile_origins[name]
 
     def with_profiles(self, profiles: Mapping[str, Mapping[str, Value]], origin: str) -> Settings:
         """The same settings with the profiles of one more file."""
-        changed = self.override({}, origin)
-        changed._profiles |= {name: (values, origin) for name, values in profiles.items()}
+        changed = copy(self)
+        changed.profiles = {**self.profiles, **profiles}
+        changed._profile_origins = {**self._profile_origins, **dict.fromkeys(profiles, origin)}
         return changed
 
     def with_types(self, types: Mapping[str, ResourceType]) -> Settings:
         """The same settings with the types of resources that one more file declares."""
-        changed = self.override({}, "")
+        changed = copy(self)
         changed.types = {**self.types, **types}
         return changed
 
@@ -91,37 +100,34 @@ class Settings(Mapping[str, Any]):
 
         Raises `UnknownSettingError` for a name that is no setting, `InvalidValueError` for a value that does not fit.
         """
-        changed = Settings()
         checked = {name: check_value(get_setting(name, origin), value, origin) for name, value in values.items()}
+        changed = copy(self)
         changed._values = {**self._values, **checked}
         changed._origins = {**self._origins, **dict.fromkeys(checked, origin)}
-        changed._profiles = dict(self._profiles)
-        changed.types = self.types
         return changed
 
     def override_text(self, name: str, text: str, origin: str) -> Settings:
-        """The same settings with one value that is given as text, as in the environment or on the command line."""
+        """The same settings with one value given as text, as in the environment or on the command line."""
         return self.override({name: parse_text(get_setting(name, origin), text, origin)}, origin)
 
 
 def get_setting(name: str, where: str = "") -> Setting:
-    """The declaration of a setting. Raises `UnknownSettingError` that names `where` it was met and the closest name."""
-    try:
+    """The declaration of a setting. Raises `UnknownSettingError` that names `where` and the closest name."""
+    if name in _BY_NAME:
         return _BY_NAME[name]
-    except KeyError:
-        lead = f"{where}: " if where else ""
-        if name in REMOVED:
-            raise UnknownSettingError(
-                f"{lead}{name} is no setting any more", hint=f"findling config remove {name}; {REMOVED[name]}"
-            ) from None
-        message = f"{lead}no setting is called {name}"
-        is_profile = name.partition(".")[0] == "profiles"
-        hint = f"write it into the table [{name.rpartition('.')[0]}] of a settings file" if is_profile else ""
-        raise UnknownSettingError(message, hint=hint or closest_name(name, _BY_NAME)) from None
+    lead = f"{where}: " if where else ""
+    if name in REMOVED:
+        hint = f"findling config remove {name}; {REMOVED[name]}"
+        raise UnknownSettingError(f"{lead}{name} is no setting any more", hint=hint)
+    if name.startswith("profiles."):
+        hint = f"write it into the table [{name.rpartition('.')[0]}] of a settings file"
+    else:
+        hint = closest_name(name, _BY_NAME)
+    raise UnknownSettingError(f"{lead}no setting is called {name}", hint=hint)
 
 
 def parse_text(setting: Setting, text: str, where: str) -> Value:
-    """A value written as text: `true`, `4MB`, `*.log,*.tmp`. Raises `InvalidValueError` naming `where` it was met."""
+    """A value written as text: `true`, `4MB`, `*.log,*.tmp`. Raises `InvalidValueError` that names `where`."""
     text = text.strip()
     value: object = text
     try:
@@ -138,6 +144,22 @@ def parse_text(setting: Setting, text: str, where: str) -> Value:
     return check_value(setting, value, where)
 
 
+def check_value(setting: Setting, value: object, where: str) -> Value:
+    """The value in its canonical form. Raises `InvalidValueError` that names `where`."""
+    try:
+        checked: Value = fit(setting, None if setting.optional and value == _NOTHING else value)
+    except ValueError:
+        raise _invalid(setting, value, where) from None
+    return checked
+
+
+def _invalid(setting: Setting, value: object, where: str) -> InvalidValueError:
+    shown = repr(value)
+    shown = shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
+    message = f"{where}: {setting.name} must be {wanted(setting, _NOTHING)}, not {shown}"
+    return InvalidValueError(message, hint="findling config show")
+
+
 def flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     """The values of nested tables under dotted names; an empty table counts as a value unless it is a section."""
     for key, value in table.items():
@@ -147,33 +169,14 @@ def flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
             yield prefix + key, value
 
 
-_SWITCHES = {
-    **dict.fromkeys(("true", "yes", "on", "1"), True),
-    **dict.fromkeys(("false", "no", "off", "0"), False),
-}
-
-_NOTHING = "auto"
-"""How a settings file and a flag write None: the decision is left to each query."""
-
-
-def check_value(setting: Setting, value: object, where: str) -> Value:
-    """The value in its canonical form. Raises `InvalidValueError` naming `where` it was met."""
-    try:
-        checked: Value = fit(setting, None if setting.optional and value == _NOTHING else value)
-    except ValueError:
-        raise _invalid(setting, value, where) from None
-    return checked
-
-
-def _invalid(setting: Setting, value: object, where: str) -> InvalidValueError:
-    return InvalidValueError(
-        f"{where}: {setting.name} must be {wanted(setting, _NOTHING)}, not {_brief(value)}", hint="findling config show"
-    )
-
-
-def _brief(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
+def refuse_untrusted(values: Iterable[str], where: str) -> None:
+    """Raise UntrustedSettingError for a setting that a project file may not set."""
+    for name in values:
+        if name in _BY_NAME and _BY_NAME[name].user_only:
+            raise UntrustedSettingError(
+                f"{where} sets {name}, which a project may not set for you",
+                hint=f"remove it from there; for yourself: findling config set {name} VALUE",
+            )
 
 
 def refuse_raised(changed: Mapping[str, Any], own: Mapping[str, Any], names: Iterable[str], where: str) -> None:
@@ -197,23 +200,16 @@ def _is_flood(preset: str) -> bool:
     try:
         plan = read_preset(preset)
     except ValueError:
-        return False  # whoever cuts texts says what is wrong with it
+        return False  # the chunker reports it
     return cuts_too_fine(plan.size, plan.overlap)
 
 
-def refuse_untrusted(values: Iterable[str], path: Path) -> None:
-    """Raise UntrustedSettingError for a setting that a project file may not set."""
-    for name in values:
-        if name in _BY_NAME and _BY_NAME[name].user_only:
-            raise UntrustedSettingError(
-                f"{path} sets {name}, which a project may not set for you",
-                hint=f"remove it from there; for yourself: findling config set {name} VALUE",
-            )
-
-
-def closest_name(name: str, known: Iterable[str]) -> str:
-    """A hint: the known name that is nearest to one that is not known."""
+def closest_name(name: str, known: Iterable[str], *, lists: bool = False) -> str:
+    """A hint: the known name that is nearest to an unknown one, and with `lists` all of them."""
     from difflib import get_close_matches
 
-    matches = get_close_matches(name, known, n=1, cutoff=0.5)
+    names = list(known)
+    matches = get_close_matches(name, names, n=1, cutoff=0.5)
+    if lists:
+        return f"{f'{matches[0]} instead? ' if matches else ''}there are: {', '.join(names)}"
     return f"{matches[0]} instead" if matches else "findling config show"

@@ -1,4 +1,4 @@
-"""Settings as a document, so that another process can work under the very same ones."""
+"""Settings as a document, for another process to work under."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MODELS = ("semantic.model", "rerank.model")
 
 
 def settings_document(settings: Settings) -> dict[str, Any]:
-    """What differs from the defaults, with where it comes from, and the profiles and types of settings files.
+    """The settings that differ from the defaults, with their origins, and the profiles and types of settings files.
 
-    Paths are absolute: another process may run in another folder, and have another one as `~`.
+    Paths are absolute: another process may run in another folder, and have another `~`.
     """
     changed = {
         setting.name: [_anywhere(setting.name, settings[setting.name]), settings.origin(setting.name)]
@@ -32,17 +32,18 @@ def settings_document(settings: Settings) -> dict[str, Any]:
         [profile, {name: _anywhere(name, value) for name, value in values.items()}, settings.profile_origin(profile)]
         for profile, values in settings.profiles.items()
     ]
-    if not settings.types:
-        return {"values": changed, "profiles": profiles, "types": []}
-    from dataclasses import asdict
+    types = []
+    if settings.types:
+        from dataclasses import asdict
 
-    return {"values": changed, "profiles": profiles, "types": [asdict(one) for one in settings.types.values()]}
+        types = [asdict(one) for one in settings.types.values()]
+    return {"values": changed, "profiles": profiles, "types": types}
 
 
 def read_settings(document: Mapping[str, Any]) -> Settings:
     """The settings that `settings_document` wrote.
 
-    Raises UnknownSettingError or InvalidValueError for what another version may have written.
+    Raises UnknownSettingError or InvalidValueError for a document of another version.
     """
     try:
         by_origin: dict[str, dict[str, object]] = {}
@@ -55,9 +56,8 @@ def read_settings(document: Mapping[str, Any]) -> Settings:
             settings = settings.with_profiles({name: check_profile(values, origin)}, origin)
         return settings.with_types(_read_types(document["types"])) if document["types"] else settings
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InvalidValueError(
-            f"these are no settings: {error!r}", hint="send what settings_document gives"
-        ) from error
+        message, hint = f"these are no settings: {error!r}", "send what settings_document gives"
+        raise InvalidValueError(message, hint=hint) from error
 
 
 def _anywhere(name: str, value: Value) -> Value:
@@ -68,7 +68,7 @@ def _anywhere(name: str, value: Value) -> Value:
 
 
 def _is_model_path(chosen: str) -> bool:
-    """Whether a model is named by where it lies, as `findling.models.locating` reads it."""
+    """Whether a model is named by its path, as `findling.models.locating` reads it."""
     if chosen in ("auto", "none"):
         return False
     from findling.models.remote.providers import is_remote_spec

@@ -1,4 +1,4 @@
-"""Where settings files are, what they hold, and how one value in them changes while every other line stays as it is."""
+"""Settings files: their paths, their content, and changes of one value that keep every other line."""
 
 from __future__ import annotations
 
@@ -53,18 +53,17 @@ def find_project_file(path: str | Path = ".") -> Path | None:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """What a settings file holds. Raises `UsageError` if it cannot be read and `InvalidValueError` if it is no TOML."""
+    """The tables of a settings file. Raises `UsageError` if it cannot be read, `InvalidValueError` if it is no TOML."""
     return _parse(_read_text(path), path)
 
 
 def set_value(path: Path, name: str, value: object) -> None:
-    """Give one setting a value in a file, which is made if it is missing.
+    """Set one value in a file, and create the file if it is missing.
 
-    Raises `InvalidValueError`, and writes nothing, when the change cannot be made without touching anything else.
+    Raises `InvalidValueError`, and writes nothing, when the change would touch anything else.
     """
-    text = _read_text(path) if path.exists() else ""
+    text, wanted = _opened(path)
     section, _, key = name.partition(".")
-    wanted = _parse(text, path)
     if not isinstance(wanted.setdefault(section, {}), dict):
         raise _not_editable(path, name)
     wanted[section][key] = list(value) if isinstance(value, tuple) else value
@@ -76,10 +75,9 @@ def set_value(path: Path, name: str, value: object) -> None:
 
 
 def unset_value(path: Path, name: str) -> bool:
-    """Take one setting out of a file; whether it was there. Raises as `set_value` does."""
-    text = _read_text(path) if path.exists() else ""
+    """Remove one setting from a file; returns whether it was there. Raises as `set_value` does."""
+    text, wanted = _opened(path)
     section, _, key = name.partition(".")
-    wanted = _parse(text, path)
     if not isinstance(wanted.get(section), dict) or key not in wanted[section]:
         return False
     del wanted[section][key]
@@ -92,7 +90,7 @@ def unset_value(path: Path, name: str) -> bool:
 
 
 def format_value(value: object) -> str:
-    """A value as TOML writes it; what is left to each query is `auto`."""
+    """A value as TOML writes it; None is `auto`."""
     if value is None:
         return '"auto"'
     if isinstance(value, bool):
@@ -106,7 +104,7 @@ def format_value(value: object) -> str:
 
 
 class _Statement(NamedTuple):
-    """Lines `first`..`last` of a file: a table header (no keys), or what gives values to `keys`."""
+    """Lines `first`..`last` of a file: a table header (no keys), or an assignment to `keys`."""
 
     first: int
     last: int
@@ -115,7 +113,7 @@ class _Statement(NamedTuple):
 
 
 def _statements(lines: list[str]) -> Iterator[_Statement]:
-    """The statements of a valid file; comments and empty lines are none."""
+    """The statements of a valid file, without comments and empty lines."""
     table: tuple[str, ...] = ()
     first = 0
     while first < len(lines):
@@ -158,7 +156,7 @@ def _put(lines: list[str], keys: tuple[str, str], value: object, eol: str) -> No
 
 
 def _change(statement: list[str], value: object, eol: str) -> list[str]:
-    """The statement with another value on one line; what stands before the value and a comment behind it stay."""
+    """The statement with another value on one line; the text before it and a comment behind it stay."""
     body, comment = _split_comment("".join(statement).rstrip())
     equals = next(i for i, letter in enumerate(body) if letter == "=" and _loads(f"{body[:i]}= 0") is not None)
     after = body[equals + 1 :]
@@ -167,7 +165,7 @@ def _change(statement: list[str], value: object, eol: str) -> list[str]:
 
 
 def _change_list(statement: list[str], value: object, eol: str) -> list[str] | None:
-    """A list with one item a line, changed line by line so that its comments stay; `None` for any other statement."""
+    """A list with one item a line, changed line by line to keep its comments; `None` for any other statement."""
     if len(statement) < 3 or not isinstance(value, list | tuple) or not statement[-1].lstrip().startswith("]"):
         return None
     wanted, kept = list(value), [statement[0]]
@@ -216,6 +214,11 @@ def _loads(text: str) -> dict[str, Any] | None:
         return None
 
 
+def _opened(path: Path) -> tuple[str, dict[str, Any]]:
+    text = _read_text(path) if path.exists() else ""
+    return text, _parse(text, path)
+
+
 def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
@@ -224,8 +227,8 @@ def _read_text(path: Path) -> str:
             raise InvalidValueError(f"{path} is larger than {_MOST_BYTES >> 10} KB", hint=f"shorten {path}")
         return data.decode()
     except OSError as error:
-        hint = f"make {path} a file that you can read, or remove it"
-        raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from error
+        message, hint = f"cannot read {path}: {error.strerror}", f"make {path} a file that you can read, or remove it"
+        raise UsageError(message, hint=hint) from error
     except UnicodeDecodeError as error:
         raise InvalidValueError(f"{path} is not UTF-8 text: {error}", hint=f"correct {path}") from error
 

@@ -1,25 +1,15 @@
-"""Every setting, declared once: help, files, environment, command line and documentation take it from here."""
+"""Every setting, declared once: help, files, environment, command line and documentation derive from this table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from findling.domain.plans import KNOBS, Knob
 from findling.domain.strangers import PROJECT_SETTINGS
 from findling.domain.values import FIELDS
 
-__all__ = [
-    "ENVIRONMENT",
-    "REMOVED",
-    "SETTINGS",
-    "EnvironmentVariable",
-    "Setting",
-    "Value",
-    "plan_row",
-    "variable_of",
-    "with_plan",
-]
+__all__ = ["ENVIRONMENT", "REMOVED", "SETTINGS", "EnvironmentVariable", "Setting", "Value", "plan_row", "variable_of"]
 
 Value = str | int | float | bool | tuple[str, ...] | Mapping[str, float] | None
 
@@ -30,10 +20,7 @@ def variable_of(name: str) -> str:
 
 
 class Setting(NamedTuple):
-    """One setting; its kind is one of `domain.values`.
-
-    A project file may set those that `domain.strangers` lists, and no other.
-    """
+    """One setting; `domain.values` lists the kinds, `domain.strangers` the settings of a project file."""
 
     name: str
     kind: str
@@ -70,181 +57,104 @@ def plan_row(knob: Knob) -> Setting:
     return Setting(knob.row, kind, knob.default, knob.help, *bounds)
 
 
-def with_plan(settings: Iterable[Setting], knobs: Iterable[Knob]) -> tuple[Setting, ...]:
-    """Settings with those of the plan, section by section."""
-    rows = [*settings, *(plan_row(knob) for knob in knobs if knob.setting)]
-    sections = list(dict.fromkeys(row.name.partition(".")[0] for row in rows))
-    return tuple(sorted(rows, key=lambda row: sections.index(row.name.partition(".")[0])))
+_KINDS = {str: "text", int: "count", float: "number", bool: "switch", tuple: "patterns"}
 
 
-_OTHERS: tuple[Setting, ...] = (
-    Setting(
-        "workspace.name",
-        "name",
-        "",
-        "Workspace to use; empty: the one that belongs to the searched folder.",
+def _row(
+    name: str,
+    default: Value,
+    text: str,
+    choices: tuple[str, ...] = (),
+    *,
+    kind: str = "",
+    minimum: float = 0,
+    maximum: float = float("inf"),
+) -> Setting:
+    """A row whose kind follows from its default, unless it is a size or a name."""
+    return Setting(name, kind or _KINDS[type(default)], default, text, choices, minimum, maximum)
+
+
+_SETTINGS = (
+    _row("workspace.name", "", "Workspace to use; empty: the one that belongs to the searched folder.", kind="name"),
+    _row("index.max_file_size", 4 << 20, "Files larger than this are left out.", kind="size", minimum=1),
+    _row(
+        "index.max_document_size", 64 << 20, "Larger PDFs, office files and mail are left out.", kind="size", minimum=1
     ),
-    Setting("index.max_file_size", "size", 4194304, "Files larger than this are left out.", minimum=1),
-    Setting(
-        "index.max_document_size", "size", 67108864, "PDFs, office files, mail larger than this: left out.", minimum=1
+    _row(
+        "index.max_text", 16 << 20, "Characters indexed of one document; the rest is left out.", kind="size", minimum=1
     ),
-    Setting(
-        "index.max_text", "size", 16777216, "Characters taken of one document; what follows is left out.", minimum=1
+    _row("index.max_seconds", 60.0, "Seconds that reading one document may compute.", minimum=0.1),
+    _row("index.workers", 0, "Processes that read files; 0: one for each processor core.", maximum=64),
+    _row("index.hidden", False, "Index files and folders whose name starts with a dot."),
+    _row("index.follow_symlinks", False, "Follow symbolic links, also out of the folder."),
+    _row("index.use_ignore_files", True, "Leave out what .gitignore and .ignore name."),
+    _row("index.include", (), "Patterns to index although a rule leaves them out."),
+    _row("index.exclude", (), "Patterns to leave out, written as in .gitignore."),
+    _row("index.batch_bytes", 8 << 20, "Text of one transaction.", kind="size", minimum=1),
+    _row("chunk.preset", "default", "Chunks: default, sila, nexus, lss or STRATEGY:SIZE[/OVERLAP]:UNIT."),
+    _row(
+        "chunk.code", "auto", "Parser of code; auto: syntax trees where patterns fail.", ("auto", "patterns", "syntax")
     ),
-    Setting("index.max_seconds", "number", 60.0, "Seconds that reading one document may compute.", minimum=0.1),
-    Setting("index.workers", "count", 0, "Processes that read files; 0: one for each processor core.", maximum=64),
-    Setting("index.hidden", "switch", False, "Index files and folders whose name starts with a dot."),
-    Setting("index.follow_symlinks", "switch", False, "Follow symbolic links, also out of the folder."),
-    Setting("index.use_ignore_files", "switch", True, "Leave out what .gitignore and .ignore name."),
-    Setting("index.include", "patterns", (), "Patterns to index although a rule leaves them out."),
-    Setting("index.exclude", "patterns", (), "Patterns to leave out, written as in .gitignore."),
-    Setting("index.batch_bytes", "size", 8388608, "How much text one transaction holds.", minimum=1),
-    Setting(
-        "chunk.preset",
-        "text",
-        "default",
-        "How texts are cut: default, sila, nexus, lss, or STRATEGY:SIZE[/OVERLAP]:UNIT such as semantic:900:words.",
+    _row("permissions.unset", "owner", "Readers of what has no list: the owner, or every caller.", ("owner", "public")),
+    _row("compact.auto", True, "Compact in the background when it is worthwhile."),
+    _row("snapshot.keep", 7, "Number of snapshots to keep; 0: all."),
+    _row("snapshot.auto_bytes", 256 << 20, "Most that automatic snapshots take; 0: none.", kind="size"),
+    _row("items.user_folder", "", "The folder of your own directives, tools and knowledge; empty: ~/.ai."),
+    _row("search.limit", 10, "Most hits of an answer.", minimum=1),
+    _row("search.refresh", "auto", "Whether a search first indexes changed files.", ("auto", "never")),
+    _row("search.context", 0, "Lines shown before and after each matching line."),
+    _row("search.snippet_lines", 3, "Lines shown of each hit.", minimum=1),
+    _row("search.profile", "auto", "Profile of searches: auto, strict, deep, … or your own [profiles.NAME]."),
+    _row("keyword.unit", "chunk", "Unit of ranking: chunks, or whole pages.", ("chunk", "page")),
+    _row(
+        "semantic.model", "auto", "Model for meaning: its name, folder, PROVIDER:MODEL, auto (the installed) or none."
     ),
-    Setting(
-        "chunk.code",
-        "text",
-        "auto",
-        "How definitions in code are found; auto: by syntax trees where patterns go wrong.",
-        ("auto", "patterns", "syntax"),
+    _row("semantic.instant", True, "Give every chunk a simple vector while it is indexed."),
+    _row("semantic.base_url", "", "Address of the provider of semantic.model; empty: its own."),
+    _row("semantic.fast", False, "Compute with a model's 8-bit weights: 2.5 times as fast, a little less exact."),
+    _row("semantic.threads", 0, "Threads of a local model; 0: one for each processor core.", maximum=256),
+    _row(
+        "semantic.refine", "background", "Whether the model reads all passages once indexed.", ("background", "never")
     ),
-    Setting(
-        "permissions.unset",
-        "text",
-        "owner",
-        "Who may see what has no list of its own: the owner of the workspace alone, or every caller.",
-        ("owner", "public"),
+    _row("semantic.cpu_share", 0.5, "Share of its time that reading in the background takes.", maximum=1),
+    _row("remote.timeout_s", 10.0, "Longest time of one request to a provider.", minimum=0.1),
+    _row("remote.dimensions", 0, "Length of vectors to ask a provider for; 0: the model's own."),
+    _row("remote.allow_private", False, "Send also what is marked private to a provider."),
+    _row("privacy.private", (), "Paths never sent to a provider, as in .gitignore; nor is anything tagged private."),
+    _row("rerank.model", "none", "Model that reads query and passage together: as semantic.model."),
+    _row("rerank.base_url", "", "Address of the provider of rerank.model; empty: its own."),
+    _row("chat.model", "none", "Model that says whether two glossary terms mean the same: PROVIDER:MODEL, or none."),
+    _row("chat.base_url", "", "Address of the provider of chat.model; empty: its own."),
+    _row("context.workspace", "", "Workspace of searches here; empty: that of the folder.", kind="name"),
+    _row("context.path", "", "Path that is searched here unless a path or a workspace is named; empty: all paths."),
+    _row("context.system", (), "Systems that searches here are limited to; empty: all."),
+    _row("context.types", (), "Types that searches here are limited to, such as decision; empty: all."),
+    _row("store.home", "", "Folder of the workspaces; empty: the user's data folder."),
+    _row(
+        "store.place", "home", "Place of a new index: with all others, or in the indexed folder.", ("home", "project")
     ),
-    Setting("compact.auto", "switch", True, "Compact in the background when it is worthwhile."),
-    Setting("snapshot.keep", "count", 7, "How many snapshots are kept; 0: all."),
-    Setting("snapshot.auto_bytes", "size", 256 << 20, "Most that automatic snapshots take; 0: none."),
-    Setting(
-        "items.user_folder",
-        "text",
-        "",
-        "The folder of your own directives, tools and knowledge; empty: ~/.ai.",
-    ),
-    Setting("search.limit", "count", 10, "How many hits an answer holds at most.", minimum=1),
-    Setting("search.refresh", "text", "auto", "Whether a search first takes in changed files.", ("auto", "never")),
-    Setting("search.context", "count", 0, "Lines shown before and after each matching line."),
-    Setting("search.snippet_lines", "count", 3, "Lines shown of each hit.", minimum=1),
-    Setting(
-        "search.profile",
-        "text",
-        "auto",
-        "The profile that searches follow: auto, strict, deep, … or your own from [profiles.NAME] in a settings file.",
-    ),
-    Setting("keyword.unit", "text", "chunk", "What is ranked: chunks, or whole pages.", ("chunk", "page")),
-    Setting(
-        "semantic.model",
-        "text",
-        "auto",
-        "What reads for meaning: a model's name, its folder, PROVIDER:MODEL, auto (what is installed) or none.",
-    ),
-    Setting("semantic.instant", "switch", True, "Give every chunk a simple vector while it is indexed."),
-    Setting("semantic.base_url", "text", "", "Address of the provider of semantic.model; empty: its own."),
-    Setting(
-        "semantic.fast",
-        "switch",
-        False,
-        "Have a model with 8-bit weights calculate with them: 2.5 times as fast, a little less exact.",
-    ),
-    Setting("semantic.threads", "count", 0, "Threads of a local model; 0: one for each processor core.", maximum=256),
-    Setting(
-        "semantic.refine",
-        "text",
-        "background",
-        "Whether the model reads all passages in the background once they are indexed.",
-        ("background", "never"),
-    ),
-    Setting("semantic.cpu_share", "number", 0.5, "Share of its time that reading in the background takes.", maximum=1),
-    Setting("remote.timeout_s", "number", 10.0, "How long one request to a provider may take.", minimum=0.1),
-    Setting("remote.dimensions", "count", 0, "Length of vectors to ask a provider for; 0: the model's own."),
-    Setting("remote.allow_private", "switch", False, "Send also what is marked private to a provider."),
-    Setting(
-        "privacy.private",
-        "patterns",
-        (),
-        "Paths never sent to a provider, written as in .gitignore; what has the tag private never is.",
-    ),
-    Setting("rerank.model", "text", "none", "What reads query and passage together: as semantic.model."),
-    Setting("rerank.base_url", "text", "", "Address of the provider of rerank.model; empty: its own."),
-    Setting(
-        "chat.model",
-        "text",
-        "none",
-        "What says whether two terms of the glossary mean the same: PROVIDER:MODEL, or none.",
-    ),
-    Setting("chat.base_url", "text", "", "Address of the provider of chat.model; empty: its own."),
-    Setting(
-        "context.workspace",
-        "name",
-        "",
-        "Workspace that searches here are limited to, in a project file one that holds it; empty: that of the folder.",
-    ),
-    Setting(
-        "context.path",
-        "text",
-        "",
-        "Path that is searched here unless a path or a workspace is named; empty: all paths.",
-    ),
-    Setting("context.system", "patterns", (), "Systems that searches here are limited to; empty: all."),
-    Setting("context.types", "patterns", (), "Types that searches here are limited to, such as decision; empty: all."),
-    Setting("store.home", "text", "", "Folder of the workspaces; empty: the user's data folder."),
-    Setting(
-        "store.place",
-        "text",
-        "home",
-        "Where a new index is put: with all others, or into the folder that it indexes.",
-        ("home", "project"),
-    ),
-    Setting("quota.resources", "count", 0, "The most resources of a workspace that sets no quota itself; 0: any."),
-    Setting("quota.text", "size", 0, "The most characters of text, likewise."),
-    Setting("quota.disk", "size", 0, "The most bytes on disk, likewise."),
-    Setting(
-        "serve.use",
-        "text",
-        "auto",
-        "Whether a command that searches asks a running daemon.",
-        ("auto", "never"),
-    ),
-    Setting("serve.host", "text", "127.0.0.1", "Address that the daemon listens on."),
-    Setting("serve.port", "count", 3463, "Port of the daemon; 0: any that is free.", maximum=65535),
-    Setting("serve.names", "patterns", (), "Names of hosts that requests may be for besides its own."),
-    Setting("serve.require_token", "switch", False, "Ask for a token on loopback, too."),
-    Setting("serve.timeout_s", "number", 10.0, "How long the daemon looks for an answer.", minimum=0.1),
-    Setting("serve.cpu_s", "number", 2.0, "CPU seconds that one request of a token may take; 0: any."),
-    Setting("serve.rate", "number", 100.0, "Requests a second that one token may send; 0: any."),
-    Setting(
-        "watch.wait_s",
-        "number",
-        2.0,
-        "How long watching waits for more changes before it indexes them; what is served: 5 unless set.",
-        minimum=0.1,
-    ),
-    Setting(
-        "watch.polling",
-        "text",
-        "auto",
-        "Whether folders are looked at again and again: where the system cannot tell of changes, always, never.",
-        ("auto", "always", "never"),
-    ),
-    Setting("mcp.write", "switch", False, "Let MCP clients remember things and have files indexed."),
-    Setting("mcp.max_tokens", "count", 8000, "About how many tokens an answer to an MCP client may take.", minimum=500),
-    Setting("output.color", "text", "auto", "When to colour the output.", ("auto", "always", "never")),
-    Setting(
-        "output.editor_uri",
-        "text",
-        "",
-        "Address behind a hit on a terminal, such as file://{path}#{line}; empty: none.",
-    ),
+    _row("quota.resources", 0, "The most resources of a workspace that sets no quota itself; 0: any."),
+    _row("quota.text", 0, "The most characters of text, likewise.", kind="size"),
+    _row("quota.disk", 0, "The most bytes on disk, likewise.", kind="size"),
+    _row("serve.use", "auto", "Whether a command that searches asks a running daemon.", ("auto", "never")),
+    _row("serve.host", "127.0.0.1", "Address that the daemon listens on."),
+    _row("serve.port", 3463, "Port of the daemon; 0: any that is free.", maximum=65535),
+    _row("serve.names", (), "Names of hosts that requests may be for besides its own."),
+    _row("serve.require_token", False, "Ask for a token on loopback, too."),
+    _row("serve.timeout_s", 10.0, "Longest time that the daemon looks for an answer.", minimum=0.1),
+    _row("serve.cpu_s", 2.0, "CPU seconds that one request of a token may take; 0: any."),
+    _row("serve.rate", 100.0, "Requests a second that one token may send; 0: any."),
+    _row("watch.wait_s", 2.0, "Longest wait for more changes before indexing; a server's default: 5.", minimum=0.1),
+    _row("watch.polling", "auto", "Polling of folders; auto: where no events arrive.", ("auto", "always", "never")),
+    _row("mcp.write", False, "Let MCP clients remember things and have files indexed."),
+    _row("mcp.max_tokens", 8000, "Most tokens, roughly, of an answer to an MCP client.", minimum=500),
+    _row("output.color", "auto", "Colours in the output.", ("auto", "always", "never")),
+    _row("output.editor_uri", "", "Address behind a hit on a terminal, such as file://{path}#{line}; empty: none."),
+    *(plan_row(knob) for knob in KNOBS.values() if knob.setting),
 )
+_SECTIONS = list(dict.fromkeys(row.name.partition(".")[0] for row in _SETTINGS))
 
-SETTINGS = with_plan(_OTHERS, KNOBS.values())
+SETTINGS = tuple(sorted(_SETTINGS, key=lambda row: _SECTIONS.index(row.name.partition(".")[0])))
 
 ENVIRONMENT: tuple[EnvironmentVariable, ...] = (
     EnvironmentVariable("FINDLING_HOME", "Folder that holds the workspaces.", "store.home"),

@@ -1,4 +1,4 @@
-"""The value of every setting for a path, and where it came from.
+"""The value of every setting for a path, and its origin.
 
 A later layer wins over an earlier one: default, user file, project file, environment, command-line flag.
 """
@@ -21,20 +21,11 @@ from findling.service.settings.layers import (
     refuse_untrusted,
 )
 from findling.service.settings.setting_files import find_project_file, read_file, user_file
-from findling.service.settings.setting_list import (
-    ENVIRONMENT,
-    REMOVED,
-    SETTINGS,
-    EnvironmentVariable,
-    Setting,
-    Value,
-    variable_of,
-)
+from findling.service.settings.setting_list import ENVIRONMENT, REMOVED, SETTINGS, Setting, Value, variable_of
 
 __all__ = [
     "ENVIRONMENT",
     "SETTINGS",
-    "EnvironmentVariable",
     "Setting",
     "Settings",
     "Value",
@@ -66,21 +57,20 @@ def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
     profiles, types = tables.pop("profiles", None), tables.pop("types", None)
     values = dict(flatten(tables))
     if origin.startswith(PROJECT_ORIGIN):
-        refuse_untrusted(values, file)
+        refuse_untrusted(values, str(file))
     changed = settings.override(values, origin)
     if origin.startswith(PROJECT_ORIGIN):
         refuse_raised(changed, settings, values, origin)
-    settings = changed
     # Few files have any of these.
     if types is not None:
         from findling.service.settings.type_plugins import read_types
 
-        settings = settings.with_types(read_types(types, origin))
+        changed = changed.with_types(read_types(types, origin))
     if profiles is not None:
         from findling.service.settings.profiles import read_profiles
 
-        settings = settings.with_profiles(read_profiles(profiles, settings, origin), origin)
-    return settings
+        changed = changed.with_profiles(read_profiles(profiles, changed, origin), origin)
+    return changed
 
 
 def _apply_environment(settings: Settings, environ: Mapping[str, str]) -> Settings:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError
 from findling.domain.resources import FieldRule, ResourceType
 from findling.pipelines.content.resource_types import check_type
+from findling.service.settings.layers import closest_name
 
 __all__ = ["read_types"]
 
@@ -29,36 +30,25 @@ def read_types(tables: object, origin: str) -> dict[str, ResourceType]:
 def _read(name: str, table: object, origin: str) -> ResourceType:
     where = f"{origin}: types.{name}"
     values = _checked(table, _KEYS, where)
-    fields = {field: _rule(rule, f"{where}.fields.{field}") for field, rule in values.pop("fields", {}).items()}
+    fields = {}
+    for field, rule in values.pop("fields", {}).items():
+        given = {"place": rule} if isinstance(rule, str) else rule
+        fields[field] = FieldRule(**_checked(given, _RULE_KEYS, f"{where}.fields.{field}"))
     try:
         return check_type(ResourceType(name=name, fields=fields, **values))
     except InvalidValueError as error:
         raise InvalidValueError(f"{origin}: {error.message}", hint=error.hint) from error
 
 
-def _rule(value: object, where: str) -> FieldRule:
-    if isinstance(value, str):
-        return FieldRule(place=value)
-    return FieldRule(**_checked(value, _RULE_KEYS, where))
-
-
 def _checked(table: object, keys: Mapping[str, type], where: str) -> dict[str, Any]:
-    """The table, when it holds nothing but values of the kinds that its keys want."""
+    """The table. Raises for an unknown key, or a value of another kind than its key wants."""
     if not isinstance(table, Mapping):
         raise InvalidValueError(f"{where} must be a table, not {table!r}", hint=f"it takes {', '.join(keys)}")
     for key, value in table.items():
         if key not in keys:
-            raise UnknownSettingError(f"{where} has no {key!r}", hint=_near(key, keys))
+            raise UnknownSettingError(f"{where} has no {key!r}", hint=closest_name(key, keys, lists=True))
         wanted = keys[key]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not (is_number if wanted is float else isinstance(value, wanted)):
             raise InvalidValueError(f"{where}.{key} must be {_WANTED[wanted]}, not {value!r}", hint=f"correct {key}")
     return dict(table)
-
-
-def _near(key: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    names = list(known)
-    closest = get_close_matches(key, names, n=1, cutoff=0.6)
-    return f"{f'{closest[0]} instead? ' if closest else ''}there are: {', '.join(names)}"

@@ -1,8 +1,9 @@
-"""Filters as people write them, made what the engine knows: the same in every face."""
+"""Filters as people write them, parsed the same in every face."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from math import isfinite
 from pathlib import PurePath
 
@@ -27,15 +28,15 @@ def written_filters(
     before: str | float | None = None,
     called: Mapping[str, str] | None = None,
 ) -> Filters:
-    """The filters; `called` says what a face calls those that it calls otherwise, for messages.
+    """Parse filters; `called` gives the names that a face uses for some of them, for messages.
 
     Raises InvalidValueError for a value that does not fit, and for limits that contradict each other.
     """
     names = {name: name for name in ("ext", "not_ext", "path", "after", "before")} | dict(called or {})
     wanted, unwanted = _extensions(names["ext"], ext), _extensions(names["not_ext"], not_ext)
     if both := [name for name in wanted if name in unwanted]:
-        told = f"{names['ext']} and {names['not_ext']} both name {', '.join(both)}"
-        raise InvalidValueError(told, hint="give an extension to one of them only")
+        message = f"{names['ext']} and {names['not_ext']} both name {', '.join(both)}"
+        raise InvalidValueError(message, hint="give an extension to one of them only")
     begin, end = read_moment("after", after, names["after"]), read_moment("before", before, names["before"])
     if begin is not None and end is not None and begin >= end:
         raise InvalidValueError(f"nothing is after {after} and before {before}", hint="exchange the two dates")
@@ -62,8 +63,8 @@ def read_moment(name: str, value: str | float | None, called: str = "") -> float
     seconds = _seconds(name, value.strip()) if isinstance(value, str) else float(value)
     if not isfinite(seconds):
         called = called or name
-        told = f"{called} {str(value)[:_LONGEST_ECHO]} is no date"
-        raise InvalidValueError(told, hint=f"{called} 2026-01-31, 2026-01, today, 7d, 2w, 3m or 1y")
+        message = f"{called} {str(value)[:_LONGEST_ECHO]} is no date"
+        raise InvalidValueError(message, hint=f"{called} 2026-01-31, 2026-01, today, 7d, 2w, 3m or 1y")
     return seconds
 
 
@@ -76,14 +77,10 @@ def _seconds(name: str, text: str) -> float:
     if found is not None:
         begin = found.after if name == "after" else found.before
         return float("nan") if begin is None else begin
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+    for read in (lambda: datetime.fromisoformat(text).timestamp(), lambda: float(text)):
+        with suppress(ValueError, OverflowError, OSError):
+            return read()
+    return float("nan")
 
 
 def _extensions(name: str, values: Iterable[str]) -> tuple[str, ...]:
@@ -100,6 +97,6 @@ def _folders(name: str, prefixes: Iterable[str]) -> tuple[str, ...]:
     folders = [PurePath(prefix) for prefix in prefixes]
     for folder in folders:
         if folder.is_absolute() or ".." in folder.parts:
-            told = f"{name} {str(folder)[:_LONGEST_ECHO]} does not lie in the searched folder"
-            raise InvalidValueError(told, hint=f"{name} docs/api")
+            message = f"{name} {str(folder)[:_LONGEST_ECHO]} does not lie in the searched folder"
+            raise InvalidValueError(message, hint=f"{name} docs/api")
     return () if PurePath() in folders else tuple(folder.as_posix() for folder in folders)

@@ -14,7 +14,6 @@ from findling.service.settings.settings import Settings
 from findling.service.workspace.quotas import (
     Allowance,
     Quota,
-    check_quota,
     disk_usage,
     effective_quota,
     parse_limit,
@@ -33,7 +32,7 @@ def filled(*lengths: int) -> MemoryStore:
 
 
 def test_no_quota_allows_everything(tmp_path: Path) -> None:
-    check_quota(filled(10), tmp_path, Quota(), resources=10**9, text=10**12)
+    Allowance(filled(10), tmp_path, Quota()).require(resources=10**9, text=10**12)
     assert Allowance(filled(10), tmp_path, Quota()).refusal(document("note:9", 10**6)) == ""
 
 
@@ -52,12 +51,12 @@ def test_what_would_be_too_much_names_the_quota(
     tmp_path: Path, quota: Quota, added: dict[str, int], named: str
 ) -> None:
     (tmp_path / "index.sqlite").write_bytes(b"x" * 600)
-    store = filled(10, 20)
+    store, more = filled(10, 20), {"resources": 0, "text": 0, **added}
     if not named:
-        check_quota(store, tmp_path, quota, **added)
+        Allowance(store, tmp_path, quota).require(**more)
         return
     with pytest.raises(QuotaError, match=named) as caught:
-        check_quota(store, tmp_path, quota, **added)
+        Allowance(store, tmp_path, quota).require(**more)
     assert caught.value.hint
 
 

@@ -30,7 +30,7 @@ from findling.service.export.bundle_places import check_same_files, existing, op
 from findling.service.index.embeddings import READ_UP_TO
 from findling.service.settings.settings import Settings, get_setting
 from findling.service.workspace.manifest import preprocessing_of, quota_of
-from findling.service.workspace.quotas import Allowance, check_quota
+from findling.service.workspace.quotas import Allowance
 from findling.stores.bundle.bundle import Bundle
 from findling.stores.bundle.bundle_restore import (
     restore_documents,
@@ -223,9 +223,8 @@ class _Import:
         store.set_meta(IMPORTING, f"new {self._bundle.identity}")
         settle_root(self._bundle, engine, store, self._tree, self._trust)
         if not store.counts()["resources"]:
-            quota = quota_of(engine.home, engine.writer.settings)
-            resources, text = counts.get("resources", 0), counts.get("characters", 0)
-            check_quota(store, engine.home, quota, resources=resources, text=text)
+            room = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings))
+            room.require(resources=counts.get("resources", 0), text=counts.get("characters", 0))
         changed = self._documents(store, self._content.order(), self._closed)
         store.write_glossary(self._bundle.read("glossary.jsonl", to_term))
         if (seen := self._content.survey()) is not None:

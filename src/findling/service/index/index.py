@@ -193,6 +193,6 @@ class Index:
 
 
 def _settle(workspace: Workspace, settings: Settings) -> list[Degradation]:
-    from findling.service.workspace.locations import settle
+    from findling.service.workspace.workspace_folders import settle
 
     return settle(workspace, home_folder(settings["store.home"]))

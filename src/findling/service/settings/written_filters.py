@@ -77,9 +77,10 @@ def _seconds(name: str, text: str) -> float:
     if found is not None:
         begin = found.after if name == "after" else found.before
         return float("nan") if begin is None else begin
-    for read in (lambda: datetime.fromisoformat(text).timestamp(), lambda: float(text)):
-        with suppress(ValueError, OverflowError, OSError):
-            return read()
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromisoformat(text).timestamp()
+    with suppress(ValueError):
+        return float(text)
     return float("nan")
 
 

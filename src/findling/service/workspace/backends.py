@@ -1,4 +1,4 @@
-"""Backends by the URLs of their places: `file:` is local, the entry points `findling.backends` bring the others."""
+"""Backends by the URLs of their places: `file:` is local, entry points `findling.backends` bring the others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from findling.domain.backends import Backend
 
 __all__ = [
-    "GROUP",
     "PLACE_FILE",
+    "PROJECT_FOLDER",
     "backend_at",
     "folder_of_url",
     "has_store",
@@ -25,48 +25,46 @@ __all__ = [
     "shown_url",
 ]
 
-GROUP = "findling.backends"
+_GROUP = "findling.backends"
 """The entry points of backends: the name is the scheme, the value a callable `(url, folder) -> Backend`."""
 
 PLACE_FILE = "place.url"
-"""The file in a workspace's folder that says where its truth lies, if that is elsewhere."""
+"""The file in a workspace's folder that holds the URL of its truth, if that is elsewhere."""
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):.*", re.DOTALL)
 """A scheme has two letters at least: one is a drive of Windows."""
 
-_IN_PROJECT = ".findling"
-"""The folder in a project: whoever ships one must not have us connect to a place of theirs."""
+PROJECT_FOLDER = ".findling"
+"""The folder of a workspace inside the root. A stranger who ships one must not have findling connect to a URL."""
 
 
 def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
     """The backend of a place: a path, a `file:` URL, or a URL whose scheme a plugin serves.
 
-    `folder` is where such a backend keeps what belongs to this host. Raises MissingExtraError for a scheme that no
-    installed package serves, and InvalidValueError for a URL or a plugin that does not work.
+    `folder` holds such a backend's files on this host. Raises MissingExtraError for a scheme that no installed
+    package serves, and InvalidValueError for a URL or a plugin that does not work.
     """
-    if not is_url(str(place)):
-        return _local(Path(place))
     url = str(place)
-    if (path := folder_of_url(url)) is not None:
+    path = folder_of_url(url) if is_url(url) else Path(place)
+    if path is not None:
         return _local(path)
     scheme = url.partition(":")[0]
     from importlib.metadata import entry_points  # 15 ms that a local place has no use for
 
-    known = {found.name: found for found in entry_points(group=GROUP)}
+    known = {found.name: found for found in entry_points(group=_GROUP)}
     if scheme not in known:
         others = ", ".join(sorted({*known, "file"}))
         raise MissingExtraError(
             f"no installed package serves places of the kind {scheme}:",
-            hint=f"install one with the entry point {scheme} in {GROUP}; there are: {others}",
+            hint=f"install one with the entry point {scheme} in {_GROUP}; there are: {others}",
         )
     plugin = known[scheme]
     package = plugin.dist.name if plugin.dist is not None else "the package"
     try:
         factory = plugin.load()
-    except Exception as error:  # a module of somebody else may raise anything while it is imported
-        raise InvalidValueError(
-            f"the backend {scheme} ({plugin.value}) cannot be loaded: {error}", hint=f"update or remove {package}"
-        ) from error
+    except Exception as error:  # a plugin may raise anything
+        message = f"the backend {scheme} ({plugin.value}) cannot be loaded: {error}"
+        raise InvalidValueError(message, hint=f"update or remove {package}") from error
     if folder is None:
         raise InvalidValueError(f"a place of the kind {scheme}: needs a folder on this host", hint="name one")
     backend: Backend = factory(url, folder)
@@ -81,7 +79,7 @@ def backend_at(folder: Path) -> Backend:
 
 def place_of(folder: Path) -> str:
     """The URL of the place that holds the truth of a workspace; empty when that is the folder itself."""
-    if folder.name == _IN_PROJECT:
+    if folder.name == PROJECT_FOLDER:
         return ""
     try:
         return (folder / PLACE_FILE).read_text("utf-8").strip()
@@ -90,7 +88,7 @@ def place_of(folder: Path) -> str:
 
 
 def has_store(folder: Path) -> bool:
-    """Whether a folder holds a truth store, or says where it lies. One look at the disk."""
+    """Whether a folder holds a truth store, or names the place of one."""
     return (folder / STORE_FILE).exists() or bool(place_of(folder))
 
 
@@ -114,9 +112,8 @@ def folder_of_url(url: str) -> Path | None:
 def require(backend: Backend, capability: str) -> None:
     """Raise WorkspaceError when a backend does not declare an ability."""
     if not getattr(backend.capabilities, capability):
-        raise WorkspaceError(
-            f"{shown_url(backend.url)} is a place without {capability}", hint="use the tools that come with the place"
-        )
+        message = f"{shown_url(backend.url)} is a place without {capability}"
+        raise WorkspaceError(message, hint="use the tools that come with the place")
 
 
 def shown_url(url: str) -> str:

@@ -1,6 +1,6 @@
-"""The manifest of a workspace: what it is, in a file that people and other programs can read.
+"""The manifest of a workspace: its name, root, model and quota, in a file for people and other programs.
 
-What changes with every file (counts, fingerprints) is not in it: the store knows that.
+Counts and fingerprints, which change with every file, are in the store.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import FormatError, ManifestError
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = [
     "MANIFEST_FILE",
     "SCHEMA_VERSION",
-    "Changes",
     "Manifest",
     "Model",
     "Preprocessing",
@@ -40,11 +39,11 @@ __all__ = [
 MANIFEST_FILE = "manifest.json"
 
 SCHEMA_VERSION = "1.0"
-"""A reader that knows a major number reads every file with it, and keeps the keys that it does not know."""
+"""A reader of a major number reads every file with it, and keeps unknown keys."""
 
 
 class Model(NamedTuple):
-    """What has read the passages: its name, the length of its vectors, and whether they all have length 1."""
+    """The model of the passages: its name, the length of its vectors, and whether they all have length 1."""
 
     name: str
     dim: int
@@ -52,7 +51,7 @@ class Model(NamedTuple):
 
 
 class Preprocessing(NamedTuple):
-    """What becomes of texts before they are indexed: how they are cut, and the fingerprint of the analysis of words."""
+    """The cut of texts before they are indexed, and the fingerprint of the analysis of words."""
 
     chunker: str
     strategy: str
@@ -64,9 +63,9 @@ class Preprocessing(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What the file says. `name` is empty for a workspace that goes by its folder, `root` null without files.
+    """Content of the file. `name` is empty for a workspace that goes by its folder, `root` null without files.
 
-    `others` are the keys that a newer findling has written.
+    `others` are the keys of a newer findling.
     """
 
     name: str = ""
@@ -79,43 +78,47 @@ class Manifest:
     others: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Changes(TypedDict, total=False):
-    """What `write_manifest` may be told."""
-
-    name: str
-    root: str | None
-    model: Model | None
-    preprocessing: Preprocessing | None
-    shared: bool
-    quota: Quota | None
+_KEYS = {one.name: one.name for one in fields(Manifest) if one.name != "others"} | {"created_at": "createdAt"}
+_PARTS: Mapping[str, type[Model | Preprocessing | Quota]] = {
+    "model": Model,
+    "preprocessing": Preprocessing,
+    "quota": Quota,
+}
+_KINDS: Mapping[str, Any] = {"name": str, "root": str | None, "created_at": str, "shared": bool}
+_INNER_KINDS = {**dict.fromkeys(("dim", "size", "overlap", *Quota._fields), int), "normalize": bool}
 
 
 def read_manifest(folder: Path) -> Manifest | None:
     """The manifest of the workspace in a folder; None for one that has none yet.
 
-    Raises FormatError when a newer findling wrote it, ManifestError when it is damaged.
+    Raises FormatError for a file of a newer findling, ManifestError for a damaged one.
     """
     path = folder / MANIFEST_FILE
     try:
         document = read_json(path.read_bytes())
+        if not isinstance(document, dict):
+            raise ValueError("it is no JSON object")
+        noted = document.pop("sum", None)
+        if noted is not None and noted != _sum_of(document):
+            raise ValueError("it is not what was written")
+        version = document.pop("schemaVersion", None)
+        if not isinstance(version, str) or not re.fullmatch(r"\d+\.\d+", version):
+            raise ValueError(f"its schemaVersion is {version!r}")
+        if version.partition(".")[0] == SCHEMA_VERSION.partition(".")[0]:
+            return _manifest(document)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValueError as error:  # no JSON, or no UTF-8
-        raise _damaged(path, str(error)) from error
-    if not isinstance(document, dict):
-        raise _damaged(path, "it is no JSON object")
-    noted = document.pop("sum", None)
-    if noted is not None and noted != _sum_of(document):
-        raise _damaged(path, "it is not what was written")
-    _check_version(document.pop("schemaVersion", None), path)
-    try:
-        return _manifest(document)
-    except (TypeError, ValueError) as error:
-        raise _damaged(path, str(error)) from error
+    except (TypeError, ValueError) as error:  # also: no JSON, no UTF-8
+        raise ManifestError(
+            f"{path} is damaged: {error}; what is indexed is safe",
+            hint="findling doctor --repair, which brings it back, not shared",
+        ) from error
+    message = f"{path} has schemaVersion {version}, this findling knows {SCHEMA_VERSION}"
+    raise FormatError(message, hint="upgrade findling: `pip install --upgrade findling`")
 
 
-def write_manifest(folder: Path, **changes: Unpack[Changes]) -> Manifest:
-    """Bring the manifest up to date, or make it; what is not named stays. The caller holds the workspace's lock.
+def write_manifest(folder: Path, **changes: Any) -> Manifest:
+    """Update fields of the manifest, or create it. The caller holds the workspace's lock.
 
     An unchanged manifest is not written again. Raises as `read_manifest` and `write_whole` do.
     """
@@ -123,14 +126,19 @@ def write_manifest(folder: Path, **changes: Unpack[Changes]) -> Manifest:
     usual = Manifest(name=folder.name if is_name(folder.name) else "", created_at=_now())
     now = replace(before or usual, **changes)
     if now != before:
-        document = _document(now)
+        values = {key: getattr(now, name) for name, key in _KEYS.items()}
+        plain = {
+            key: value._asdict() if isinstance(value, Model | Preprocessing | Quota) else value
+            for key, value in values.items()
+        }
+        document = {"schemaVersion": SCHEMA_VERSION, **plain, **now.others}
         document["sum"] = _sum_of(document)
         write_whole(folder / MANIFEST_FILE, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
     return now
 
 
 def preprocessing_of(settings: Settings) -> Preprocessing:
-    """What the settings say of it. Raises InvalidValueError for chunk settings that do not go together."""
+    """The preprocessing under these settings. Raises InvalidValueError for a chunk preset that is none."""
     from findling.service.settings.options import chunk_plan
     from findling.text.analysis.analysis import FINGERPRINT
 
@@ -139,7 +147,7 @@ def preprocessing_of(settings: Settings) -> Preprocessing:
 
 
 def model_of(embedder: Embedder | None) -> Model | None:
-    """What the manifest says of a model; nothing as long as the length of its vectors is not known."""
+    """The entry of a model; None until the length of its vectors is known."""
     return Model(embedder.name, embedder.dimensions) if embedder is not None and embedder.dimensions else None
 
 
@@ -149,41 +157,17 @@ def quota_of(folder: Path, settings: Settings) -> Quota:
     return effective_quota(manifest.quota if manifest else None, settings)
 
 
-def _check_version(version: object, path: Path) -> None:
-    if not isinstance(version, str) or not re.fullmatch(r"\d+\.\d+", version):
-        raise _damaged(path, f"its schemaVersion is {version!r}")
-    if version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
-        raise FormatError(
-            f"{path} has schemaVersion {version}, this findling knows {SCHEMA_VERSION}",
-            hint="upgrade findling: `pip install --upgrade findling`",
-        )
-
-
 def _manifest(document: dict[str, Any]) -> Manifest:
-    """The manifest; raises TypeError or ValueError that says what is wrong."""
-    parts = {"model": Model, "preprocessing": Preprocessing, "quota": Quota}
-    values = {name: _part(kind, name, document.pop(name, None)) for name, kind in parts.items()}
-    manifest = Manifest(
-        name=document.pop("name", ""),
-        root=document.pop("root", None),
-        created_at=document.pop("createdAt", ""),
-        shared=document.pop("shared", False),
-        others=document,
-        **values,
-    )
-    wanted = {"name": str, "root": str | None, "created_at": str, "shared": bool}
-    for name, kind in wanted.items():
-        if not isinstance(getattr(manifest, name), kind):
-            raise TypeError(f"{name} cannot be {getattr(manifest, name)!r}")
-    if manifest.name and not is_name(manifest.name):
-        raise ValueError(f"{manifest.name!r} is no workspace name")
-    return manifest
-
-
-_KINDS: Mapping[str, type] = {
-    **dict.fromkeys(("dim", "size", "overlap", *Quota._fields), int),
-    "normalize": bool,
-}
+    """The manifest. Raises TypeError or ValueError that names the wrong value."""
+    values = {name: document.pop(key) for name, key in _KEYS.items() if key in document}
+    for name, kind in _PARTS.items():
+        values[name] = _part(kind, name, values.get(name))
+    for name, kind in _KINDS.items():
+        if name in values and not isinstance(values[name], kind):
+            raise TypeError(f"{name} cannot be {values[name]!r}")
+    if values.get("name") and not is_name(values["name"]):
+        raise ValueError(f"{values['name']!r} is no workspace name")
+    return Manifest(others=document, **values)
 
 
 def _part(kind: type[Model | Preprocessing | Quota], name: str, value: object) -> Any:
@@ -193,27 +177,9 @@ def _part(kind: type[Model | Preprocessing | Quota], name: str, value: object) -
         raise TypeError(f"{name} cannot be {value!r}")
     known = {key: value[key] for key in kind._fields if key in value}
     for key, inner in known.items():
-        wanted = _KINDS.get(key, str)
-        if type(inner) is not wanted or (isinstance(inner, int) and inner < 0):
+        if type(inner) is not _INNER_KINDS.get(key, str) or (isinstance(inner, int) and inner < 0):
             raise TypeError(f"{name}.{key} cannot be {inner!r}")
     return kind(**known)
-
-
-def _document(manifest: Manifest) -> dict[str, Any]:
-    def part(value: Model | Preprocessing | Quota | None) -> dict[str, Any] | None:
-        return value._asdict() if value is not None else None
-
-    return {
-        "schemaVersion": SCHEMA_VERSION,
-        "name": manifest.name,
-        "root": manifest.root,
-        "model": part(manifest.model),
-        "preprocessing": part(manifest.preprocessing),
-        "createdAt": manifest.created_at,
-        "shared": manifest.shared,
-        "quota": part(manifest.quota),
-        **manifest.others,
-    }
 
 
 def _sum_of(document: Mapping[str, Any]) -> int:
@@ -224,10 +190,3 @@ def _now() -> str:
     from datetime import UTC, datetime
 
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _damaged(path: Path, why: str) -> ManifestError:
-    return ManifestError(
-        f"{path} is damaged: {why}; what is indexed is safe",
-        hint="findling doctor --repair, which brings it back, not shared",
-    )

@@ -1,4 +1,4 @@
-"""How much a workspace may hold, and what happens when that is reached."""
+"""Quotas: limits of a workspace, and the refusal of what exceeds them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from findling.domain.resources import Document
     from findling.service.settings.settings import Settings
 
-__all__ = ["Allowance", "Quota", "check_quota", "disk_usage", "effective_quota", "parse_limit"]
+__all__ = ["Allowance", "Quota", "disk_usage", "effective_quota", "parse_limit"]
 
 
 class Quota(NamedTuple):
@@ -37,7 +37,7 @@ def effective_quota(own: Quota | None, settings: Settings) -> Quota:
 
 
 def parse_limit(name: str, text: str, where: str) -> int:
-    """A limit as people write it: `500`, `50MB`, `2GB`. Raises InvalidValueError naming `where` it was met."""
+    """Parse a limit such as `500`, `50MB`, `2GB`. Raises InvalidValueError that names `where`."""
     from findling.service.settings.settings import Setting, parse_text
 
     parsed = parse_text(Setting(f"quota.{name}", "size", 0, f"The most {_UNITS[name]}."), text, where)
@@ -45,21 +45,10 @@ def parse_limit(name: str, text: str, where: str) -> int:
     return parsed
 
 
-def check_quota(store: TruthStore, folder: Path, quota: Quota, *, resources: int = 0, text: int = 0) -> None:
-    """Raise QuotaError when so many more resources and characters would be more than the quota allows."""
-    if not any(quota):
-        return
-    counts = store.counts()
-    held = Quota(counts["resources"], counts["characters"], disk_usage(folder) if quota.disk else 0)
-    why = _excess(Quota(held.resources + resources, held.text + text, held.disk + text), quota)
-    if why:
-        raise _quota_error(folder, why)
-
-
 class Allowance:
-    """What a workspace may still take in, counted down as documents come. It costs nothing without a quota.
+    """The room left in a workspace, counted down as documents come. It costs nothing without a quota.
 
-    Bytes on disk are measured between batches, so they may be exceeded by what one batch makes of its texts.
+    Bytes on disk are measured between batches, so one batch may exceed them.
     """
 
     def __init__(self, store: TruthStore, folder: Path, quota: Quota) -> None:
@@ -73,52 +62,54 @@ class Allowance:
             self.measure()
 
     def measure(self) -> None:
-        """Look at the disk again; to be called after each batch."""
+        """Measure the disk again; call it after each batch."""
         if self._quota.disk:
             self._disk = disk_usage(self._folder)
 
     def refusal(self, document: Document) -> str:
-        """Why a document does not fit, or nothing; one that fits is counted as if it were there already."""
+        """The reason why a document does not fit, or nothing; one that fits is counted as if it were written."""
         if not self._is_limited:
             return ""
-        resources, text = self._added(document)
+        held, text_before = self._held(document.resource.rid)
+        resources, text = 1 - held, len(document.text) - text_before
         # A text takes at least its own size on disk.
         after = Quota(self._resources + resources, self._text + text, self._disk + max(0, text))
-        # What gets smaller always fits: how else could too much become less?
-        why = _excess(after, self._quota) if resources > 0 or text > 0 else ""
+        # A document that shrinks always fits: otherwise no quota could be met again.
+        why = self._excess(after) if resources > 0 or text > 0 else ""
         if not why:
             self._resources, self._text, self._disk = after
             self._counted[document.resource.rid] = len(document.text)
         return why
 
     def free(self, rids: Iterable[str]) -> None:
-        """Count resources as gone that are about to be deleted."""
+        """Count resources as deleted before they are."""
         for rid in rids if self._is_limited else ():
             resources, text = self._held(rid)
             self._resources, self._text = self._resources - resources, self._text - text
             self._counted[rid] = _NOT_THERE
 
+    def require(self, *, resources: int, text: int) -> None:
+        """Raise QuotaError when so many more resources and characters would exceed the quota."""
+        if why := self._excess(Quota(self._resources + resources, self._text + text, self._disk + text)):
+            raise self._error(why)
+
     def admit(
         self, documents: Sequence[Document], deleted_rids: Iterable[str] = ()
     ) -> tuple[Sequence[Document], QuotaError | None]:
-        """Count a batch that is about to be written: those up to the first that does not fit, and why it does not."""
+        """Count a batch before it is written: the documents up to the first that does not fit, and its refusal."""
         if not self._is_limited:
             return documents, None
         self.free(deleted_rids)
         for number, document in enumerate(documents):
             if why := self.refusal(document):
-                return documents[:number], _quota_error(self._folder, f"{why}; {document.resource.rid} does not fit")
+                return documents[:number], self._error(f"{why}; {document.resource.rid} does not fit")
         return documents, None
 
     def check(self, documents: Sequence[Document], deleted_rids: Iterable[str] = ()) -> None:
-        """The same for a batch that is written as a whole. Raises QuotaError when one of its documents does not fit."""
+        """Count a batch that is written as a whole. Raises QuotaError when one of its documents does not fit."""
         _, refusal = self.admit(documents, deleted_rids)
         if refusal is not None:
             raise refusal
-
-    def _added(self, document: Document) -> tuple[int, int]:
-        resources, text = self._held(document.resource.rid)
-        return 1 - resources, len(document.text) - text
 
     def _held(self, rid: str) -> tuple[int, int]:
         if rid not in self._counted:
@@ -127,21 +118,19 @@ class Allowance:
         length = self._counted[rid]
         return (0, 0) if length == _NOT_THERE else (1, length)
 
+    def _excess(self, held: Quota) -> str:
+        for name, amount, most in zip(Quota._fields, held, self._quota, strict=True):
+            if most and amount > most:
+                return f"the quota {name} allows {most:,} {_UNITS[name]}"
+        return ""
+
+    def _error(self, why: str) -> QuotaError:
+        return QuotaError(
+            f"{self._folder}: {why}; what was committed is kept",
+            hint="findling forget and then findling compact make room, findling workspaces set allows more",
+        )
+
 
 def disk_usage(folder: Path) -> int:
-    """The bytes of all files of a workspace, without its snapshots: those are no part of what it holds."""
+    """The bytes of all files of a workspace, without its snapshots: a quota does not count them."""
     return sum(file_size(path) for path in folder.rglob("*") if path.relative_to(folder).parts[0] != "snapshots")
-
-
-def _excess(held: Quota, quota: Quota) -> str:
-    for name, amount, most in zip(Quota._fields, held, quota, strict=True):
-        if most and amount > most:
-            return f"the quota {name} allows {most:,} {_UNITS[name]}"
-    return ""
-
-
-def _quota_error(folder: Path, why: str) -> QuotaError:
-    return QuotaError(
-        f"{folder}: {why}; what was committed is kept",
-        hint="findling forget and then findling compact make room, findling workspaces set allows more",
-    )

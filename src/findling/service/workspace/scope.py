@@ -1,4 +1,4 @@
-"""What a search is limited to besides what it says: the part of the root that was named, and the project's context."""
+"""The scope of a search besides its filters: the part of the root that was named, and the project's context."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ NO_CONTEXT: Mapping[str, object] = {
 
 
 class Scoped(NamedTuple):
-    """A request as the legs are asked, its filters before they were put below the part that is asked, and the context.
+    """A request for the legs, its filters without the part of the root, and the context in force with its origin.
 
-    The context holds what of it is in force, and where it comes from; it is empty when nothing is. `parsed` is the
-    query, where it had to be read to find the plan.
+    `parsed` is the query, where the plan depends on it.
     """
 
     request: SearchRequest
@@ -41,7 +40,7 @@ class Scoped(NamedTuple):
 
 
 def placed(settings: Settings, path: str | Path | None = None, workspace: str = "") -> tuple[Settings, str | Path]:
-    """The settings with only what of the context is in force, and the path: the one that is named, or the context's.
+    """The settings with the context in force, and the path: the named one, or the context's.
 
     Raises PathNotFoundError when the path of the context is not there, UntrustedSettingError when a project file leads
     out of its project.
@@ -50,7 +49,7 @@ def placed(settings: Settings, path: str | Path | None = None, workspace: str = 
     file = settings.project_file("context.workspace")
     if settings["context.workspace"] and file is not None and not is_named:
         _must_hold(settings, file)
-    # The path of a context says nothing about a workspace of the user's choice, which may lie anywhere.
+    # A workspace of the user's choice may lie anywhere, so the path of a context does not apply to it.
     is_elsewhere = is_named or bool(settings["context.workspace"] and file is None)
     idle = {"context.workspace": is_named, "context.path": is_elsewhere or path is not None}
     unused = {name: "" for name, is_idle in idle.items() if is_idle and settings[name]}
@@ -68,7 +67,12 @@ def prepared(
     """The request with its plan, limited to the part of the root that was opened and to the project's context."""
     request = request_with(request, options)
     filters, names = request.filters, ["context.workspace"]
-    parsed = _parsed(request.query) if ":" in request.query else None
+    parsed = None
+    if ":" in request.query:
+        from findling.pipelines.retrieve.query_planner import LONGEST_QUERY
+        from findling.text.query.parser import parse
+
+        parsed = parse(request.query[:LONGEST_QUERY])
     types = tuple(name.lower() for name in filters.type or _types_in(parsed))
     plan = _planned(request, types, settings, plan_of)
     if request.quick:
@@ -83,13 +87,16 @@ def prepared(
     filters = _in_context(filters, settings, names)
     within = scope if request.within is None else request.within.strip("/")
     asked = replace(request, filters=_below(filters, within), plan=plan, changes={}, within=within)
-    return Scoped(asked, filters, _context(settings, names), parsed)
+    context: dict[str, Any] = {name.partition(".")[2]: settings[name] for name in names}
+    if context:
+        context["from"] = " and ".join(dict.fromkeys(settings.origin(name) for name in names))
+    return Scoped(asked, filters, context, parsed)
 
 
 def _planned(
     request: SearchRequest, types: tuple[str, ...], settings: Settings, plan_of: Callable[[str], Plan]
 ) -> Plan:
-    """The plan of the profile with what the request changes, before and after the types have had their say."""
+    """The plan of the profile with the changes of the request, applied before and after those of the types."""
     plan = request.plan or plan_of(request.profile)
     changes: dict[str, Any] = {}
     if request.changes:
@@ -100,13 +107,6 @@ def _planned(
     if request.plan is None:
         plan = _for_types(plan, types, settings)
     return replace(plan, **changes) if changes else plan
-
-
-def _parsed(query: str) -> Parsed:
-    from findling.pipelines.retrieve.query_planner import LONGEST_QUERY
-    from findling.text.query.parser import parse
-
-    return parse(query[:LONGEST_QUERY])
 
 
 def _types_in(parsed: Parsed | None) -> tuple[str, ...]:
@@ -122,9 +122,9 @@ def _types_in(parsed: Parsed | None) -> tuple[str, ...]:
 
 
 def _for_types(plan: Plan, types: tuple[str, ...], settings: Settings) -> Plan:
-    """The plan as it is for a search that is limited to some types: with their weights, and heads only if they agree.
+    """The plan of a search that is limited to some types: with their weights, and heads only if all types agree.
 
-    What replaces each other without ever being changed is asked for as it holds today, unless the user says no.
+    Immutable types that supersede each other show their heads, unless the user says no.
     """
     names = types or plan.types
     if not names:
@@ -138,15 +138,15 @@ def _for_types(plan: Plan, types: tuple[str, ...], settings: Settings) -> Plan:
 
 
 def timings_for(principals: tuple[str, ...] | None, timings: Mapping[str, float]) -> Mapping[str, float]:
-    """Times as a caller is told them: all of them for the owner, for others their sum.
+    """Times for a caller: each stage for the owner, their sum for others.
 
-    Which stages there were tells whether an answer was kept, and so when something hidden was written.
+    The stages would reveal whether an answer was cached, and so when something hidden was written.
     """
     return timings if principals is None else {"search": round(sum(timings.values()), 3)}
 
 
 def told(scoped: Scoped, answer: SearchAnswer) -> SearchAnswer:
-    """The answer with the context it was found in, and a plan that says apart what was asked for and where."""
+    """The answer with its context, and a plan that shows the filters apart from the part of the root."""
     from findling.pipelines.retrieve.plan_files import filters_document
 
     asked = {"filters": filters_document(scoped.filters), "within": scoped.request.within}
@@ -159,7 +159,7 @@ def is_below(path: str, prefix: str) -> bool:
 
 
 def _must_hold(settings: Settings, file: Path) -> None:
-    """Whoever writes a project file must not open what else its reader has: the workspace has to hold the project."""
+    """Raise UntrustedSettingError unless the workspace that a project file names holds the project."""
     from findling.service.workspace.workspace import folder_of, home_folder, indexed_root
 
     name = settings["context.workspace"]
@@ -172,7 +172,7 @@ def _must_hold(settings: Settings, file: Path) -> None:
 
 
 def _context_path(settings: Settings) -> str:
-    """What is searched when no path is given: the path that the context names, or the current folder."""
+    """The path to search when none is given: that of the context, or the current folder."""
     named = settings["context.path"]
     if not named:
         return "."
@@ -187,14 +187,8 @@ def _context_path(settings: Settings) -> str:
     return str(path)
 
 
-def _context(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
-    limits = {name.partition(".")[2]: settings[name] for name in names}
-    origins = dict.fromkeys(settings.origin(name) for name in names)
-    return {**limits, "from": " and ".join(origins)} if limits else {}
-
-
 def _in_context(filters: Filters, settings: Settings, names: Iterable[str]) -> Filters:
-    """The filters with the types and the system of the context, as far as they are among the names."""
+    """The filters with those of the types and the system of the context that are among the names."""
     if "context.types" in names:
         filters = replace(filters, type=settings["context.types"])
     if "context.system" in names:
@@ -204,7 +198,7 @@ def _in_context(filters: Filters, settings: Settings, names: Iterable[str]) -> F
 
 
 def _below(filters: Filters, folder: str) -> Filters:
-    """The filters with their paths below one folder; without any, what lies nowhere passes as well."""
+    """The filters with their paths below one folder; without paths, resources without a path pass, too."""
     if not folder:
         return filters
     if not filters.path:

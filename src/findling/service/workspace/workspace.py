@@ -1,4 +1,4 @@
-"""Where a workspace lives, and which one a path belongs to."""
+"""The workspace of a path: its folder, its root, and the names of both."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from findling.domain.errors import (
     PathNotFoundError,
     UntrustedSettingError,
 )
-from findling.service.workspace.backends import backend_at, has_store
+from findling.service.workspace.backends import PROJECT_FOLDER, backend_at, has_store
 from findling.stores.local.layout import IDENTITY_FILE
 
 __all__ = [
     "PLACES",
-    "PROJECT_FOLDER",
     "Workspace",
     "check_name",
+    "existing_path",
     "folder_name",
     "folder_of",
     "has_items",
@@ -42,16 +42,13 @@ __all__ = [
     "workspaces_above",
 ]
 
-PROJECT_FOLDER = ".findling"
-"""The folder of a workspace that lies inside what it indexes."""
-
 PLACES = ("home", "project")
-"""Where a new workspace is put: with all others, or into the folder that it indexes."""
+"""Places of a new workspace: with all others, or in the folder that it indexes."""
 
 _POINTERS = ".places"
-"""The folder in the home that says which workspaces lie elsewhere; no workspace can be called so.
+"""The folder in the home that lists the workspaces elsewhere; no workspace can have this name.
 
-An index in a project counts only when it stands here: whoever ships a folder must not have their index opened.
+An index in a project counts only when it is listed: findling must not open the index that a stranger ships.
 """
 
 _NAME = re.compile(r"\w[\w.-]*")
@@ -66,10 +63,8 @@ _LONGEST_NAME = 200
 class Workspace(NamedTuple):
     """A folder with an index, the root it indexes, and the part of that root that was asked for ("" for all).
 
-    `only` names the one file below the root that is indexed, when the workspace was made for a single file. `is_guess`
-    says that nobody has named the root yet: what is put first into a workspace decides whether it has files. `part` is
-    the part of the root that a search indexes, if it is not indexed yet: a workspace may hold no files so far, and
-    whoever asks for one folder has not asked for those beside it.
+    `only` names the one file that a workspace of a single file indexes. `is_guess`: nobody has named the root yet, so
+    the first write decides whether it has files. `part` is the part of the root that a first search indexes.
     """
 
     folder: Path
@@ -81,29 +76,24 @@ class Workspace(NamedTuple):
 
     @property
     def has_files(self) -> bool:
-        """Whether it indexes what lies on disk; one that holds other things only is its own root."""
+        """Whether it indexes files; a workspace without files is its own root."""
         return self.root != self.folder
 
     @property
     def subject(self) -> str:
-        """What is noted as indexed when something that is no file is put in first; empty for no files."""
+        """The root to note when the first write is no file; empty for no files."""
         return str(self.root / self.only) if self.has_files and not self.is_guess else ""
 
 
 def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home") -> Workspace:
     """The workspace that a path belongs to: its own, or that of the nearest folder above it that has one.
 
-    A path that belongs to none yet gets a workspace of its own, in the home or in the project as `place` says; one that
-    exists is found wherever it is. A name chooses a workspace by name instead; then the current folder, wherever it is,
-    stands for the whole of it. Raises PathNotFoundError when the path is not there, InvalidValueError for a name that
-    is no folder name or a path outside the named workspace, UntrustedSettingError when a new workspace would have to
-    take over an index that somebody else has put into the project.
+    A path without one gets a workspace of its own, in the home or in the project as `place` says. A `name` chooses a
+    workspace instead; then the path `.` stands for all of it. Raises PathNotFoundError when the path is not there,
+    InvalidValueError for a name that is no folder name or a path outside the named workspace, UntrustedSettingError
+    when the project holds an index that was not made here.
     """
-    target = Path(path).expanduser()
-    try:
-        target = target.resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise PathNotFoundError(f"there is no {path}", hint="name a folder or file that exists") from error
+    target = existing_path(path)
     if name:
         return _named(folder_of(check_name(name), home), target, name, is_default=str(path) == ".")
     folder_at = _finder(home)
@@ -119,10 +109,18 @@ def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home")
     return found._replace(part=found.only)
 
 
+def existing_path(path: str | Path) -> Path:
+    """The path in full. Raises PathNotFoundError when it is not there."""
+    try:
+        return Path(path).expanduser().resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise PathNotFoundError(f"there is no {path}", hint="name a folder or file that exists") from error
+
+
 def workspaces_above(folder: Path, subject: Path, home: Path) -> list[Workspace]:
     """The workspaces of the folders above the `subject` of the one in a folder, the nearest first.
 
-    One that goes by a name has none: whoever names it means that one alone.
+    A workspace with a name has none: its name means that one alone.
     """
     folder_at = _finder(home)
     if folder_at(subject) != folder:
@@ -132,19 +130,19 @@ def workspaces_above(folder: Path, subject: Path, home: Path) -> list[Workspace]
 
 
 def workspace_in(folder: Path) -> Workspace:
-    """All of the workspace in a folder; one that cannot be read counts as one without files."""
+    """The whole workspace in a folder; an unreadable one counts as one without files."""
     root = indexed_root(folder) or folder
     return _on(folder, root, root)
 
 
 def folder_of(key: str, home: Path) -> Path:
-    """The folder of the workspace with this name, or of this root: elsewhere if it really is there, or in the home."""
+    """The folder of the workspace with this name or root: in the home, or at the place of its note."""
     for known in filter(None, (key, _former_name(key))):
         try:
             elsewhere = Path(os.fsdecode(pointer_of(known, home).read_bytes()))
         except FileNotFoundError:
             continue
-        # Whoever deletes the folder has dropped the index, and need not know what else tells of it.
+        # Deleting the folder drops the index, whatever the note says.
         if holds_workspace(elsewhere) and not elsewhere.is_symlink():
             return elsewhere
     return _in_home(key, home)
@@ -156,26 +154,20 @@ def holds_workspace(folder: Path) -> bool:
 
 
 def pointer_of(key: str, home: Path) -> Path:
-    """The file that says where the workspace lies, if it is not in the home."""
+    """The note of a workspace that does not lie in the home."""
     return home / _POINTERS / key
 
 
 def indexed_root(folder: Path) -> Path | None:
-    """What the workspace in a folder indexes: itself when it has no files.
-
-    None when there is no workspace, or none that can be read.
-    """
+    """The root of the workspace in a folder: itself without files; None without a readable workspace."""
     if not has_store(folder):
         return None
     try:
         with closing(backend_at(folder).open_store(readonly=True)) as store:
             root = store.get_meta("root")
     except (CorruptError, NotIndexedError):
-        # Just being made, or damaged: whoever opens it next says so, and may rebuild it.
-        return None
-    if root is None:
-        return None
-    return Path(root) if root else folder
+        return None  # half created, or damaged: opening it reports that
+    return None if root is None else Path(root or folder)
 
 
 def holds_file(workspace: Workspace, file: Path) -> bool:
@@ -190,13 +182,13 @@ def holds_file(workspace: Workspace, file: Path) -> bool:
 
 
 def has_items(folder: Path) -> bool:
-    """Whether a workspace may hold what lies in no folder; one that cannot be read, or has lost its store, may."""
+    """Whether a workspace may hold resources that are no files; an unreadable one may."""
     try:
         with closing(backend_at(folder).open_store(readonly=True)) as store:
             return store.has_items()
-    except NotIndexedError:  # just being made, dropped meanwhile, or lost
+    except NotIndexedError:  # half created, dropped meanwhile, or lost
         return holds_workspace(folder) and not has_store(folder)
-    except FindlingError:  # whoever asks it is told why
+    except FindlingError:  # a search reports it
         return True
 
 
@@ -213,7 +205,7 @@ def check_name(text: str) -> str:
 
 
 def is_vast(root: Path) -> bool:
-    """Whether a folder is a home folder, holds one, or is a whole disk: nobody indexes that by accident."""
+    """Whether a folder is a home folder, holds one, or is a whole disk, which must not be indexed by accident."""
     try:
         home = Path.home().resolve()
     except RuntimeError:
@@ -234,7 +226,7 @@ def home_folder(configured: str) -> Path:
 
 
 def folder_name(root: Path) -> str:
-    """A readable name that no other path has: its parts joined by `+`, what is special in them escaped."""
+    """A readable name that no other path has: its parts joined by `+`, special characters escaped."""
     escaped = (part.replace("%", "%25").replace("+", "%2B").replace(":", "%3A") for part in root.parts)
     name = "+".join(escaped).replace(os.sep, "") or "+"
     encoded = name.encode("utf-8", "surrogateescape")
@@ -242,18 +234,18 @@ def folder_name(root: Path) -> str:
         return name
     from hashlib import blake2b  # 3 ms of OpenSSL that only very deep paths need
 
-    # No other name begins with a dot, which is for what is being made or deleted.
+    # A leading dot marks folders that are being created or deleted.
     return f"+{root.name[:40]}+{blake2b(encoded, digest_size=16).hexdigest()}"
 
 
 def is_formerly_named(folder: Path) -> bool:
-    """Whether a folder holds the workspace of a very deep path under the name that such paths had at first."""
+    """Whether a folder holds the workspace of a very deep path under the name of earlier versions."""
     root = indexed_root(folder) if _HASHED.fullmatch(f"+{folder.name}") else None
     return root is not None and _former_name(folder_name(root)) == folder.name
 
 
 def refuse_link(folder: Path) -> None:
-    """Raise UntrustedSettingError for a link in the place of an index: whoever ships a project must not say where."""
+    """Raise UntrustedSettingError for a link in the place of an index: a project must not choose another place."""
     if folder.is_symlink():
         raise UntrustedSettingError(
             f"{folder} is a link, and an index is never put where a link leads", hint=f"delete {folder}"
@@ -270,7 +262,7 @@ def _in_home(key: str, home: Path) -> Path:
 
 
 def _finder(home: Path) -> Callable[[Path], Path]:
-    """What tells where the workspace of a root lies, or would lie in the home; it looks for pointers just once."""
+    """A function from a root to the folder of its workspace; it looks for notes just once."""
     has_pointers = (home / _POINTERS).exists()
     return lambda root: (folder_of if has_pointers else _in_home)(folder_name(root), home)
 
@@ -282,7 +274,7 @@ def _on(folder: Path, root: Path, target: Path) -> Workspace:
 
 
 def _named(folder: Path, target: Path, name: str, *, is_default: bool) -> Workspace:
-    # What a named workspace indexes was settled when it was made; a path inside it narrows the search.
+    # The root of a named workspace is fixed; a path inside it narrows the search.
     known = indexed_root(folder)
     root = known or target
     if root == folder:

@@ -1,4 +1,4 @@
-"""The folders of workspaces as they come, change their place, and go, in a way that a kill cannot spoil."""
+"""Folders of workspaces: created, moved and deleted so that a kill cannot spoil them, and the notes of their places."""
 
 from __future__ import annotations
 
@@ -10,37 +10,73 @@ from pathlib import Path
 
 from findling.domain.backends import BackendLock
 from findling.domain.errors import InvalidValueError
-from findling.service.workspace.backends import has_store
-from findling.service.workspace.workspace import is_formerly_named, pointer_of, refuse_link
-from findling.stores.filesystem import FileErrors, sync_folder
+from findling.domain.results import Degradation
+from findling.service.workspace.backends import PROJECT_FOLDER, has_store
+from findling.service.workspace.workspace import (
+    Workspace,
+    folder_name,
+    is_formerly_named,
+    is_name,
+    pointer_of,
+    refuse_link,
+)
+from findling.stores.filesystem import FileErrors, make_private, sync_folder, write_whole
 from findling.stores.lock import WriteLock
 
 __all__ = [
     "changing",
     "discard",
     "draft_of",
+    "forget_place",
     "holding",
-    "let_go_on_windows",
+    "keep_out_of_git",
     "make_room",
+    "note_place",
     "pointers",
     "put_in_place",
+    "release_on_windows",
+    "settle",
+    "sync_warning",
+    "synced_by",
 ]
 
 _REMAINS = frozenset({".gitignore", "write.lock", "refine.lock", "snapshot.lock"})
 """Files of a workspace that are worth nothing without its store."""
 
 _PATIENCE_S = 30.0
-"""How long one waits for whoever is writing the workspace."""
+"""Longest wait for a writer of the workspace."""
+
+_SERVICES = {
+    "dropbox": "Dropbox",
+    "onedrive": "OneDrive",
+    "nextcloud": "Nextcloud",
+    "owncloud": "ownCloud",
+    "google drive": "Google Drive",
+    "icloud drive": "iCloud Drive",
+    "iclouddrive": "iCloud Drive",
+    "mobile documents": "iCloud Drive",
+    "synology drive": "Synology Drive",
+}
+"""Names of folders that a service syncs with other machines, whole or up to ` - COMPANY`."""
+
+_MARKS = {
+    ".stfolder": "Syncthing",
+    ".dropbox": "Dropbox",
+    ".nextcloudsync.log": "Nextcloud",
+    ".owncloudsync.log": "ownCloud",
+}
+"""Files that such services leave at the top of a folder of any name."""
+
+
+# The set of workspaces
 
 
 @contextmanager
 def changing(home: Path) -> Iterator[None]:
-    """Be the only one to change the set of workspaces; what killed processes have left is cleared away first.
+    """Exclude other changes of the set of workspaces; the remains of killed processes are deleted first.
 
-    Raises LockedError when somebody else keeps at it, ReadOnlyError when the home cannot be written.
+    Raises LockedError when somebody else keeps the lock, ReadOnlyError when the home cannot be written.
     """
-    from findling.stores.filesystem import make_private
-
     with FileErrors(home):
         make_private(home)
     with WriteLock(home / ".workspaces.lock", timeout_s=_PATIENCE_S):
@@ -50,21 +86,21 @@ def changing(home: Path) -> Iterator[None]:
 
 @contextmanager
 def holding(folder: Path) -> Iterator[BackendLock]:
-    """Let nobody write a workspace meanwhile. Raises LockedError when another process is at it."""
+    """Exclude writers of a workspace. Raises LockedError when another process keeps writing."""
     from findling.service.workspace.writer_queue import WriterQueue
 
     with WriterQueue.of(folder).locked(_PATIENCE_S) as lock:
         yield lock
 
 
-def let_go_on_windows(lock: BackendLock) -> None:
-    """Windows renames no folder in which a file is open, so the lock goes first there."""
+def release_on_windows(lock: BackendLock) -> None:
+    """Release the lock on Windows, which renames no folder with an open file."""
     if os.name == "nt":
         lock.release()
 
 
 def put_in_place(draft: Path, target: Path) -> Path:
-    """Give a finished folder its name, durably and at once. Raises InvalidValueError when the name is taken."""
+    """Rename a finished folder, durably and at once. Raises InvalidValueError when the name is taken."""
     if target.exists():
         raise InvalidValueError(f"{target} is in the way", hint=f"move it elsewhere, or delete {target}")
     draft.rename(target)
@@ -73,7 +109,7 @@ def put_in_place(draft: Path, target: Path) -> Path:
 
 
 def make_room(target: Path) -> None:
-    """Clear away a folder that holds nothing but what an index that is gone has left.
+    """Delete a folder that holds only the remains of an index.
 
     Raises InvalidValueError when it holds an index, or files of others, UntrustedSettingError when it is a link.
     """
@@ -84,8 +120,7 @@ def make_room(target: Path) -> None:
         raise InvalidValueError(f"{target} holds another index", hint=f"delete {target} if nobody needs it")
     if not target.is_dir():
         raise InvalidValueError(f"{target} is in the way", hint=f"delete {target}")
-    strange = {entry.name for entry in target.iterdir()} - _REMAINS
-    if strange:
+    if strange := {entry.name for entry in target.iterdir()} - _REMAINS:
         raise InvalidValueError(f"{target} is in the way: it holds {min(strange)}", hint=f"delete {target}")
     shutil.rmtree(target)
 
@@ -104,29 +139,22 @@ def discard(folder: Path, home: Path) -> None:
 
 
 def draft_of(folder: Path, home: Path) -> Path:
-    """The name that a folder has until it is finished; nobody takes it for a workspace, and what is left is cleared."""
+    """The name of an unfinished folder, which is no name of a workspace; remains of it are deleted."""
     return _aside(folder, home, "new")
 
 
-def pointers(home: Path) -> list[Path]:
-    """The notes of all workspaces that lie elsewhere."""
-    folder = pointer_of("", home)
-    return sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
-
-
 def _tidy(home: Path) -> None:
-    """Clear away what processes that were killed have left; nobody else is at it now."""
     left = [path for state in ("new", "deleted") for path in home.glob(f".{state}-*") if not is_formerly_named(path)]
     for pointer in pointers(home):
         folder = Path(os.fsdecode(pointer.read_bytes()))
-        # The note itself stays, whatever is there now: the folder may be on a disk that is away for a moment.
+        # The note itself stays: its folder may be on a disk that is absent for a moment.
         left += [_aside(folder, home, "new"), _aside(folder, home, "deleted")]
     for folder in left:
         _delete(folder)
 
 
 def _delete(path: Path) -> None:
-    """Delete what nobody needs as far as that goes: its owner may be at it as well. A link goes, not where it leads."""
+    """Delete as much as possible: another process may be deleting it, too. Of a link, only the link goes."""
     if path.is_symlink():
         path.unlink(missing_ok=True)
     else:
@@ -136,3 +164,90 @@ def _delete(path: Path) -> None:
 def _aside(folder: Path, home: Path, state: str) -> Path:
     # In the same folder, so that one renaming puts it into place; in the home no name can begin with a dot.
     return home / f".{state}-{folder.name}" if folder.parent == home else folder.with_name(f"{folder.name}-{state}")
+
+
+# Places outside the home
+
+
+def settle(workspace: Workspace, home: Path) -> list[Degradation]:
+    """Prepare the first write of a workspace; returns warnings about its place.
+
+    Raises ReadOnlyError or DiskFullError when the project or the home cannot be written, UntrustedSettingError when a
+    link stands in the place of the index.
+    """
+    folder, root = workspace.folder, workspace.root
+    inside = root / PROJECT_FOLDER
+    if folder != inside:
+        if is_name(folder.name) or not has_store(inside):
+            return []
+        what = f"{inside} holds an index that is not used: it was not made here, or has moved with {root}"
+        fix = f"findling workspaces drop {root}, then findling workspaces set {root} --to project; or delete it"
+        return [Degradation(what=what, fix=fix)]
+    if has_store(folder):
+        return []
+    refuse_link(folder)
+    # The note comes before the index, which would be lost without it.
+    keep_out_of_git(folder)
+    note_place(folder_name(root), home, folder)
+    warning = sync_warning(folder, str(root))
+    return [warning] if warning is not None else []
+
+
+def pointers(home: Path) -> list[Path]:
+    """The notes of all workspaces that lie elsewhere."""
+    folder = pointer_of("", home)
+    return sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+
+
+def note_place(key: str, home: Path, folder: Path) -> None:
+    """Note that a workspace lies, or will lie, in a folder outside the home."""
+    pointer, place = pointer_of(key, home), os.fsencode(folder)
+    with FileErrors(pointer):
+        make_private(pointer.parent)
+        is_known = pointer.exists() and pointer.read_bytes() == place
+    if not is_known:
+        write_whole(pointer, place)
+
+
+def forget_place(key: str, home: Path) -> None:
+    """Delete the note; fine when there is none."""
+    pointer_of(key, home).unlink(missing_ok=True)
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Have git ignore the folder, which is created if need be."""
+    with FileErrors(folder):
+        folder.mkdir(exist_ok=True, mode=0o700)
+        rules = folder / ".gitignore"
+        if not rules.exists():
+            rules.write_text("*\n", encoding="ascii")
+
+
+def sync_warning(folder: Path, called: str) -> Degradation | None:
+    """The warning about an index in a synced folder; `called` is the name or path of its workspace."""
+    service = synced_by(folder)
+    if not service:
+        return None
+    return Degradation(
+        what=f"{folder} lies in a folder that {service} keeps in step; an index there may be damaged",
+        fix=f"findling workspaces set {called} --to home",
+    )
+
+
+def synced_by(path: Path) -> str:
+    """The service that syncs a path with other machines, judged by names and marks; empty for none.
+
+    A sync may change an index during a write, and sends every write over the network.
+    """
+    for folder in (path, *path.parents):
+        name = folder.name.lower()
+        for known, service in _SERVICES.items():
+            if name == known or name.startswith((f"{known} - ", f"{known}-")):
+                return service
+        # macOS: ~/Library/CloudStorage/OneDrive-Personal, GoogleDrive-me@example.com
+        if folder.parent.name == "CloudStorage" and folder.parent.parent.name == "Library":
+            return folder.name.partition("-")[0]
+        for mark, service in _MARKS.items():
+            if (folder / mark).exists():
+                return service
+    return ""

@@ -1,7 +1,7 @@
-"""Moving workspaces: the index between the home and its project, or along with a folder that has moved.
+"""Moves of workspaces: an index between the home and its project, or along with a folder that has moved.
 
-Which of two folders counts is always settled by one renaming or by one note in the home, so whoever is killed in the
-middle leaves the old index or the new one, whole.
+One renaming or one note in the home decides which of two folders counts: a kill leaves the old index or the new one,
+whole.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from contextlib import closing
 from pathlib import Path
 
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.service.workspace.backends import backend_at, has_store, place_of, shown_url
-from findling.service.workspace.locations import forget_place, keep_out_of_git, note_place
+from findling.service.workspace.backends import PROJECT_FOLDER, backend_at, has_store, place_of, shown_url
 from findling.service.workspace.manifest import read_manifest, write_manifest
 from findling.service.workspace.workspace import (
-    PROJECT_FOLDER,
     folder_name,
     folder_of,
     indexed_root,
@@ -28,10 +26,13 @@ from findling.service.workspace.workspace_folders import (
     changing,
     discard,
     draft_of,
+    forget_place,
     holding,
-    let_go_on_windows,
+    keep_out_of_git,
     make_room,
+    note_place,
     put_in_place,
+    release_on_windows,
 )
 from findling.service.workspace.workspaces import FoundWorkspace, existing_root, find_workspace
 from findling.stores.filesystem import FileErrors, sync_folder
@@ -41,7 +42,7 @@ __all__ = ["adopt_index", "adoptable_index", "move_root", "move_workspace"]
 
 
 def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, bool]:
-    """Put the index of a workspace into the `home` or into its `project`; tells whether it had to be moved.
+    """Move the index of a workspace to the `home` or into its `project`; returns whether it moved.
 
     Raises NotFoundError, InvalidValueError when there is no folder to put it into or something is in the way,
     LockedError when another process is writing it.
@@ -57,9 +58,9 @@ def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, b
             _clear_copy(target, found.folder, home)
             if to == "project":
                 keep_out_of_git(found.folder)
-                # Passed over until the index is there; from then on it counts.
+                # Ignored until the index is there; then it counts.
                 note_place(found.key, home, target)
-            let_go_on_windows(lock)
+            release_on_windows(lock)
             if _transfer(found.folder, target, home):
                 discard(found.folder, home)
             if to == "home":
@@ -68,7 +69,7 @@ def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, b
 
 
 def adoptable_index(text: str, *, home: Path) -> Path | None:
-    """The folder of an index in the project at this path that findling knows nothing of; None when there is none.
+    """The folder of an index in the project at this path that no note lists; None when there is none.
 
     Raises UntrustedSettingError for a link in its place.
     """
@@ -84,7 +85,7 @@ def adoptable_index(text: str, *, home: Path) -> Path | None:
 
 
 def adopt_index(text: str, *, home: Path) -> FoundWorkspace:
-    """Use the index that lies in a project, whoever made it, for the folder that it lies in now.
+    """Use the index that lies in a project, of any origin, for the folder that it lies in now.
 
     Raises NotFoundError when there is none, InvalidValueError for one without files.
     """
@@ -107,7 +108,7 @@ def adopt_index(text: str, *, home: Path) -> FoundWorkspace:
 
 
 def move_root(text: str, new_root: str | Path, *, home: Path) -> FoundWorkspace:
-    """Tell a workspace that what it indexes has another path now; nothing is indexed again.
+    """Give a workspace the new path of its root; nothing is indexed again.
 
     Raises NotFoundError, PathNotFoundError when the new root is not there, InvalidValueError when the workspace has no
     files, its index was left behind, or the new root has an index of its own.
@@ -122,11 +123,11 @@ def move_root(text: str, new_root: str | Path, *, home: Path) -> FoundWorkspace:
                 found = _noted_in_project(found, root, home)
             elif not found.name and found.key != folder_name(root):
                 _refuse_other_index(root, home)
-                let_go_on_windows(lock)
+                release_on_windows(lock)
                 key = folder_name(root)
                 found = FoundWorkspace(key, put_in_place(found.folder, home / key))
             write_manifest(found.folder, root=str(root), name=found.name)
-            # The last of all steps: whoever is killed before it finds the workspace by the old root, and goes on.
+            # The last step: after a kill before it, the old root still finds the workspace, and a retry continues.
             with closing(backend_at(found.folder).open_store()) as store:
                 store.set_meta("root", str(root))
     return found
@@ -150,14 +151,16 @@ def _name_of_moved(folder: Path, former_root: Path, home: Path) -> str:
 
 
 def _clear_copy(target: Path, source: Path, home: Path) -> None:
-    """Clear away the copy that a move which was killed has left. Raises InvalidValueError for any other index."""
-    if has_store(target) and _store_id(target) == _store_id(source):
-        discard(target, home)
+    """Delete the copy of a killed move. Raises InvalidValueError for any other index."""
+    if has_store(target):
+        theirs, ours = (backend_at(folder).identity() for folder in (target, source))
+        if (theirs and theirs.store_id) == (ours and ours.store_id):
+            discard(target, home)
     make_room(target)
 
 
 def _transfer(source: Path, target: Path, home: Path) -> bool:
-    """Have the folder at its new place, whole; tells whether it is a copy, because that is on another device."""
+    """Rename the folder, or copy it to another device; returns whether it is a copy."""
     with FileErrors(target):
         try:
             put_in_place(source, target)
@@ -172,13 +175,8 @@ def _transfer(source: Path, target: Path, home: Path) -> bool:
         return True
 
 
-def _store_id(folder: Path) -> str | None:
-    identity = backend_at(folder).identity()
-    return identity.store_id if identity else None
-
-
 def _found_after_move(text: str, root: Path, home: Path) -> FoundWorkspace:
-    """The workspace as it is after its root was moved, perhaps with the index in it, or after a kill in the middle."""
+    """The workspace after its root was moved, perhaps with the index in it, or after a kill during `move_root`."""
     old_root = Path(text).expanduser().resolve()
     for key in [text] * is_name(text) + [folder_name(old_root)]:
         folder = folder_of(key, home)

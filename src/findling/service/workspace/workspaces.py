@@ -1,23 +1,24 @@
 """All workspaces of a user: list, create, rename, change and drop them.
 
-What changes the set of them holds a lock on the home, and is one renaming: whoever is killed in the middle leaves the
-state before or the one after it. Moving them is in `workspace_moves`.
+Each change of the set holds a lock on the home and is one renaming: a kill leaves the state before or after it. The
+module `workspace_moves` moves them.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from findling.domain.backends import Backend
-from findling.domain.errors import FindlingError, InvalidValueError, LockedError, NotFoundError, PathNotFoundError
+from findling.domain.backends import BackendLock
+from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
 from findling.service.workspace.backends import (
     PLACE_FILE,
+    PROJECT_FOLDER,
     backend_at,
     folder_of_url,
     has_store,
@@ -25,13 +26,12 @@ from findling.service.workspace.backends import (
     place_of,
     shown_url,
 )
-from findling.service.workspace.locations import forget_place, keep_out_of_git, note_place
-from findling.service.workspace.manifest import Changes, Manifest, read_manifest, write_manifest
+from findling.service.workspace.manifest import Manifest, read_manifest, write_manifest
 from findling.service.workspace.quotas import Quota, disk_usage
 from findling.service.workspace.workspace import (
     PLACES,
-    PROJECT_FOLDER,
     check_name,
+    existing_path,
     folder_name,
     folder_of,
     holds_workspace,
@@ -44,13 +44,16 @@ from findling.service.workspace.workspace_folders import (
     changing,
     discard,
     draft_of,
+    forget_place,
     holding,
-    let_go_on_windows,
+    keep_out_of_git,
     make_room,
+    note_place,
     pointers,
     put_in_place,
+    release_on_windows,
 )
-from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
+from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 from findling.stores.filesystem import FileErrors, write_whole
 from findling.stores.local.layout import IDENTITY_FILE, STORE_FILE
 
@@ -70,7 +73,7 @@ __all__ = [
 
 
 class FoundWorkspace(NamedTuple):
-    """A workspace that exists: what it goes by in the home, and its folder."""
+    """A workspace that exists: its key in the home, and its folder."""
 
     key: str
     folder: Path
@@ -102,12 +105,12 @@ class WorkspaceAccount:
 
     @property
     def label(self) -> str:
-        """What a person calls it: its name, or the folder that it indexes."""
+        """Its name, or the folder that it indexes."""
         return self.name or self.root or str(self.folder)
 
 
 def list_workspaces(home: Path) -> list[WorkspaceAccount]:
-    """What is there, those with names first; one that cannot be read is listed with its problem."""
+    """All workspaces, those with names first; an unreadable one is listed with its problem."""
     accounts = [account_of(found) for found in all_workspaces(home)]
     return sorted(accounts, key=lambda account: (not account.name, account.label))
 
@@ -128,9 +131,7 @@ def find_workspace(text: str, home: Path) -> FoundWorkspace:
 
     Raises NotFoundError when there is none.
     """
-    keys = [text] if is_name(text) else []
-    keys.append(folder_name(Path(text).expanduser().resolve()))
-    for key in keys:
+    for key in [text] * is_name(text) + [folder_name(Path(text).expanduser().resolve())]:
         folder = folder_of(key, home)
         if holds_workspace(folder):
             return FoundWorkspace(key, folder)
@@ -138,26 +139,22 @@ def find_workspace(text: str, home: Path) -> FoundWorkspace:
 
 
 def account_of(found: FoundWorkspace) -> WorkspaceAccount:
-    """What a workspace holds, or why that cannot be told."""
+    """The size and state of a workspace, or the problem that hides them."""
     place = "project" if found.folder.name == PROJECT_FOLDER else shown_url(place_of(found.folder)) or "home"
+    known: dict[str, Any] = {"name": found.name, "folder": found.folder, "place": place}
+    known["size_bytes"] = disk_usage(found.folder)
     try:
         manifest = read_manifest(found.folder) or Manifest()
         with closing(backend_at(found.folder).open_store(readonly=True)) as store:
             counts, indexed_at, root = store.counts(), store.get_meta("indexed_at"), store.get_meta("root")
     except FindlingError as error:
-        size = disk_usage(found.folder)
-        return WorkspaceAccount(
-            name=found.name, root="", folder=found.folder, place=place, size_bytes=size, problem=error.message
-        )
+        return WorkspaceAccount(**known, root="", problem=error.message)
     return WorkspaceAccount(
-        name=found.name,
+        **known,
         root=root or "",
-        folder=found.folder,
-        place=place,
         resources=counts["resources"],
         chunks=counts["chunks"],
         characters=counts["characters"],
-        size_bytes=disk_usage(found.folder),
         indexed_at=float(indexed_at) if indexed_at else None,
         created_at=manifest.created_at,
         shared=manifest.shared,
@@ -175,11 +172,11 @@ def create_workspace(
     shared: bool = False,
     quota: Quota | None = None,
 ) -> FoundWorkspace:
-    """Make a workspace for a folder, or without a root one that has no files. Nothing is indexed yet.
+    """Create a workspace for a root, or one without files. Nothing is indexed yet.
 
-    `place` is `home`, `project` or a URL: `file:` names the folder, another one what holds the truth. What that holds
-    already stays. Raises InvalidValueError for a name that is none or is taken, PathNotFoundError for a root that is
-    not there, MissingExtraError for a URL that no installed backend serves.
+    `place` is `home`, `project` or a URL: `file:` names the folder, another one the place of the truth, whose content
+    stays. Raises InvalidValueError for a name that is none or is taken, PathNotFoundError for a root that is not
+    there, MissingExtraError for a URL that no installed backend serves.
     """
     check_name(name)
     indexed = existing_root(root) if root is not None else None
@@ -202,101 +199,97 @@ def create_workspace(
                 draft.mkdir(mode=0o700)
                 if is_url(place) and elsewhere is None:
                     write_whole(draft / PLACE_FILE, place.encode())
-                _create_store(backend_at(draft), str(indexed or ""))
+                _create_store(draft, str(indexed or ""))
                 write_manifest(draft, name=name, root=str(indexed) if indexed else None, shared=shared, quota=quota)
                 if place == "project":
                     keep_out_of_git(draft)
                 put_in_place(draft, target)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)  # it is still there when something went wrong
+            shutil.rmtree(draft, ignore_errors=True)  # after a failure
     return FoundWorkspace(name, target)
 
 
-def _create_store(backend: Backend, root: str) -> None:
-    """Make the truth of a new workspace, unless others have made it at the same place; then what it indexes stays."""
-    lock = backend.lock()
-    if not lock.acquire(LOCK_PATIENCE_S):
-        raise LockedError(f"another process is writing {shown_url(backend.url)}", hint="try again when it has finished")
-    try:
+def _create_store(folder: Path, root: str) -> None:
+    """Create the truth of a new workspace; one that others have created at the same place keeps its root."""
+    backend = backend_at(folder)
+    with WriterQueue.of(folder).locked(LOCK_PATIENCE_S):
         backend.create_store()
         with closing(backend.open_store()) as store:
             if store.get_meta("root") is None:
                 store.set_meta("root", root)
             backend.identify(store)
-    finally:
-        lock.release()
 
 
 def rename_workspace(text: str, new_name: str, *, home: Path) -> FoundWorkspace:
     """Give a workspace another name. Raises NotFoundError, InvalidValueError for a name that cannot be or is taken."""
     check_name(new_name)
-    with changing(home):
-        found = find_workspace(text, home)
+    with _held(text, home) as (found, lock), FileErrors(found.folder):
         if not found.name:
             raise InvalidValueError(
                 f"{text} goes by the folder that it indexes, so it has no name",
                 hint=f"findling workspaces create {new_name} --root {text}",
             )
         _refuse_taken(new_name, home)
-        with holding(found.folder) as lock, FileErrors(found.folder):
-            if found.folder.parent == home:
-                let_go_on_windows(lock)
-                found = FoundWorkspace(new_name, put_in_place(found.folder, home / new_name))
-            else:
-                pointer_of(found.key, home).rename(pointer_of(new_name, home))
-                found = FoundWorkspace(new_name, found.folder)
-            write_manifest(found.folder, name=new_name, root=_root_of(found.folder))
+        if found.folder.parent == home:
+            release_on_windows(lock)
+            found = FoundWorkspace(new_name, put_in_place(found.folder, home / new_name))
+        else:
+            pointer_of(found.key, home).rename(pointer_of(new_name, home))
+            found = FoundWorkspace(new_name, found.folder)
+        write_manifest(found.folder, name=new_name, root=_root_of(found.folder))
     return found
 
 
 def change_workspace(
     text: str, *, home: Path, shared: bool | None = None, limits: Mapping[str, int] | None = None
 ) -> tuple[FoundWorkspace, Manifest]:
-    """Say whether a workspace is shared, or how much it may hold; what is not given stays.
+    """Change whether a workspace is shared, or its quota; values that are not given stay.
 
-    `limits` are those of its quota that change, by their names; 0 takes one away. Raises NotFoundError.
+    `limits` are the changed limits of its quota, by their names; 0 removes one. Raises NotFoundError.
     """
-    with changing(home):
-        found = find_workspace(text, home)
-        with holding(found.folder):
-            changes: Changes = {"name": found.name, "root": _root_of(found.folder)}
-            if shared is not None:
-                changes["shared"] = shared
-            if limits:
-                before = read_manifest(found.folder) or Manifest()
-                quota = (before.quota or Quota())._replace(**limits)
-                changes["quota"] = quota if any(quota) else None
-                with closing(backend_at(found.folder).open_store()) as store:
-                    store.set_meta("limits", "")  # the next look at the files tries again what did not fit
-            return found, write_manifest(found.folder, **changes)
+    with _held(text, home) as (found, _):
+        changes: dict[str, Any] = {"name": found.name, "root": _root_of(found.folder)}
+        if shared is not None:
+            changes["shared"] = shared
+        if limits:
+            before = read_manifest(found.folder) or Manifest()
+            quota = (before.quota or Quota())._replace(**limits)
+            changes["quota"] = quota if any(quota) else None
+            with closing(backend_at(found.folder).open_store()) as store:
+                store.set_meta("limits", "")  # the next refresh retries the files that did not fit
+        return found, write_manifest(found.folder, **changes)
 
 
 def drop_workspace(text: str, *, home: Path) -> FoundWorkspace:
-    """Delete the index of a workspace; what it has indexed is not touched, and may be gone.
+    """Delete the index of a workspace; the indexed files stay as they are, and may be gone.
 
     Raises NotFoundError when there is none, LockedError when another process is writing it.
     """
-    with changing(home):
-        found = find_workspace(text, home)
-        with holding(found.folder) as lock:
-            let_go_on_windows(lock)
-            discard(found.folder, home)
-            # A move across devices that was killed may have left the copy that it was made from.
-            if (home / found.key).exists():
-                discard(home / found.key, home)
-            forget_place(found.key, home)
+    with _held(text, home) as (found, lock):
+        release_on_windows(lock)
+        discard(found.folder, home)
+        # A killed move across devices may have left its copy.
+        if (home / found.key).exists():
+            discard(home / found.key, home)
+        forget_place(found.key, home)
     return found
 
 
 def existing_root(root: str | Path) -> Path:
     """The path in full. Raises PathNotFoundError when it is not there, InvalidValueError when it is not UTF-8."""
-    try:
-        path = Path(root).expanduser().resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise PathNotFoundError(f"there is no {root}", hint="name a folder or file that exists") from error
+    path = existing_path(root)
     if os.fsencode(path).decode(errors="replace") != str(path):
         raise InvalidValueError(f"the name of {path} is not UTF-8", hint="rename the folder")
     return path
+
+
+@contextmanager
+def _held(text: str, home: Path) -> Iterator[tuple[FoundWorkspace, BackendLock]]:
+    """A workspace, with the locks on the home and on its folder."""
+    with changing(home):
+        found = find_workspace(text, home)
+        with holding(found.folder) as lock:
+            yield found, lock
 
 
 def _refuse_taken(name: str, home: Path) -> None:

@@ -1,6 +1,6 @@
-"""The writers of one workspace: one at a time, in the order in which they came.
+"""The writers of one workspace: one at a time, first come, first served.
 
-Threads of this process stand in a queue. The first of them takes the file `write.lock`, which excludes processes.
+Threads of this process wait in a queue. Its head takes the file `write.lock`, which excludes other processes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
 from findling.domain.errors import LockedError, NotFoundError, PathNotFoundError, ReadOnlyError
-from findling.service.workspace.backends import backend_at
+from findling.service.workspace.backends import backend_at, place_of, shown_url
 
 if TYPE_CHECKING:
     from findling.domain.backends import BackendLock
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["LOCK_PATIENCE_S", "REFRESH_PATIENCE_S", "WriterQueue"]
 
 LOCK_PATIENCE_S = 600.0
-"""How long a command that must write waits for another writer; a first index of a large tree takes minutes."""
+"""Longest wait of a command that must write for another writer; a first index of a large tree takes minutes."""
 
 REFRESH_PATIENCE_S = 10.0
-"""How long a search waits for another thread that indexes; afterwards it answers from the index as it is."""
+"""Longest wait of a search for another thread that indexes; then it answers from the index as it is."""
 
 _Result = TypeVar("_Result")
 
 
 class _Ticket:
-    """A place in the queue. `wake` is called when its turn comes; `thread` does the work."""
+    """A place in the queue: `wake` reports its turn; `thread` does the work."""
 
     def __init__(self, wake: Callable[[], object], thread: int | None = None) -> None:
         self.wake, self.thread = wake, thread
@@ -40,10 +40,7 @@ class _Ticket:
 
 
 class WriterQueue:
-    """The queue of one folder; a process has one of them for each folder, see `of`.
-
-    A thread that has its turn may take it again: what it does inside belongs to the same turn.
-    """
+    """The queue of one folder; a process has one for each folder, see `of`. A thread may take its turn again inside."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,21 +50,18 @@ class WriterQueue:
 
     @classmethod
     def of(cls, folder: Path) -> WriterQueue:
-        """The queue of a folder, the same one for all who ask in this process."""
+        """The one queue of a folder in this process."""
         with _opening:
-            queue = _queues.get(folder)
-            if queue is None:
-                queue = _queues[folder] = cls(folder)
-            return queue
+            return _queues.setdefault(folder, cls(folder))
 
     @property
     def is_busy(self) -> bool:
         """Whether another thread has its turn."""
-        with self._guard:
-            return bool(self._line) and self._line[0].thread != threading.get_ident()
+        head = self._head()
+        return head is not None and head.thread != threading.get_ident()
 
     def writer(self) -> str:
-        """Name who writes now, a thread or a process; empty when nobody does."""
+        """Name the present writer, a thread or a process; empty for none."""
         if self.is_busy:
             return "another thread"
         lock = self._file_lock()
@@ -86,8 +80,9 @@ class WriterQueue:
 
     @contextmanager
     def turn(self, patience_s: float) -> Iterator[bool]:
-        """Stand in the queue and wait; yields whether the turn came in time. Takes no lock."""
-        if self._is_ours():
+        """Wait in the queue; yields whether the turn came in time. Takes no lock."""
+        head = self._head()
+        if head is not None and head.thread == threading.get_ident():
             yield True
             return
         event = threading.Event()
@@ -95,7 +90,7 @@ class WriterQueue:
         if not self._enter(ticket):
             event.wait(patience_s)
         try:
-            yield self._has_turn(ticket)
+            yield self._head() is ticket
         finally:
             self._leave(ticket)
 
@@ -103,9 +98,9 @@ class WriterQueue:
     async def awaited(
         self, patience_s: float | None = None
     ) -> AsyncIterator[Callable[[Callable[[], _Result]], _Result]]:
-        """Wait for a turn in an event loop, which goes on meanwhile; yields what runs a job in any thread as that turn.
+        """Wait for a turn in an event loop without blocking it; yields a runner of jobs, for any thread.
 
-        When patience ends first, the job runs without a turn.
+        When patience ends first, a job runs without a turn.
         """
         import asyncio
 
@@ -128,7 +123,7 @@ class WriterQueue:
                 try:
                     await asyncio.wait_for(event.wait(), patience_s)
                 except TimeoutError:
-                    if not self._has_turn(ticket):
+                    if self._head() is not ticket:
                         self._leave(ticket)
             yield run
         finally:
@@ -140,16 +135,17 @@ class WriterQueue:
 
     @contextmanager
     def locked(self, patience_s: float, *, must_exist: bool = False) -> Iterator[BackendLock]:
-        """Hold the write lock of the folder, which is made if need be.
+        """Hold the write lock of the folder, which is created if need be.
 
-        Raises LockedError when another writer keeps it, ReadOnlyError when nothing can be written here, and with
+        Raises LockedError while another writer keeps it, ReadOnlyError for a folder that cannot be written, and with
         `must_exist` NotFoundError when the folder is gone.
         """
         with self.turn(patience_s) as is_ours:
             lock = self._file_lock()
-            # Nobody waits for a lock that the own thread holds already.
+            # Waiting for a lock of the own thread would never end.
             if not is_ours or self._is_locked or not self._acquire(lock, patience_s, must_exist=must_exist):
-                raise LockedError(f"another process is writing {self.folder}", hint="try again when it has finished")
+                place = shown_url(place_of(self.folder)) or self.folder
+                raise LockedError(f"another process is writing {place}", hint="try again when it has finished")
             self._is_locked = True
             try:
                 yield lock
@@ -161,7 +157,7 @@ class WriterQueue:
         from findling.stores.filesystem import make_private
 
         while True:
-            # Anything written under the old name would be lost to all who go by the new one.
+            # Writes under the old name would be lost.
             if must_exist and not self.folder.exists():
                 raise NotFoundError(f"{self.folder} was moved or dropped meanwhile", hint="findling workspaces list")
             try:
@@ -178,35 +174,30 @@ class WriterQueue:
     def _file_lock(self) -> BackendLock:
         return backend_at(self.folder).lock()
 
-    def _is_ours(self) -> bool:
+    def _head(self) -> _Ticket | None:
         with self._guard:
-            return bool(self._line) and self._line[0].thread == threading.get_ident()
+            return self._line[0] if self._line else None
 
     def _enter(self, ticket: _Ticket) -> bool:
         with self._guard:
             self._line.append(ticket)
             return self._line[0] is ticket
 
-    def _has_turn(self, ticket: _Ticket) -> bool:
-        with self._guard:
-            return bool(self._line) and self._line[0] is ticket
-
     def _leave(self, ticket: _Ticket) -> None:
         with self._guard:
-            if ticket not in self._line:
-                return
-            had_turn = self._line[0] is ticket
-            self._line.remove(ticket)
-            if had_turn and self._line:
-                self._line[0].wake()
+            if ticket in self._line:
+                had_turn = self._line[0] is ticket
+                self._line.remove(ticket)
+                if had_turn and self._line:
+                    self._line[0].wake()
 
 
 _opening = threading.Lock()
 _queues: WeakValueDictionary[Path, WriterQueue] = WeakValueDictionary()
 
 
-def _start_anew() -> None:
-    # The threads that stood in line live in the parent alone, and so does the lock.
+def _reset() -> None:
+    # The waiting threads live in the parent alone, and so does the lock.
     global _opening
     _opening = threading.Lock()
     for queue in list(_queues.values()):
@@ -214,4 +205,4 @@ def _start_anew() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_anew)
+    os.register_at_fork(after_in_child=_reset)

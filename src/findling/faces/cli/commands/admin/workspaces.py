@@ -222,7 +222,7 @@ def _may(what: str, yes: bool) -> bool:
 
 
 def _warn_if_synced(folder: Path, called: str) -> None:
-    from findling.service.workspace.locations import sync_warning
+    from findling.service.workspace.workspace_folders import sync_warning
 
     if warning := sync_warning(folder, called):
         note(warning.what, warning.fix)

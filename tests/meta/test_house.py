@@ -17,7 +17,18 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
 MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"))
 
 MOST_LINES = 400
-SWEPT = ("sources", "text", "models", "ranking", "integrations", "pipelines/content", "pipelines/indexing")
+SWEPT = (
+    "integrations",
+    "models",
+    "pipelines/content",
+    "pipelines/indexing",
+    "ranking",
+    "service/settings",
+    "service/upkeep",
+    "service/workspace",
+    "sources",
+    "text",
+)
 """Rooms whose prose follows the rules, such as `text` or `service/engine`; the list may only grow."""
 _SWEPT_PATHS = tuple(f"findling/{room}/" for room in SWEPT)
 VAGUE_BEGINNING = re.compile(r"(What|Whatever|Who|Whoever|Whose|How|Where|Wherever|When|Which)\b")

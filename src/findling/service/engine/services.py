@@ -168,15 +168,11 @@ class WorkspaceServices:
 
     def check(self) -> list[Check]:
         """Examine the workspace: is every part there, sound, and in step with the others?"""
-        from findling.domain.reports import Check
         from findling.service.upkeep.checks import check_workspace
 
         with suppress(StoreDamagedError):  # the first of the findings
             self.opened.require()
-        return [
-            Check(name=name, ok=not problem, detail=problem or detail, hint=hint if problem else "")
-            for name, detail, problem, hint in check_workspace(self._files, self.opened.vectors)
-        ]
+        return list(check_workspace(self._files, self.opened.vectors))
 
     def compact(self, *, full: bool = False) -> CompactReport:
         """Give unused space back; `full` rewrites everything. Searches go on meanwhile. Raises as `index` does."""

@@ -1,9 +1,9 @@
-"""Making a workspace smaller without changing what it answers, while others search it."""
+"""Compaction: a smaller workspace with the same answers, while others search it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,11 @@ from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import backend_at, require
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.local import maintenance
-from findling.stores.local.maintenance import measure_parts, remove_stale
+from findling.stores.local.maintenance import measure_parts
 from findling.stores.local.snapshot_files import sweep_if_idle
 
 if TYPE_CHECKING:
-    from findling.pipelines.retrieve.vector_retrieval import Meaning
+    from findling.pipelines.retrieve.vector_retrieval import Space
 
 __all__ = ["CompactReport", "compact", "compact_if_worthwhile", "is_worthwhile"]
 
@@ -36,7 +36,7 @@ def is_worthwhile(folder: Path, settings: Settings) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class CompactReport:
-    """What compacting did: the bytes of every part before and after, and what was dropped, removed or rewritten."""
+    """The bytes of every part before and after a compaction, and what it dropped, removed or rewrote."""
 
     before: Mapping[str, int]
     after: Mapping[str, int]
@@ -49,7 +49,7 @@ class CompactReport:
 
     @property
     def freed_bytes(self) -> int:
-        """How much smaller the workspace is."""
+        """Bytes that the workspace is smaller by."""
         return sum(self.before.values()) - sum(self.after.values())
 
 
@@ -62,52 +62,72 @@ def compact(
     drops_models: bool = True,
     patience_s: float = LOCK_PATIENCE_S,
 ) -> CompactReport:
-    """Drop what nobody needs and rewrite the parts of which enough is unused, or with `full` every part.
+    """Drop unused data and rewrite the parts that are largely unused, or with `full` every part.
 
-    Accesses that recalls have noted are counted in. `drops_models` lets the vectors of former models go once the chosen
-    one has read everything. Raises LockedError when another process keeps writing, ReadOnlyError, and DiskFullError
-    when a rewrite finds no room; what had been done before then stays done, and nothing is lost.
+    Accesses of recalls are counted in. `drops_models` drops the vectors of former models once the chosen one has read
+    everything. Raises LockedError when another process keeps writing, ReadOnlyError, and DiskFullError when a rewrite
+    finds no room; the steps before it stay done, and nothing is lost.
     """
     started = time.monotonic()
     files.let_go_if_replaced()
     if not files.exists:
         raise NotIndexedError(f"{files.folder} holds no index yet", hint="findling index PATH")
     require(files.backend, "compact")
-    before = measure_parts(files.folder)
-    sweep_if_idle(files.folder)
+    folder, unit = files.folder, files.unit
+    before = measure_parts(folder)
+    sweep_if_idle(folder)
     # Outside the lock, which it takes for each leg that has to catch up.
-    meaning = vectors.meaning()
-    run = _Run(files, vectors, settings, full)
+    spaces = vectors.meaning().spaces
     with files.writing(patience_s):
         files.sound_leg()
         vectors.writable()
-        models = run.drop_models(meaning) if drops_models else ()
-        dropped = files.store.drop_vectors()
-        removed = files.limited_legs().drop_stale(files.store)
-        removed += remove_stale(files.folder, store_id=run.store_id, unit=files.leg.unit, models=run.models(meaning))
-        forgotten = maintenance.trim_changes(files.folder, run.store_id)
-        AccessLog(files.folder).fold(files.store, set(files.store.rids()).__contains__)
-        forgotten += maintenance.drop_wishes(files.folder, run.whole_model(meaning))
-        rewritten = tuple(run.rewrite())
-    # What is open is the state before; it was right, and is no longer needed.
+        store = files.store
+        store_id = store.get_meta("store_id") or ""
+        chosen = _whole_model(vectors, spaces)
+        # An earlier model may serve until the chosen one has read as much.
+        former = sorted(store.models().keys() - {chosen}) if drops_models and chosen else []
+        for model in former:
+            store.drop_vectors(model)
+        dropped = store.drop_vectors()
+        serving = store.models().keys() | {space.embedder.fingerprint for space in spaces}
+        if settings["semantic.instant"]:
+            serving |= {instant_embedder().fingerprint}
+        removed = files.limited_legs().drop_stale(store)
+        removed += maintenance.remove_stale(folder, store_id=store_id, unit=unit, models=frozenset(serving))
+        forgotten = maintenance.trim_changes(folder, store_id)
+        AccessLog(folder).fold(store, set(store.rids()).__contains__)
+        forgotten += maintenance.drop_wishes(folder, chosen)
+        files.leg.close()
+        fill = partial(catch_up, store)
+        rewritten = tuple(maintenance.rewrite_parts(folder, store_id, unit, full=full, fill=fill))
+    # The open files are those of the state before.
     vectors.close()
     files.close()
     return CompactReport(
         before=before,
-        after=measure_parts(files.folder),
+        after=measure_parts(folder),
         vectors_dropped=dropped,
         log_entries_dropped=forgotten,
-        models_dropped=models,
+        models_dropped=tuple(former),
         removed=tuple(removed),
         rewritten=rewritten,
         seconds=time.monotonic() - started,
     )
 
 
-def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: WorkspaceVectors | None = None) -> bool:
-    """Compact when that is worthwhile and nobody else is writing; tells whether it was done.
+def _whole_model(vectors: WorkspaceVectors, spaces: Iterable[Space]) -> str:
+    """The fingerprint of the chosen model, if it has read everything; else nothing."""
+    account = vectors.account()
+    if not account["of"] or account["read"] < account["of"]:
+        return ""
+    refined = {space.embedder.name: space.embedder.fingerprint for space in spaces if space.leg.speed == "refined"}
+    return refined.get(account["model"], "")
 
-    The vectors of former models stay: some were paid for, and nobody has asked for them to go.
+
+def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: WorkspaceVectors | None = None) -> bool:
+    """Compact when that is worthwhile and nobody else is writing; returns whether it did.
+
+    The vectors of former models stay: some were paid for, and nobody has asked to drop them.
     """
     if not is_worthwhile(files.folder, settings):
         return False
@@ -116,49 +136,3 @@ def compact_if_worthwhile(files: OpenedWorkspace, settings: Settings, vectors: W
     except (DiskFullError, LockedError, ReadOnlyError):
         return False  # it was only an offer
     return True
-
-
-class _Run:
-    """One compaction. The caller holds the write lock."""
-
-    def __init__(self, files: OpenedWorkspace, vectors: WorkspaceVectors, settings: Settings, full: bool) -> None:
-        self._files = files
-        self._vectors = vectors
-        self._settings = settings
-        self._full = full
-        self.store_id = files.store.get_meta("store_id") or ""
-
-    def models(self, meaning: Meaning) -> frozenset[str]:
-        """The models whose vectors are searched, or may be."""
-        serving = {space.embedder.fingerprint for space in meaning.spaces}
-        instant = {instant_embedder().fingerprint} if self._settings["semantic.instant"] else set()
-        return frozenset(self._files.store.models().keys() | serving | instant)
-
-    def whole_model(self, meaning: Meaning) -> str:
-        """The chosen model, if it has read everything; else nothing."""
-        account = self._vectors.account()
-        if not account["of"] or account["read"] < account["of"]:
-            return ""
-        serving = (space.embedder for space in meaning.spaces if space.leg.speed == "refined")
-        return next((model.fingerprint for model in serving if model.name == account["model"]), "")
-
-    def drop_models(self, meaning: Meaning) -> tuple[str, ...]:
-        """Forget the vectors of models that no longer serve."""
-        chosen = self.whole_model(meaning)
-        if not chosen:
-            return ()  # an earlier model may be serving until the chosen one has read as much
-        former = sorted(self._files.store.models().keys() - {chosen})
-        for model in former:
-            self._files.store.drop_vectors(model)
-        return tuple(former)
-
-    def rewrite(self) -> Iterator[str]:
-        """Rewrite what is worth it, and name it."""
-        self._files.leg.close()
-        return maintenance.rewrite_parts(
-            self._files.folder,
-            self.store_id,
-            self._files.leg.unit,
-            full=self._full,
-            fill=partial(catch_up, self._files.store),
-        )

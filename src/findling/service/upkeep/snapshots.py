@@ -1,4 +1,4 @@
-"""Snapshots of a workspace: made while others search and write, verified, restored, and let go in time."""
+"""Snapshots of a workspace: created while others search and write, verified, restored, and deleted in time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.errors import (
-    CorruptError,
-    InvalidValueError,
-    ManifestError,
-    NotFoundError,
-    NotIndexedError,
-)
+from findling.domain.errors import CorruptError, InvalidValueError, ManifestError, NotFoundError, NotIndexedError
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import require
@@ -43,97 +37,16 @@ from findling.stores.local.snapshot_files import (
 )
 from findling.stores.lock import WriteLock
 
-__all__ = ["RestoreReport", "Restored", "WorkspaceSnapshots", "restore_file"]
-
+__all__ = ["RestoreReport", "WorkspaceSnapshots"]
 
 _COPIES = 4
-"""What a restore may take, in sizes of the snapshot: a copy with its legs, the log, and the store that grows."""
-
-
-class Restored(NamedTuple):
-    """The snapshot of what was there before, and where a damaged store was put aside, if any."""
-
-    safety: Snapshot | None
-    put_aside: Path | None
-
-
-def restore_file(
-    files: OpenedWorkspace,
-    settings: Settings,
-    snapshot: Path,
-    folder: Path,
-    save_present: Callable[[], Snapshot] | None,
-) -> Restored:
-    """Give a workspace the content of a sound snapshot; `folder` is that of the snapshots, whose lock is held.
-
-    Raises LockedError, DiskFullError, ReadOnlyError; then all is as it was.
-    """
-    require_room(folder, _COPIES * snapshot.stat().st_size, f"what is made of {snapshot.name}", files.folder)
-    # Not `files.writing`, which needs a store that can be opened.
-    with files.queue.locked(LOCK_PATIENCE_S):
-        present, meta = _present_state(files), _meta_of_place(files)
-        safety = None
-        if present is not None and save_present is not None:
-            try:
-                safety = save_present()
-            except CorruptError:
-                present = None  # it opens, and cannot be read
-        with staging_folder(folder) as staging:
-            stage_store(snapshot, staging, meta, present)
-            _make_legs(staging, settings)
-            files.close()
-            put_aside = take_over(staging, files.folder, settings["keyword.unit"], in_place=present is not None)
-    return Restored(safety, put_aside)
-
-
-def _present_state(files: OpenedWorkspace) -> Lineage | None:
-    """The numbers that the store has reached; None when there is no store, or none that can be read."""
-    files.let_go_if_replaced()
-    try:
-        files.store.counts()  # brings a store of an older format to ours
-        return present_lineage(files.folder)
-    except (CorruptError, NotIndexedError):
-        files.close()
-        return None
-
-
-def _meta_of_place(files: OpenedWorkspace) -> dict[str, str | None]:
-    """Small values that belong to the workspace and not to what it holds, whatever the snapshot says of them."""
-    # Another folder may be indexed by now, and more may fit: the next look at the files tries again what did not.
-    meta: dict[str, str | None] = {"store_id": os.urandom(8).hex(), "limits": ""}
-    try:
-        return {**meta, "root": files.store.get_meta("root")}
-    except (CorruptError, NotIndexedError):
-        files.close()
-    with suppress(ManifestError):
-        manifest = read_manifest(files.folder)
-        if manifest is not None:
-            return {**meta, "root": manifest.root or ""}
-    # A new workspace that nobody has named a folder for follows that of the snapshot.
-    return {**meta, "root": files.subject} if files.subject else meta
-
-
-def _make_legs(staging: Path, settings: Settings) -> None:
-    """Bring every leg of a staged store in step."""
-    from findling.service.index.embeddings import WorkspaceVectors
-
-    staged = OpenedWorkspace(staging, unit=settings["keyword.unit"])
-    vectors = WorkspaceVectors(staged, settings)
-    try:
-        with staged.writing():
-            staged.sound_leg()
-            vectors.writable()
-        vectors.meaning()  # lets the leg of the model catch up, which takes the lock by itself
-    finally:
-        vectors.close()
-        staged.close()
-
+"""Room for a restore, in sizes of the snapshot: a copy with its legs, the log, and the store that grows."""
 
 _SAFETY_PREFIX = "before-restore-"
 
 
 class RestoreReport(NamedTuple):
-    """What was restored, the snapshot of what was there before, and where a damaged store was put aside, if any."""
+    """The restored snapshot, the one of the state before, and the path of a damaged store, if any."""
 
     snapshot: Snapshot
     safety: Snapshot | None
@@ -159,7 +72,7 @@ class WorkspaceSnapshots:
     ) -> Snapshot:
         """Copy the present state of the store, under a name or to a file, while others read and write it.
 
-        Of the named ones the latest `keep` stay (0: all of them; None: as the settings say). Raises NotIndexedError,
+        The latest `keep` of the named ones stay (0: all; None: as the settings say). Raises NotIndexedError,
         CorruptError, DiskFullError, ReadOnlyError, InvalidValueError for a name that is none or is taken.
         """
         if to is not None and name:
@@ -169,7 +82,7 @@ class WorkspaceSnapshots:
         most = self._most(keep)
         self._files.let_go_if_replaced()
         try:
-            self._files.store.seq()  # says what is wrong with a store that cannot be copied
+            self._files.store.seq()  # raises for a store that cannot be copied
             if to is not None:
                 return self._write(to, on_step)
             with self._locked():
@@ -184,26 +97,28 @@ class WorkspaceSnapshots:
         return find_snapshots(self._folder)
 
     def verify(self, name: str | Path) -> tuple[str, ...]:
-        """What is wrong with a snapshot, one sentence each; empty when it can be restored. Raises NotFoundError."""
+        """The problems of a snapshot, one sentence each; empty when it can be restored. Raises NotFoundError."""
         return tuple(examine(self._found(name).path))
 
     def restore(self, name: str | Path, *, safety: bool = True) -> RestoreReport:
         """Give the workspace the content of a snapshot, after a snapshot of what is there now.
 
-        Others search on: what was there, and then what is there. Raises NotFoundError, CorruptError for a damaged
-        snapshot, FormatError for one of a newer findling, LockedError, DiskFullError and ReadOnlyError; then all is as
-        it was.
+        Searches continue meanwhile. Raises NotFoundError, CorruptError for a damaged snapshot, FormatError for one of
+        a newer findling, LockedError, DiskFullError and ReadOnlyError; then nothing has changed.
         """
-        self._found(name)  # before anything is made for what is not there
+        self._found(name)  # before any folder is created
         with self._locked():
             found = self._found(name)
-            self._refuse_damaged(found)
-            restored = restore_file(
-                self._files, self._settings, found.path, self._folder, self._save_present if safety else None
-            )
-            if restored.safety is not None:
-                self._retain(self._most(None), spared={found.name, restored.safety.name})
-        return RestoreReport(found, restored.safety, restored.put_aside)
+            check_format(found)
+            if problems := examine(found.path):
+                raise CorruptError(
+                    f"the snapshot {found.name} is damaged: {'; '.join(problems)}; nothing was changed",
+                    hint="findling snapshot list, and restore another one",
+                )
+            report = self._restore(found, safety)
+            if report.safety is not None:
+                self._retain(self._most(None), spared={found.name, report.safety.name})
+        return report
 
     def drop(self, name: str) -> Snapshot:
         """Delete a snapshot. Raises NotFoundError when there is none of that name."""
@@ -213,11 +128,31 @@ class WorkspaceSnapshots:
             delete_snapshot(found.path)
         return found
 
+    def _restore(self, snapshot: Snapshot, is_safe: bool) -> RestoreReport:
+        """Replace the content of the workspace. The caller holds the lock of the snapshots."""
+        files, unit = self._files, self._settings["keyword.unit"]
+        size = snapshot.path.stat().st_size
+        require_room(self._folder, _COPIES * size, f"what is made of {snapshot.path.name}", files.folder)
+        # Not `files.writing`, which needs a store that can be opened.
+        with files.queue.locked(LOCK_PATIENCE_S):
+            present, meta, safety = _present_state(files), _meta_of_place(files), None
+            if present is not None and is_safe:
+                try:
+                    safety = self._save_present()
+                except CorruptError:
+                    present = None  # it opens, and cannot be read
+            with staging_folder(self._folder) as staging:
+                stage_store(snapshot.path, staging, meta, present)
+                _make_legs(staging, self._settings)
+                files.close()
+                put_aside = take_over(staging, files.folder, unit, in_place=present is not None)
+        return RestoreReport(snapshot, safety, put_aside)
+
     def _save_present(self) -> Snapshot:
         try:
             return self._write(self._folder / f"{default_name(self._folder, _SAFETY_PREFIX)}{SUFFIX}")
         except CorruptError:
-            # Something may still be read from it by hand. It cannot be restored, and takes the place of none that can.
+            # People may still read something from it. It counts apart from snapshots that can be restored.
             name = default_name(self._folder, f"damaged-{_SAFETY_PREFIX}")
             return self._write(self._folder / f"{name}{SUFFIX}", keeps_damage=True)
 
@@ -233,13 +168,9 @@ class WorkspaceSnapshots:
         return most
 
     def _retain(self, most: int, spared: set[str]) -> None:
-        """Let the oldest go, but none that was made by itself.
-
-        What cannot be restored is counted apart, so that it never drives out what can.
-        """
+        """Delete the oldest, but no automatic ones; damaged ones are counted apart."""
         every = [one for one in self.list() if not is_automatic(one.name)] if most else []
-        sound = [snapshot for snapshot in every if not snapshot.problem]
-        damaged = [snapshot for snapshot in every if snapshot.problem]
+        sound, damaged = [one for one in every if not one.problem], [one for one in every if one.problem]
         for snapshot in (*sound[most:], *damaged[most:]):
             if snapshot.name not in spared:
                 delete_snapshot(snapshot.path)
@@ -254,14 +185,6 @@ class WorkspaceSnapshots:
             what = str(path) if isinstance(name, Path) else f"called {name} in {self._folder}"
             raise NotFoundError(f"there is no snapshot {what}", hint="findling snapshot list") from error
 
-    def _refuse_damaged(self, found: Snapshot) -> None:
-        check_format(found)
-        if problems := examine(found.path):
-            raise CorruptError(
-                f"the snapshot {found.name} is damaged: {'; '.join(problems)}; nothing was changed",
-                hint="findling snapshot list, and restore another one",
-            )
-
     @contextmanager
     def _locked(self) -> Iterator[None]:
         with FileErrors(self._folder):
@@ -270,3 +193,46 @@ class WorkspaceSnapshots:
         with WriteLock(self._files.folder / LOCK_FILE, timeout_s=LOCK_PATIENCE_S):
             sweep(self._folder)
             yield
+
+
+def _present_state(files: OpenedWorkspace) -> Lineage | None:
+    """The change numbers of the store; None without a readable store."""
+    files.let_go_if_replaced()
+    try:
+        files.store.counts()  # migrates a store of an older format
+        return present_lineage(files.folder)
+    except (CorruptError, NotIndexedError):
+        files.close()
+        return None
+
+
+def _meta_of_place(files: OpenedWorkspace) -> dict[str, str | None]:
+    """Meta values of the workspace itself, which replace those of the snapshot."""
+    # The root and the quota may have changed: the next refresh retries the files that did not fit.
+    meta: dict[str, str | None] = {"store_id": os.urandom(8).hex(), "limits": ""}
+    try:
+        return {**meta, "root": files.store.get_meta("root")}
+    except (CorruptError, NotIndexedError):
+        files.close()
+    with suppress(ManifestError):
+        manifest = read_manifest(files.folder)
+        if manifest is not None:
+            return {**meta, "root": manifest.root or ""}
+    # A new workspace without a root takes that of the snapshot.
+    return {**meta, "root": files.subject} if files.subject else meta
+
+
+def _make_legs(staging: Path, settings: Settings) -> None:
+    """Let every leg of a staged store catch up."""
+    from findling.service.index.embeddings import WorkspaceVectors
+
+    staged = OpenedWorkspace(staging, unit=settings["keyword.unit"])
+    vectors = WorkspaceVectors(staged, settings)
+    try:
+        with staged.writing():
+            staged.sound_leg()
+            vectors.writable()
+        vectors.meaning()  # lets the leg of the model catch up, which takes the lock by itself
+    finally:
+        vectors.close()
+        staged.close()

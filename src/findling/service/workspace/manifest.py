@@ -126,12 +126,11 @@ def write_manifest(folder: Path, **changes: Any) -> Manifest:
     usual = Manifest(name=folder.name if is_name(folder.name) else "", created_at=_now())
     now = replace(before or usual, **changes)
     if now != before:
-        values = {key: getattr(now, name) for name, key in _KEYS.items()}
-        plain = {
-            key: value._asdict() if isinstance(value, Model | Preprocessing | Quota) else value
-            for key, value in values.items()
-        }
-        document = {"schemaVersion": SCHEMA_VERSION, **plain, **now.others}
+        document: dict[str, Any] = {"schemaVersion": SCHEMA_VERSION}
+        for name, key in _KEYS.items():
+            value = getattr(now, name)
+            document[key] = value._asdict() if name in _PARTS and value is not None else value
+        document |= now.others
         document["sum"] = _sum_of(document)
         write_whole(folder / MANIFEST_FILE, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
     return now

@@ -182,3 +182,14 @@ def test_a_name_is_registered_once(exact: None) -> None:
         register_leg(LEGS["exact"])
     with pytest.raises(ValueError, match="none of hybrid, keyword, semantic"):
         register_leg(LEGS["exact"]._replace(name="other", modes=("psychic",)))
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_a_leg_whose_strength_is_no_number_is_refused(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, fusion: str
+) -> None:
+    said = {1: Evidence("exact", 1.0, float("nan"), 0.9)}
+    monkeypatch.setattr(SubstringLeg, "search", lambda *_: said)
+    plan = Plan(typos="ignore", route=False, fusion=fusion)
+    with pytest.raises(ValueError, match="leg exact gives a strength that is no finite number"):
+        engine.search(SearchRequest(query="sockets pool", plan=plan), refresh=False)

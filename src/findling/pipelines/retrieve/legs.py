@@ -18,7 +18,7 @@ from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetrieve
 
 if TYPE_CHECKING:
     from findling.domain.backends import Retriever
-    from findling.ranking.fusion import Weighing
+    from findling.ranking.fusion import Hits, Weighing
 
 __all__ = [
     "KEYWORD",
@@ -53,12 +53,17 @@ class Candidate(NamedTuple):
     """A chunk that a leg has found, with the evidence of every leg that says something of it.
 
     Candidates stand in the order of the sums of the shares. `score` is the best worth of the evidence, or that of a
-    candidate above.
+    candidate above. `given` may be a function: of a hundred candidates ten are shown, and only these need evidence.
     """
 
     cid: int
     score: float
-    evidence: tuple[Evidence, ...] = ()
+    given: tuple[Evidence, ...] | Callable[[], tuple[Evidence, ...]] = ()
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The evidence of every leg."""
+        return self.given() if callable(self.given) else self.given
 
     @property
     def worth(self) -> float:
@@ -98,8 +103,6 @@ _BEST_BY_WORDS, _BEYOND = 100, 0.01
 """How fast words lose their say down the ranking, and the place from which they hardly have any. NDCG@10 of the hybrid
 on the development sets SciFact, anthropic-codebase, cosqa, lihua-world, cranfield: .735 .740 .595 .829 .432; with plain
 shares .733 .739 .605 .826 .431."""
-
-Hits = list[tuple[int, float]]
 
 
 def _steep_shares(hits: Hits) -> Hits:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
+from functools import partial
 
 from findling.domain.budgets import current_budget
 from findling.domain.ports import KeywordHits, KeywordLeg
@@ -33,7 +34,7 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     others = bound_legs(legs, meaning, plan) if question.reading != "browse" else []
     if not others:
         return _by_words_alone(legs, question, wanted)
-    from findling.pipelines.retrieve.fusion_step import ages_of, fuse, weigh
+    from findling.pipelines.retrieve.fusion_step import ages_of, evidence_of, fuse, weigh
 
     depth = _depth(wanted, plan.overfetch)
     # What must stand in a hit is a promise that only words can keep: other legs then reorder and add nothing.
@@ -67,7 +68,7 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     weighing, weights = weigh(question.text, evidence, found.ceiling, plan)
     fused = fuse(evidence, weights, plan, ages)
     for leg in others:
-        seen = leg.second_look(query, [one.cid for one in fused[:_READ_AHEAD]])
+        seen = leg.second_look(query, [cid for cid, _, _ in fused[:_READ_AHEAD]])
         fresh = [cid for cid, one in seen.items() if finds and one.worth and cid not in words and cid not in added]
         fitting = keyword.scores(conditions, fresh) if conditions is not None and fresh else dict.fromkeys(fresh, 0.0)
         said[leg.name] |= {cid: one for cid, one in seen.items() if cid in words or cid in added or cid in fitting}
@@ -76,17 +77,21 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
             evidence = _ranking_evidence(words if with_words else None, said, added)
             weighing, weights = weigh(question.text, evidence, found.ceiling, plan)
             fused = fuse(evidence, weights, plan, ages)
-    listed = {cid for own in evidence.values() for cid in own}
-    matching = len(listed - words.keys()) + (found.total if with_words else 0)
-    least = _least(question, fused)
-    kept = _scored(fused, least)
+    worth = _best_worth(evidence)
+    matching = len(worth.keys() - words.keys()) + (found.total if with_words else 0)
+    least = _least(question, (worth[cid] for cid, _, _ in fused))
+    kept = [one for one in fused if worth[one[0]] >= least]
+    scores = falling(worth[cid] for cid, _, _ in kept)
     total = matching
     if least:
         by_words = _count(keyword, question, found, least) if with_words else 0
-        total = by_words + sum((one.of(KEYWORD) or _NOTHING).worth < least for one in kept)
+        total = by_words + sum(cid not in words or words[cid].worth < least for cid, _, _ in kept)
     is_all_words = len(found.hits) < depth or words_evidence(found.hits[-1][1], found.ceiling) < least
     return Found(
-        kept,
+        [
+            Candidate(one[0], score, partial(evidence_of, one, evidence, ages))
+            for one, score in zip(kept, scores, strict=True)
+        ],
         found,
         total=total,
         weaker=matching - total,
@@ -97,9 +102,6 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
         weighing=weighing,
         feedback=feedback,
     )
-
-
-_NOTHING = Evidence(KEYWORD, 0.0, 0.0, 0.0)
 
 
 def _words(hits: Iterable[tuple[int, float]], ceiling: float) -> dict[int, Evidence]:
@@ -119,18 +121,21 @@ def _ranking_evidence(
     return evidence
 
 
-def _least(question: AnalyzedQuery, candidates: Sequence[Candidate]) -> float:
+def _best_worth(evidence: Mapping[str, Mapping[int, Evidence]]) -> dict[int, float]:
+    """The best support of each chunk by any leg."""
+    worth: dict[int, float] = {}
+    for own in evidence.values():
+        for cid, one in own.items():
+            if one.worth >= worth.get(cid, 0.0):
+                worth[cid] = one.worth
+    return worth
+
+
+def _least(question: AnalyzedQuery, worths: Iterable[float]) -> float:
     """The evidence that a hit must have. What fulfils conditions, or holds the only word there is, needs none."""
     if question.plan.weak or question.reading != "ranked" or len(typed_terms(question.node)) < 2:
         return 0.0
-    return least_evidence(max((one.worth for one in candidates), default=0.0))
-
-
-def _scored(candidates: Sequence[Candidate], least: float) -> list[Candidate]:
-    """The candidates with enough evidence, with scores that never rise from one to the next."""
-    kept = [(one, worth) for one in candidates if (worth := one.worth) >= least]
-    scores = falling(worth for _, worth in kept)
-    return [Candidate(one.cid, score, one.evidence) for (one, _), score in zip(kept, scores, strict=True)]
+    return least_evidence(max(worths, default=0.0))
 
 
 def _count(keyword: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, least: float) -> int:
@@ -155,23 +160,24 @@ def _by_words(legs: Retrievers, question: AnalyzedQuery, limit: int) -> tuple[Ke
 def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int) -> Found:
     found, feedback = _by_words(legs, question, wanted)
     ceiling, is_browsing = found.ceiling, question.reading == "browse"
-    candidates = []
-    for rank, (cid, raw) in enumerate(found.hits, start=1):
-        # Whatever fulfils conditions alone fulfils them wholly.
-        worth = 1.0 if is_browsing else words_evidence(raw, ceiling)
-        candidates.append(
-            Candidate(cid, 0.0, (Evidence(KEYWORD, raw, raw, worth, "", _BM25, rank, worth, 1.0, worth),))
-        )
-    least = _least(question, candidates)
-    kept = _scored(candidates, least)
+    # Whatever fulfils conditions alone fulfils them wholly.
+    worths = [1.0 if is_browsing else words_evidence(raw, ceiling) for _, raw in found.hits]
+    least = _least(question, worths)
+    ranked = enumerate(zip(found.hits, worths, strict=True), start=1)
+    kept = [(rank, cid, raw, worth) for rank, ((cid, raw), worth) in ranked if worth >= least]
+    scores = falling(worth for _, _, _, worth in kept)
+    candidates = [
+        Candidate(cid, score, (Evidence(KEYWORD, raw, raw, worth, "", _BM25, rank, worth, 1.0, worth),))
+        for (rank, cid, raw, worth), score in zip(kept, scores, strict=True)
+    ]
     total = _count(legs.keyword, question, found, least) if least else found.total
     return Found(
-        kept,
+        candidates,
         found,
         total=total,
         weaker=found.total - total,
         least=least,
-        is_all=len(found.hits) < wanted or len(kept) < len(candidates),
+        is_all=len(found.hits) < wanted or len(kept) < len(worths),
         strategy="browse" if is_browsing else KEYWORD,
         legs=() if is_browsing else (KEYWORD,),
         feedback=feedback,

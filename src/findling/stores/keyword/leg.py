@@ -8,21 +8,24 @@ same chunks score the same, however many commits they came with.
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
+from typing import TypeAlias
 
 import tantivy
 
 from findling.domain.backends import Scoring
+from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, KeywordHits
-from findling.domain.queries import Filters, Node
+from findling.domain.queries import Any, Filters, Node
 from findling.stores.keyword.commit_note import LegNote, read_opstamp, read_state, write_note
 from findling.stores.keyword.entries import LAYOUT, entries, prepare, schema
 from findling.stores.keyword.filter_clauses import rid_token
-from findling.stores.keyword.query_builder import KeywordQuery
+from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery
 from findling.stores.keyword.segment_files import Reading, Statistics
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.query.tree import asks_for_text
@@ -37,6 +40,13 @@ _SCARCE_BYTES = 64_000_000
 
 _TIES = 32
 """Hits fetched beyond those asked for, so that equals at the end have one order, whatever segments they are in."""
+
+
+_COUNTED = 2_000
+"""Hits of a ranked query that are fetched, so that most need no second look to count those above a score; 0.2 ms."""
+
+_Hit: TypeAlias = tuple[float, tantivy.DocAddress]
+"""A score, or the value of the field that orders, and a place in the index."""
 
 
 class TantivyLeg:
@@ -112,35 +122,36 @@ class TantivyLeg:
         Raises CorruptError when it comes upon a part of the index that cannot be read, and InvalidValueError for what
         cannot be asked.
         """
-        built = self._querying().build(node, filters, weights)
+        built = self._built(node, filters, weights)
         if built.query is None:
             return KeywordHits([], 0, built.ceiling, built.forms)
         with self._reading:
-            hits, total = self._find(built.query, limit, is_ranked=asks_for_text(node))
+            hits, total = self._find(built, limit, node)
         return KeywordHits(hits, total, built.ceiling, built.forms)
 
     def scores(
         self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
     ) -> dict[int, float]:
         """What a search would score some chunks with. Raises as `search` does."""
-        query = self._querying().build(node, Filters(), weights).query
+        query = self._built(node, Filters(), weights).query
         if query is None or not cids:
             return {}
-        among = self._among(query, cids)
         with self._reading:
             searcher = self._searcher()
-            result = searcher.search(among, len(cids), count=False)
-            return dict(self._scored(query, result, searcher, is_ranked=asks_for_text(node)))
+            hits = searcher.search(self._among(query, cids), len(cids), count=False).hits
+            return dict(_scored(hits, searcher, is_ranked=asks_for_text(node)))
 
     def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
         """How many chunks a search would score with at least so much. Raises as `search` does."""
-        query = self._querying().build(node, filters, weights).query
-        if query is None:
+        built = self._built(node, filters, weights)
+        if built.query is None:
             return 0
         with self._reading:
-            searcher = self._searcher()
-            # The scores alone: looking up 50,000 chunks would take ten times as long as finding them.
-            return sum(score >= least for score, _ in searcher.search(query, max(1, searcher.num_docs)).hits)
+            hits, total = self._best(built)
+            if len(hits) < total and hits[-1][0] >= least:
+                # The scores alone: looking up 50,000 chunks would take ten times as long as finding them.
+                hits = self._searcher().search(built.query, total).hits
+        return bisect_left(hits, True, key=lambda hit: hit[0] < least)
 
     def size(self) -> int:
         """How many chunks, or pages, it holds. Raises CorruptError as `search` does."""
@@ -188,19 +199,29 @@ class TantivyLeg:
                     writer.rollback()
             writer.wait_merging_threads()
 
-    def _find(self, query: tantivy.Query, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
-        searcher = self._searcher()
-        depth = limit + _TIES
+    def _find(self, built: BuiltQuery, limit: int, node: Node) -> tuple[list[tuple[int, float]], int]:
+        searcher, is_ranked = self._searcher(), asks_for_text(node)
+        assert built.query is not None
         # Without a word to rank by the latest come first; what has no time comes last.
         order = None if is_ranked else "updated"
-        result = searcher.search(query, max(1, min(depth, searcher.num_docs)), order_by_field=order)
-        if 0 < limit < len(result.hits) < _count(result) and result.hits[limit - 1][0] == result.hits[-1][0]:
-            result = searcher.search(query, _count(result), order_by_field=order)  # nobody knows where equals end
-        hits = self._scored(query, result, searcher, is_ranked=is_ranked)
-        turns = searcher.fast_field_values("turn", [address for _, address in result.hits]) if hits else []
-        keys = [-score for _, score in hits] if is_ranked else [_age(time) for time, _ in result.hits]
+        if is_ranked and isinstance(node, Any) and limit + _TIES <= _COUNTED:
+            found, total = self._best(built)
+            found = found[: limit + _TIES]
+        else:
+            found, total = _fetched(searcher, built.query, limit + _TIES, order)
+        if 0 < limit < len(found) < total and found[limit - 1][0] == found[-1][0]:
+            found, _ = _fetched(searcher, built.query, total, order)  # nobody knows where equals end
+        hits = _scored(found, searcher, is_ranked=is_ranked)
+        turns = searcher.fast_field_values("turn", [address for _, address in found]) if hits else []
+        keys = [-score for _, score in hits] if is_ranked else [_age(time) for time, _ in found]
         ordered = sorted(zip(keys, turns, hits, strict=True))
-        return [hit for _, _, hit in ordered[:limit]], _count(result)
+        return [hit for _, _, hit in ordered[:limit]], total
+
+    def _best(self, built: BuiltQuery) -> tuple[list[_Hit], int]:
+        """The best hits of a ranked query, fetched once for an answer, which takes some and counts the others."""
+        query = built.query
+        assert query is not None
+        return current_budget().once((self, id(built)), lambda: _fetched(self._searcher(), query, _COUNTED))
 
     def _among(self, query: tantivy.Query, cids: Sequence[int]) -> tantivy.Query:
         named = [tantivy.Query.term_query(self._index.schema, "cid", cid, index_option="basic") for cid in cids]
@@ -208,15 +229,11 @@ class TantivyLeg:
         both = [(tantivy.Occur.Must, query), (tantivy.Occur.Must, tantivy.Query.const_score_query(among, 0.0))]
         return tantivy.Query.boolean_query(both)
 
-    def _scored(
-        self, query: tantivy.Query, result: tantivy.SearchResult, searcher: tantivy.Searcher, *, is_ranked: bool
-    ) -> list[tuple[int, float]]:
-        addresses = [address for _, address in result.hits]
-        if not addresses:
-            return []
-        scores = [float(score) for score, _ in result.hits] if is_ranked else [0.0] * len(addresses)
-        cids = searcher.fast_field_values("cid", addresses)
-        return [(int(cid or 0), score) for cid, score in zip(cids, scores, strict=True)]
+    def _built(self, node: Node, filters: Filters, weights: Mapping[str, float] | None) -> BuiltQuery:
+        """The query for a tree; it is built once for an answer, which asks for it up to six times."""
+        querying = self._querying()
+        key = querying, node, filters, *sorted((weights or {}).items())
+        return current_budget().once(key, lambda: querying.build(node, filters, weights))
 
     def _querying(self) -> KeywordQuery:
         if (query := self._query) is not None:
@@ -308,8 +325,19 @@ def _age(time: float | None) -> float:
     return inf if time is None else -time
 
 
-def _count(result: tantivy.SearchResult) -> int:
-    return int(getattr(result, "count", 0) or 0)  # missing in tantivy's type stubs
+def _fetched(
+    searcher: tantivy.Searcher, query: tantivy.Query, depth: int, order: str | None = None
+) -> tuple[list[_Hit], int]:
+    """The best hits, and how many there are."""
+    result = searcher.search(query, max(1, min(depth, searcher.num_docs)), order_by_field=order)
+    return result.hits, int(getattr(result, "count", 0) or 0)  # missing in tantivy's type stubs
+
+
+def _scored(hits: Sequence[_Hit], searcher: tantivy.Searcher, *, is_ranked: bool) -> list[tuple[int, float]]:
+    if not hits:
+        return []
+    cids = searcher.fast_field_values("cid", [address for _, address in hits])
+    return [(int(cid or 0), score if is_ranked else 0.0) for cid, (score, _) in zip(cids, hits, strict=True)]
 
 
 def _write_error(error: Exception, folder: Path) -> Exception:

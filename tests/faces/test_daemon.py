@@ -117,10 +117,6 @@ def test_a_life_from_the_first_file_to_the_last_request(project: Path, place: Pa
         assert ask(daemon, "POST /mcp")[0] in (400, 406, 415), "MCP is there, and was not asked in its language"
         assert ask(daemon, "GET /local/status")[0] == 404, "only on the socket of the owner"
         assert ask(daemon, "POST /local/stop")[0] == 404
-        for what in ("/local/ask", "/local/stop", "/local/status"):
-            method = "GET" if what.endswith("status") else "POST"
-            status, _ = call_daemon(daemon.state, method, what, {}, {"findling-principals": "user:ann"})
-            assert status == 404, "only for the owner"
         for nonsense in NOT_ASKED:
             assert call_daemon(daemon.state, "POST", "/local/ask", nonsense)[0] == 422
 

@@ -165,15 +165,6 @@ def test_another_workspace_for_whom_may_ask_it(daemon: _Listening) -> None:
     assert text_of(refused) == "there is no workspace other; try: findling workspaces list"
 
 
-def test_headers_of_the_socket_count_for_nothing_on_tcp(daemon: _Listening) -> None:
-    async def ask() -> CallToolResult:
-        sent = {"findling_path": "/", "findling_settings": "{}", "findling_workspace": "other"}
-        async with _connected(daemon.url, x_caller="ann", **sent) as client:
-            return await client.call_tool("search", {"query": "login zebra"})
-
-    assert [hit["id"] for hit in json.loads(text_of(asyncio.run(ask())))["results"]] == ["file:docs/guide.md"]
-
-
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_there_is_nothing_but_posting(daemon: _Listening, method: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:

@@ -1,37 +1,43 @@
-"""What passes messages on to the daemon, in front of a daemon that does what none should."""
+"""The process between an MCP client and a server: in front of servers that do what none should, and of the real one."""
 
 from __future__ import annotations
 
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import pytest
 
+import findling
 from findling.domain.errors import MissingExtraError
-from findling.faces.mcp.transport.daemon_connection import routing_headers
+from findling.domain.permissions import OWNER
+from findling.faces.mcp.tool_context import local_desk
+from findling.faces.mcp.transport import jsonrpc, proxy
+from findling.faces.mcp.transport.lines import serve_socket
 from findling.faces.mcp.transport.proxy import pass_on
+from findling.service.engine.client import LocalClient
+from findling.service.settings.settings import Settings
+from tests.faces.mcp_desks import make_project
 from tests.processes import PATIENCE_S
 
-Answer = Callable[[socket.socket, dict[str, Any]], None]
+Server = Callable[[socket.socket], None]
 
-OPENING = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
-READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+OPENING: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+READY: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
-def _call(key: Any, name: str = "search") -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": key, "method": "tools/call", "params": {"name": name}}
-
-
-def _alone(key: Any) -> dict[str, Any]:
-    """A call that needs no session."""
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    return {"jsonrpc": "2.0", "id": key, "method": "tools/call", "params": {"name": "search", "_meta": meta}}
+def _call(key: Any, query: str = "login") -> dict[str, Any]:
+    params = {"name": "search", "arguments": {"query": query}}
+    return {"jsonrpc": "2.0", "id": key, "method": "tools/call", "params": params}
 
 
 def _result(key: Any, **result: Any) -> dict[str, Any]:
@@ -39,20 +45,8 @@ def _result(key: Any, **result: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _daemon(path: Path, answer: Answer) -> Iterator[list[dict[str, str]]]:
-    """Something that listens on a socket and answers each request in a thread; yields the headers that it got."""
-    seen: list[dict[str, str]] = []
-
-    def serve(line: socket.socket) -> None:
-        with line, line.makefile("rb") as stream:
-            if not stream.readline():
-                return
-            headers = {}
-            while text := stream.readline().decode().strip():
-                name, _, value = text.partition(":")
-                headers[name.lower()] = value.strip()
-            seen.append(headers)
-            answer(line, json.loads(stream.read(int(headers["content-length"]))))
+def _daemon(path: Path, serve: Server) -> Iterator[None]:
+    """A socket whose connections are served in a thread each."""
 
     def listen() -> None:
         while True:
@@ -60,7 +54,7 @@ def _daemon(path: Path, answer: Answer) -> Iterator[list[dict[str, str]]]:
                 line, _ = listener.accept()
             except OSError:
                 return
-            threads.append(threading.Thread(target=serve, args=(line,)))
+            threads.append(threading.Thread(target=_closing(serve), args=(line,)))
             threads[-1].start()
 
     threads: list[threading.Thread] = []
@@ -70,7 +64,7 @@ def _daemon(path: Path, answer: Answer) -> Iterator[list[dict[str, str]]]:
         accepting = threading.Thread(target=listen)
         accepting.start()
         try:
-            yield seen
+            yield
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             accepting.join()
@@ -78,110 +72,133 @@ def _daemon(path: Path, answer: Answer) -> Iterator[list[dict[str, str]]]:
                 thread.join()
 
 
-def _respond(line: socket.socket, document: object, status: str = "200 OK", kind: str = "application/json") -> None:
-    body = document if isinstance(document, bytes) else json.dumps(document, indent=1).encode()
-    line.sendall(f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
+def _closing(serve: Server) -> Server:
+    def closing(line: socket.socket) -> None:
+        with line:
+            serve(line)
+
+    return closing
+
+
+def _answering(answer: Callable[[socket.socket, dict[str, Any]], bool]) -> Server:
+    """A server that answers message by message, until `answer` says that it hangs up."""
+
+    def serve(line: socket.socket) -> None:
+        with line.makefile("rb") as stream:
+            for text in stream:
+                if answer(line, json.loads(text)):
+                    return
+
+    return serve
+
+
+def _say(line: socket.socket, document: object) -> None:
+    line.sendall(json.dumps(document).encode() + b"\n")
+
+
+def _echo(by: str) -> Server:
+    """A server that answers each request with its name."""
+
+    def answer(line: socket.socket, message: dict[str, Any]) -> bool:
+        if "id" in message:
+            _say(line, _result(message["id"], by=by))
+        return False
+
+    return _answering(answer)
+
+
+def _refuse(_: socket.socket) -> None:
+    raise AssertionError("the daemon was there")
 
 
 def _passed(
-    lines: list[dict[str, Any]] | Iterator[bytes],
+    lines: list[dict[str, Any]] | Iterable[bytes],
     path: Path | None,
-    take_over: Callable[[SimpleQueue[str], Callable[[str], None]], None] | None = None,
-    patience_s: float = 60.0,
+    serve: Server = _refuse,
+    patience_s: float = PATIENCE_S,
 ) -> list[dict[str, Any]]:
+    def connect() -> socket.socket | None:
+        if path is None:
+            return None
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(str(path))
+        return line
+
     written: list[bytes] = []
-
-    def refuse(_: SimpleQueue[str], __: Callable[[str], None]) -> None:
-        raise AssertionError("the daemon was there")
-
-    pass_on(
-        [json.dumps(line).encode() + b"\n" for line in lines] if isinstance(lines, list) else lines,
-        written.append,
-        find_daemon=lambda: str(path) if path and path.exists() else None,
-        headers={"findling-path": "/somewhere"},
-        take_over=take_over or refuse,
-        patience_s=patience_s,
-    )
+    sent = [json.dumps(line).encode() + b"\n" for line in lines] if isinstance(lines, list) else lines
+    pass_on(sent, written.append, connect=connect, serve=serve, patience_s=patience_s)
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in written)
     return [json.loads(line) for line in written]
 
 
-def _echo(lines: SimpleQueue[str], write: Callable[[str], None]) -> None:
-    """A server that answers each request with its id and method."""
-    while line := lines.get():
-        message = json.loads(line)
-        if "id" in message:
-            write(json.dumps(_result(message["id"], by="own", method=message["method"])) + "\n")
+def test_bytes_go_to_and_fro(tmp_path: Path) -> None:
+    def answer(line: socket.socket, message: dict[str, Any]) -> bool:
+        if "id" in message and "method" in message:
+            _say(line, {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}})
+            line.sendall(b'{ "jsonrpc": "2.0", "id": %b, "result": {}  }\n' % json.dumps(message["id"]).encode())
+        return False
 
-
-def test_answers_come_back_in_a_line_each(tmp_path: Path) -> None:
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        _respond(line, _result(message["id"], protocolVersion="2025-06-18"))
-
-    with _daemon(tmp_path / "s", answer) as seen:
+    with _daemon(tmp_path / "s", _answering(answer)):
         answers = _passed([OPENING, READY, _call(2), _call("three"), _result(9)], tmp_path / "s")
-    assert answers[0]["id"] == 1
-    assert {answer["id"] for answer in answers[1:]} == {2, "three"}
-    assert [headers["findling-path"] for headers in seen] == ["/somewhere"] * 3
-    # What was settled at the beginning is told with every later request.
-    assert [headers.get("mcp-protocol-version") for headers in seen] == [None, "2025-06-18", "2025-06-18"]
+    told = [answer.get("id", "progress") for answer in answers]
+    assert told == ["progress", 1, "progress", 2, "progress", "three"]
 
 
-def test_progress_is_passed_on_before_the_answer(tmp_path: Path) -> None:
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        step = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
-        events = [": ping", f"event: message\r\ndata: {json.dumps(step)}", f"data: {json.dumps(_result(2))}"]
-        _respond(line, "".join(f"{event}\r\n\r\n" for event in events).encode(), kind="text/event-stream")
-
-    with _daemon(tmp_path / "s", answer):
-        answers = _passed([_alone(2)], tmp_path / "s")
-    assert [answer.get("method", answer.get("id")) for answer in answers] == ["notifications/progress", 2]
-
-
-def test_what_stands_before_the_server_may_refuse(tmp_path: Path) -> None:
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        if message["id"] == 2:
-            _respond(line, {"detail": "too many", "hint": "wait"}, "503 Busy", "application/problem+json")
-        else:
-            _respond(line, b"<html>", "500 Error", "text/html")
-
-    with _daemon(tmp_path / "s", answer):
-        answers = _passed([_alone(2), _alone(3)], tmp_path / "s")
-    told = {answer["id"]: answer["error"]["message"] for answer in answers}
-    assert told == {2: "too many; try: wait", 3: "the daemon answers with status 500; try: restart the daemon"}
-
-
-@pytest.mark.parametrize(
-    "half",
-    [
-        b"",
-        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{",
-        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n: ping\r\n\r\n",
-    ],
-)
+@pytest.mark.parametrize("half", [b"", b'{"jsonrpc": "2.0", "id": 2, "resu'])
 def test_a_daemon_that_hangs_up(tmp_path: Path, half: bytes) -> None:
-    """It is asked once more, and then the server here is told what the daemon was told."""
+    """The next one is asked once, and then the server here; both get the beginning of the session again."""
+    heard: list[list[str]] = []
 
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        if message["method"] == "initialize":
-            _respond(line, _result(1, by="daemon", protocolVersion="2025-06-18"))
-        else:
-            line.sendall(half)
+    def serve(line: socket.socket) -> None:
+        heard.append([])
 
-    with _daemon(tmp_path / "s", answer) as seen:
-        answers = _passed([OPENING, READY, _call(2), _call(3)], tmp_path / "s", _echo)
-    assert [answer["result"]["by"] for answer in answers] == ["daemon", "own", "own"]
-    assert {answer["id"] for answer in answers[1:]} == {2, 3}
-    assert len(seen) <= 5
+        def answer(line: socket.socket, message: dict[str, Any]) -> bool:
+            heard[-1].append(message["method"])
+            if message["method"] == "initialize":
+                _say(line, _result(1, by="daemon"))
+            elif "id" in message:
+                line.sendall(half)
+                return True
+            return False
+
+        _answering(answer)(line)
+
+    with _daemon(tmp_path / "s", serve):
+        answers = _passed([OPENING, READY, _call(2), _call(3)], tmp_path / "s", _echo("own"))
+    assert [(answer["id"], answer["result"]["by"]) for answer in answers] == [(1, "daemon"), (2, "own"), (3, "own")]
+    assert heard == [["initialize", "notifications/initialized", "tools/call"]] * 2
 
 
-def test_no_daemon_from_the_first_message_on(tmp_path: Path) -> None:
-    answers = _passed([OPENING, READY, _call(2)], None, _echo)
+def test_a_daemon_that_comes_back_is_asked_again(tmp_path: Path) -> None:
+    """Nothing is started here meanwhile, when nobody asks."""
+
+    def first(line: socket.socket, message: dict[str, Any]) -> bool:
+        if "id" not in message:
+            return True
+        _say(line, _result(message["id"], by="first"))
+        return False
+
+    def lines() -> Iterator[bytes]:
+        yield json.dumps(OPENING).encode()
+        yield json.dumps(READY).encode()
+        daemon.close()
+        (tmp_path / "s").unlink()
+        daemon.enter_context(_daemon(tmp_path / "s", _echo("second")))
+        yield json.dumps(_call(2)).encode()
+
+    with ExitStack() as daemon:
+        daemon.enter_context(_daemon(tmp_path / "s", _answering(first)))
+        answers = _passed(lines(), tmp_path / "s")
+    assert [(answer["id"], answer["result"]["by"]) for answer in answers] == [(1, "first"), (2, "second")]
+
+
+def test_no_daemon_from_the_first_message_on() -> None:
+    answers = _passed([OPENING, READY, _call(2)], None, _echo("own"))
     assert [(answer["id"], answer["result"]["by"]) for answer in answers] == [(1, "own"), (2, "own")]
 
 
-def test_a_server_that_cannot_be_started_here(tmp_path: Path) -> None:
-    def fail(_: SimpleQueue[str], __: Callable[[str], None]) -> None:
+def test_a_server_that_cannot_be_started_here() -> None:
+    def fail(_: socket.socket) -> None:
         raise MissingExtraError("the MCP server needs the package mcp", hint="pip install 'findling[mcp]'")
 
     answers = _passed([OPENING, READY, _call(2)], None, fail)
@@ -189,12 +206,11 @@ def test_a_server_that_cannot_be_started_here(tmp_path: Path) -> None:
     assert all("pip install" in answer["error"]["message"] for answer in answers)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_server_that_breaks_here(tmp_path: Path) -> None:
+def test_a_server_that_breaks_here() -> None:
     """Nobody waits for ever, whatever goes wrong."""
 
-    def fail(lines: SimpleQueue[str], _: Callable[[str], None]) -> None:
-        lines.get()
+    def fail(line: socket.socket) -> None:
+        line.recv(1)
         raise ZeroDivisionError
 
     answers = _passed([OPENING, READY, _call(2)], None, fail)
@@ -203,35 +219,61 @@ def test_a_server_that_breaks_here(tmp_path: Path) -> None:
 
 
 def test_a_request_that_nobody_waits_for(tmp_path: Path) -> None:
-    """Cancelling hangs up on the daemon, and there is no answer, and no second try."""
-    asked, hung_up = threading.Event(), threading.Event()
+    heard: list[str] = []
 
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        asked.set()
-        assert line.recv(1) == b""
-        hung_up.set()
+    def hear(_: socket.socket, message: dict[str, Any]) -> bool:
+        heard.append(message["method"])
+        return False
+
+    with _daemon(tmp_path / "s", _answering(hear)):
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
+        assert _passed([_call(2), cancelled], tmp_path / "s") == []
+    assert heard == ["tools/call", "notifications/cancelled"]
+
+
+def test_a_client_that_reads_no_more_is_no_lost_daemon(tmp_path: Path) -> None:
+    left = threading.Event()
+
+    def write(line: bytes) -> None:
+        raise BrokenPipeError
 
     def lines() -> Iterator[bytes]:
-        yield json.dumps(_alone(2)).encode()
-        assert asked.wait(PATIENCE_S)
-        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}
-        yield json.dumps(cancelled).encode()
-        assert hung_up.wait(PATIENCE_S)
+        yield json.dumps(_call(2)).encode()
+        assert left.wait(PATIENCE_S)
+        yield json.dumps(_call(3)).encode()
+        raise AssertionError("nobody is there to read for")
 
-    with _daemon(tmp_path / "s", answer) as seen:
-        assert _passed(lines(), tmp_path / "s") == []
-    assert len(seen) == 1
+    def connect() -> socket.socket:
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(str(tmp_path / "s"))
+        return line
+
+    with _daemon(tmp_path / "s", _echo("daemon")):
+        pass_on(lines(), write, connect=connect, serve=_refuse, leave=left.set)
 
 
-def test_headers_of_the_protocol_of_2026() -> None:
-    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-    message = {"method": "tools/call", "params": {"name": "suche-ü", "_meta": meta}}
-    assert routing_headers(message, "2025-06-18") == {
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/call",
-        "mcp-name": "=?base64?c3VjaGUtw7w=?=",
-    }
-    assert routing_headers({"method": "ping", "params": [1]}, "") == {}
+@pytest.mark.parametrize("with_daemon", [False, True])
+def test_a_server_that_never_answers_is_not_waited_for_for_ever(tmp_path: Path, with_daemon: bool) -> None:
+    mute = _answering(lambda _, __: False)
+    with _daemon(tmp_path / "s", mute):
+        place = tmp_path / "s" if with_daemon else None
+        answers = _passed([OPENING, READY, _call(2)], place, mute, patience_s=0.1)
+    assert sorted(one["id"] for one in answers) == [1, 2]
+    assert {one["error"]["message"] for one in answers} == {"there was no answer in time"}
+
+
+# The real server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    root = make_project(tmp_path_factory.mktemp("lines") / "project")
+    own = {"store.home": str(root.parent / "indexes"), "search.mode": "keyword", "semantic.refine": "never"}
+    settings = Settings().override(own, "test")
+    with findling.open(root, settings=settings) as engine:
+        engine.index()
+        desk = local_desk(lambda: nullcontext(LocalClient(engine, settings=settings)), OWNER, settings)
+        yield lambda end: serve_socket(lambda: desk, end)
 
 
 NO_REQUESTS: list[tuple[bytes, int, Any]] = [
@@ -248,124 +290,49 @@ NO_REQUESTS: list[tuple[bytes, int, Any]] = [
     (b'[{"jsonrpc":"2.0","method":"ping","id":1}]', -32600, None),
     (b'{"jsonrpc":"2.0","method":"ping","id":9,"params":{"a":NaN}}', -32700, None),
     ('{"jsonrpc":"2.0","method":"ping","id":9}'.encode("utf-16-le"), -32700, None),
+    (b'{"jsonrpc":"2.0","method":"ping","id":9,"params":{"a":' + b"[" * 99999 + b"]" * 99999 + b"}}", -32700, None),
 ]
 
 
-@pytest.mark.parametrize("with_daemon", [False, True])
-def test_what_is_no_request_is_answered_before_anybody_is_asked(tmp_path: Path, with_daemon: bool) -> None:
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        _respond(line, _result(message["id"]))
-
+def test_what_is_no_request_is_refused(server: Server) -> None:
     sent = [json.dumps(OPENING).encode(), *(line for line, _, _ in NO_REQUESTS), json.dumps(_call(2)).encode()]
-    with _daemon(tmp_path / "s", answer) as seen:
-        answers = _passed(iter(sent), tmp_path / "s" if with_daemon else None, _echo)
+    answers = _passed(iter(sent), None, server)
     refused = [(one["error"]["code"], one["id"]) for one in answers if "error" in one]
     assert refused == [(code, key) for _, code, key in NO_REQUESTS]
     assert sorted(one["id"] for one in answers if "result" in one) == [1, 2]
-    assert len(seen) == (2 if with_daemon else 0)
 
 
-@pytest.mark.parametrize("with_daemon", [False, True])
-def test_half_a_character_becomes_one_that_says_so(tmp_path: Path, with_daemon: bool) -> None:
-    names: list[str] = []
-
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        names.append(message["params"]["name"])
-        _respond(line, _result(message["id"]))
-
-    def own(lines: SimpleQueue[str], write: Callable[[str], None]) -> None:
-        while line := lines.get():
-            names.append(json.loads(line.encode())["params"]["name"])
-            write(json.dumps(_result(json.loads(line)["id"])))
-
-    sent = json.dumps({**_alone(2), "params": {**_alone(2)["params"], "name": "a \ud800 \U0001f600"}}).encode()
-    with _daemon(tmp_path / "s", answer):
-        answers = _passed(iter([sent]), tmp_path / "s" if with_daemon else None, own)
-    assert ([one["id"] for one in answers], names) == ([2], ["a \ufffd \U0001f600"])
+def test_half_a_character_becomes_one_that_says_so(server: Server) -> None:
+    first, found = _passed([OPENING, _call("\ud800", "a \ud800 login")], None, server)
+    assert (first["id"], found["id"]) == (1, "\ufffd")
+    assert found["result"]["structuredContent"]["total"] == 2
 
 
-@pytest.mark.parametrize("with_daemon", [False, True])
-def test_two_requests_with_one_id_are_both_answered(tmp_path: Path, with_daemon: bool) -> None:
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        _respond(line, _result(message["id"]))
-
-    def slow(lines: SimpleQueue[str], write: Callable[[str], None]) -> None:
-        """It answers at its end, as far as somebody still waits then."""
-        held = [json.loads(lines.get()) for _ in range(3)]
-        for message in held:
-            write(json.dumps(_result(message["id"])))
-            threading.Event().wait(0.05)
-        lines.get()
-
-    with _daemon(tmp_path / "s", answer):
-        answers = _passed([OPENING, _call(7), _call(7)], tmp_path / "s" if with_daemon else None, slow)
-    assert [one["id"] for one in answers] == [1, 7, 7]
+def test_two_requests_with_one_id_are_both_answered(server: Server) -> None:
+    assert [one["id"] for one in _passed([OPENING, _call(7), _call(7)], None, server)] == [1, 7, 7]
 
 
-@pytest.mark.parametrize("with_daemon", [False, True])
-def test_initialize_comes_first(tmp_path: Path, with_daemon: bool) -> None:
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        _respond(line, _result(message["id"]))
-
+def test_initialize_comes_first(server: Server) -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    alone = {**_call(5), "params": {**_call(5)["params"], "_meta": meta}}
     ping = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
-    with _daemon(tmp_path / "s", answer):
-        answers = _passed([_call(2), ping, OPENING, _call(4)], tmp_path / "s" if with_daemon else None, _echo)
-    refused = {one["id"]: one["error"] for one in answers if "error" in one}
-    assert refused == {2: {"code": -32600, "message": "Invalid request: initialize comes first"}}
-    assert {one["id"] for one in answers if "result" in one} == {1, 3, 4}
+    answers = {one["id"]: one for one in _passed([_call(2), ping, OPENING, _call(4)], None, server)}
+    assert answers[2]["error"] == {"code": -32600, "message": "Invalid request: initialize comes first"}
+    assert all("result" in answers[key] for key in (1, 3, 4))
+    (stateless,) = _passed([alone], None, server)
+    assert "comes first" not in json.dumps(stateless)
 
 
-@pytest.mark.parametrize("with_daemon", [False, True])
-def test_an_initialize_that_wants_no_answer(tmp_path: Path, with_daemon: bool) -> None:
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        _respond(line, _result(message["id"]))
-
-    with _daemon(tmp_path / "s", answer):
-        silent = {"jsonrpc": "2.0", "method": "initialize"}
-        answers = _passed([silent, OPENING, _call(2)], tmp_path / "s" if with_daemon else None, _echo)
-    assert [one["id"] for one in answers] == [1, 2]
+def test_an_initialize_that_wants_no_answer(server: Server) -> None:
+    silent = {"jsonrpc": "2.0", "method": "initialize"}
+    assert [one["id"] for one in _passed([silent, OPENING, _call(2)], None, server)] == [1, 2]
 
 
-def test_a_refusal_that_does_not_say_of_what(tmp_path: Path) -> None:
-    """HTTP refuses some requests before it has read their ids."""
-
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        error = {"code": -32700, "message": "Parse error"}
-        _respond(line, {"jsonrpc": "2.0", "id": None, "error": error}, "400 Bad Request")
-
-    with _daemon(tmp_path / "s", answer):
-        answers = _passed([_alone(2)], tmp_path / "s")
-    assert [(one["id"], one["error"]["code"]) for one in answers] == [(2, -32700)]
-
-
-def test_a_client_that_reads_no_more_is_no_lost_daemon(tmp_path: Path) -> None:
-    left = threading.Event()
-
-    def answer(line: socket.socket, message: dict[str, Any]) -> None:
-        _respond(line, _result(message["id"]))
-
-    def write(line: bytes) -> None:
-        raise BrokenPipeError
-
-    def take_over(_: SimpleQueue[str], __: Callable[[str], None]) -> None:
-        raise AssertionError("the daemon was there")
-
-    def lines() -> Iterator[bytes]:
-        yield json.dumps(_alone(2)).encode()
-        assert left.wait(PATIENCE_S)
-        yield json.dumps(_alone(3)).encode()
-        raise AssertionError("nobody is there to read for")
-
-    with _daemon(tmp_path / "s", answer):
-        find = str(tmp_path / "s")
-        pass_on(lines(), write, find_daemon=lambda: find, headers={}, take_over=take_over, leave=left.set)
-
-
-def test_a_server_that_never_answers_is_not_waited_for_for_ever() -> None:
-    def mute(lines: SimpleQueue[str], _: Callable[[str], None]) -> None:
-        while lines.get():
-            pass
-
-    answers = _passed([OPENING, READY, _call(2)], None, mute, patience_s=0.1)
-    assert sorted(one["id"] for one in answers) == [1, 2]
-    assert all("error" in one for one in answers)
+def test_a_message_that_is_too_long_is_refused_and_the_next_one_answered(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (jsonrpc, proxy):
+        monkeypatch.setattr(module, "LONGEST_LINE", 5_000)
+    answers = {one["id"]: one for one in _passed([OPENING, _call(2, "x" * 5_000), _call(3)], None, server)}
+    assert answers[2]["error"]["message"] == "the message is longer than 5000 bytes; try: send less at once"
+    assert all("result" in answers[key] for key in (1, 3))

@@ -34,6 +34,7 @@ from findling.service.client.daemon_state import (
     DaemonState,
     how_to_kill,
     make_folder,
+    mcp_socket,
     read_state,
     remove_state,
     socket_path,
@@ -57,10 +58,11 @@ def assemble(
     needs_tokens: bool,
     stop: Callable[[], None],
     about: Callable[[], dict[str, Any]],
+    mcp_lines: socket.socket | None = None,
 ) -> ASGIApp:
-    """The HTTP interface, the web page, MCP, and what only the command line asks; `local_routes` says what for."""
+    """The HTTP interface, the web page, MCP, and the routes that only the command line uses."""
     shares = Shares(line)
-    mcp = mcp_app(host, shares.run)
+    mcp = mcp_app(host, shares.run, lines=mcp_lines)
     local = local_routes(host, line, stop=stop, about=about)
     app = create_app(
         host,
@@ -201,7 +203,7 @@ def run_daemon(
     """
     home = home_folder(settings["store.home"])
     tokens = TokenBook(home)
-    with _only_one(home), _sockets(settings, home) as (unix, tcp), contextlib.ExitStack() as stack:
+    with _only_one(home), _sockets(settings, home) as (unix, mcp_lines, tcp), contextlib.ExitStack() as stack:
         needs_tokens = settings["serve.require_token"] or not is_loopback(tcp)
         if needs_tokens:
             require_tokens(settings["serve.host"], tokens)
@@ -225,6 +227,7 @@ def run_daemon(
             needs_tokens=needs_tokens,
             stop=lambda: server.stop(),
             about=lambda: _about(state, host, line),
+            mcp_lines=mcp_lines,
         )
         server = _Server(RequestLog(app) if verbose else app, begin)
         with server.stopped_by_signals():
@@ -298,21 +301,26 @@ def _only_one(home: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _sockets(settings: Settings, home: Path) -> Iterator[tuple[socket.socket | None, socket.socket]]:
+def _sockets(
+    settings: Settings, home: Path
+) -> Iterator[tuple[socket.socket | None, socket.socket | None, socket.socket]]:
+    """The sockets for the command line, for MCP clients, and for everybody."""
     with contextlib.ExitStack() as stack:
         tcp = stack.enter_context(bind_tcp(settings["serve.host"], settings["serve.port"]))
         path = socket_path(home)
         if path.parent.name.startswith("findling-"):
             stack.callback(_discard, path)
-        unix = bind_unix(path)
-        if unix is not None:
-            stack.enter_context(unix)
-        yield unix, tcp
+        unix, lines = bind_unix(path), bind_unix(mcp_socket(path))
+        for one in (unix, lines):
+            if one is not None:
+                stack.enter_context(one)
+        yield unix, lines, tcp
 
 
 def _discard(path: Path) -> None:
-    """Clear away a socket that lies in a folder of its own."""
+    """Clear away sockets that lie in a folder of their own."""
     path.unlink(missing_ok=True)
+    mcp_socket(path).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         path.parent.rmdir()
 

@@ -17,6 +17,7 @@ __all__ = [
     "how_to_kill",
     "is_own_socket",
     "make_folder",
+    "mcp_socket",
     "process_that_holds",
     "read_state",
     "remove_state",
@@ -97,11 +98,12 @@ def remove_state(home: Path) -> None:
         file.unlink(missing_ok=True)
     except OSError as error:
         raise DaemonError(f"{file} cannot be replaced: {error.strerror}", hint="move it away") from error
-    for path in {daemon_folder(home) / _SOCKET, Path(state.socket) if state and state.socket else None}:
-        if path is not None and _is_socket(path):
+    sockets = {daemon_folder(home) / _SOCKET, *([Path(state.socket)] if state and state.socket else [])}
+    for path in [*sockets, *map(mcp_socket, sockets)]:
+        if _is_socket(path):
             path.unlink(missing_ok=True)
             if path.parent != daemon_folder(home):
-                with suppress(OSError):  # nothing but the socket was ever put there
+                with suppress(OSError):  # nothing but sockets was ever put there
                     path.parent.rmdir()
 
 
@@ -162,6 +164,11 @@ def socket_path(home: Path) -> Path:
     from tempfile import mkdtemp
 
     return Path(mkdtemp(prefix="findling-")) / _SOCKET
+
+
+def mcp_socket(path: str | Path) -> Path:
+    """The socket beside a daemon's that takes the lines of MCP clients."""
+    return Path(path).with_name("mcp")
 
 
 def _checked_state(document: Any) -> DaemonState | None:

@@ -13,8 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from findling.domain.errors import FindlingError, InvalidValueError, TokenError
-from findling.domain.permissions import OWNER, Caller, check_principal
+from findling.domain.errors import FindlingError, TokenError
+from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.base.problems import CHALLENGE, Problem, as_problem, problem_response, protection
 from findling.faces.http.security.origins import check_host, check_origin, check_site, host_names, is_own_host
 from findling.service.server.tokens import TokenBook
@@ -84,8 +84,7 @@ NOBODY = Caller("nobody")
 OPEN_PATHS = ("/healthz", "/readyz")
 """What is answered without a token."""
 
-_LOCAL_HEADERS = frozenset({b"findling-path", b"findling-principals", b"findling-settings", b"findling-workspace"})
-_CHECKED = _LOCAL_HEADERS | {
+_CHECKED = {
     b"access-control-request-method",
     b"authorization",
     b"content-length",
@@ -197,7 +196,7 @@ class Guard:
                 headers[name] = value
             elif name in _FORWARDED:
                 headers[name] = value
-        caller = _local_caller(headers) if is_local(scope) else self._remote_caller(scope, headers)
+        caller = OWNER if is_local(scope) else self._remote_caller(scope, headers)
         if isinstance(caller, Problem):
             return caller
         size = headers.get(b"content-length")
@@ -215,8 +214,6 @@ class Guard:
         return self._max_body if is_large else min(self._max_body, _SMALL_BODY)
 
     def _remote_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> Caller | Problem:
-        if not _LOCAL_HEADERS.isdisjoint(headers):
-            return Problem(400, "headers findling-… are for the socket of this machine", "leave them out")
         if headers.get(b"upgrade", b"").lower() == b"websocket":
             return Problem(400, "there are no websockets here", headers={"connection": "close"})
         reached = (scope.get("server") or ("", 0))[0]
@@ -267,21 +264,6 @@ def is_local(scope: Scope) -> bool:
     """Whether a request came over the unix socket, which nobody but the owner can open."""
     server = scope.get("server")
     return server is not None and server[1] is None
-
-
-def _local_caller(headers: Mapping[bytes, bytes]) -> Caller | Problem:
-    """The owner, or the principals through whose eyes the owner wants to look."""
-    sent = headers.get(b"findling-principals")
-    if sent is None:
-        return OWNER
-    try:
-        named = [text.strip() for text in sent.decode("utf-8").split(",")]
-        principals = tuple(check_principal(text) for text in named if text)
-    except UnicodeDecodeError:
-        return Problem(400, "findling-principals is no UTF-8")
-    except InvalidValueError as error:
-        return Problem(400, error.message, error.hint, error.code)
-    return OWNER._replace(name="local", principals=principals)
 
 
 def _too_large(most: int) -> Problem:

@@ -1,33 +1,41 @@
-"""The server under the daemon: streamable HTTP at /mcp, one exchange for each request and no state in between.
+"""The server under the daemon: streamable HTTP at /mcp, and lines on a unix socket of its own.
 
-The caller is whoever the guard in front has found out. On the unix socket, whose caller is the user of the machine,
-headers say which folder is meant and under which settings, so that it is as if that user's own process answered.
+The guard in front of HTTP names the caller of each request. A process of the owner connects to the socket, and its
+first line names a folder and settings, so that the daemon answers as that process would.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
-from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeVar
-from urllib.parse import parse_qs, unquote
+from functools import cache
+from socket import socket
+from typing import Any, NamedTuple, Protocol, TypeVar
+from urllib.parse import parse_qs
 
+import anyio
 from anyio.to_thread import run_sync
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from findling.domain.permissions import Caller
+from findling.domain.permissions import OWNER, Caller
 from findling.faces.mcp.tool_context import Desk, local_desk
+from findling.faces.mcp.transport.jsonrpc import LONGEST_LINE
+from findling.faces.mcp.transport.lines import serve_lines
 from findling.faces.mcp.transport.server import Runner, make_server
 from findling.service.server.engine_pool import MAX_BODY, Host
-from findling.service.settings.settings import Settings, load_settings
+from findling.service.settings.portable_settings import read_settings
 
 __all__ = ["CallersRunner", "McpApp", "mcp_app"]
 
 _Result = TypeVar("_Result")
+_log = logging.getLogger("findling.mcp")
 
 
 class CallersRunner(Protocol):
@@ -37,34 +45,47 @@ class CallersRunner(Protocol):
 
 
 class McpApp(NamedTuple):
-    """What a server mounts: a route, and what has to be entered, once, for as long as the server runs."""
+    """The parts that a server mounts: a route, and a context for as long as the server runs."""
 
     route: Route
     lifespan: Callable[[], AbstractAsyncContextManager[None]]
 
 
-class _Asked(NamedTuple):
-    """Who sends a request, and what of the workspace it says. `path` is `None` on anything but the unix socket."""
+class _Sender(NamedTuple):
+    """The caller of a request, and the workspace that it names."""
 
     caller: Caller
-    workspace: str = ""
-    path: str | None = None
-    settings: str = ""
+    workspace: str
 
 
-_asked: ContextVar[_Asked] = ContextVar("_asked")
+_sender: ContextVar[_Sender] = ContextVar("_sender")
 
 
-def mcp_app(host: Host, run: CallersRunner | None = None, *, path: str = "/mcp") -> McpApp:
-    """The MCP server of a host; `run` does the work of a caller, if it is given. Writers have threads of their own.
+def mcp_app(host: Host, run: CallersRunner | None = None, *, path: str = "/mcp", lines: socket | None = None) -> McpApp:
+    """The MCP server of a host; `run` does the work of a caller, `lines` listens for processes of the owner.
 
-    Whatever is in front of it has checked the request, above all its Host and Origin, and has put the caller into
+    The guard in front has checked each request of HTTP, above all its Host and Origin, and has put the caller into
     `scope["state"]["caller"]`. A request without one is a fault, and fails.
     """
-    server = make_server(lambda: _desk(host, _asked.get()), _runner(run))
-    # Clients get one JSON document, or a stream of events when there is progress to tell.
+    server = make_server(lambda: _desk(host, _sender.get()), _runner(run))
+    # Clients get one JSON document, or a stream of events when there is progress to report.
     manager = StreamableHTTPSessionManager(app=server, stateless=True, max_request_body_size=MAX_BODY)
-    return McpApp(Route(path, endpoint=_Endpoint(manager)), manager.run)
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        async with manager.run(), anyio.create_task_group() as connections:
+
+            async def admit(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                connections.start_soon(_serve_process, host, run, reader, writer)
+
+            if lines is not None:
+                listening = await asyncio.start_unix_server(admit, sock=lines, limit=LONGEST_LINE)
+            yield
+            if lines is not None:
+                listening.close()
+            connections.cancel_scope.cancel()
+
+    return McpApp(Route(path, endpoint=_Endpoint(manager)), lifespan)
 
 
 class _Endpoint:
@@ -78,54 +99,44 @@ class _Endpoint:
             # Without sessions there is nothing to listen to, and nothing to end.
             await Response(status_code=405, headers={"allow": "POST"})(scope, receive, send)
             return
-        _asked.set(_read(scope))
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        _sender.set(_Sender(scope["state"]["caller"], query.get("workspace", [""])[-1]))
         await self._manager.handle_request(scope, receive, send)
 
 
-def _read(scope: Scope) -> _Asked:
-    caller: Caller = scope["state"]["caller"]
-    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    workspace = query.get("workspace", [""])[-1]
-    server = scope.get("server")
-    if server is None or server[1] is not None:
-        return _Asked(caller, workspace)
-    headers = {name: unquote(value.decode("latin-1")) for name, value in scope["headers"]}
-    return _Asked(
-        caller,
-        headers.get(b"findling-workspace", workspace),
-        headers.get(b"findling-path"),
-        headers.get(b"findling-settings", ""),
-    )
+def _desk(host: Host, sender: _Sender) -> Desk:
+    return Desk(sender.caller, host.settings, lambda: host.client(sender.caller, sender.workspace))
 
 
-def _desk(host: Host, asked: _Asked) -> Desk:
-    """What a request works with. Raises FindlingError for settings that cannot be."""
-    where = asked.path
-    if where is None:
-        return Desk(asked.caller, host.settings, lambda: host.client(asked.caller, asked.workspace))
-    settings = _sent_settings(asked.settings) if asked.settings else load_settings(where)
+async def _serve_process(
+    host: Host, run: CallersRunner | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Serve a process of the owner; its first line has a path, principals for whom it asks, and settings."""
+    try:
+        path, principals, document = json.loads(await reader.readline())
+        caller = OWNER if principals is None else OWNER._replace(name="local", principals=tuple(principals))
+        server = make_server(cache(lambda: _local_desk(host, path, caller, document)), _runner(run, caller))
+        await serve_lines(server, reader, writer)
+    except Exception:  # of one process; the others go on
+        _log.exception("a connection failed")
+        writer.close()
+
+
+def _local_desk(host: Host, path: str, caller: Caller, document: dict[str, Any]) -> Desk:
+    """The desk that the process itself would have. Raises FindlingError for settings that cannot be."""
+    own = host.settings
     # So that the same workspaces are found as those that the daemon has opened.
-    settings = settings.override({"store.home": host.settings["store.home"]}, host.settings.origin("store.home"))
-    longest_s = host.settings["serve.timeout_s"]
+    settings = read_settings(document).override({"store.home": own["store.home"]}, own.origin("store.home"))
     return local_desk(
-        lambda: host.local_client(where, settings, asked.caller, asked.workspace, longest_s), asked.caller, settings
+        lambda: host.local_client(path, settings, caller, longest_s=own["serve.timeout_s"]), caller, settings
     )
 
 
-@lru_cache(maxsize=64)
-def _sent_settings(text: str) -> Settings:
-    import json
-
-    from findling.service.settings.portable_settings import read_settings
-
-    return read_settings(json.loads(text))
-
-
-def _runner(run: CallersRunner | None) -> Runner:
+def _runner(run: CallersRunner | None, caller: Caller | None = None) -> Runner:
     if run is None:
         return run_sync
 
     async def as_caller(work: Callable[[], _Result], /) -> _Result:
-        return await run(_asked.get().caller, work)
+        return await run(caller or _sender.get().caller, work)
 
     return as_caller

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,8 +18,9 @@ from findling.faces.cli.request.options import as_option, opened, resolve, works
 from findling.faces.mcp.client_configs import CLIENTS, claude_command, client_snippet, own_command
 
 if TYPE_CHECKING:
-    from queue import SimpleQueue
+    from socket import socket
 
+    from findling.service.client.daemon_state import DaemonState
     from findling.service.settings.settings import Settings
 
 __all__ = ["mcp"]
@@ -97,10 +98,9 @@ def _arguments(path: str | None, workspace: str | None, principals: tuple[str, .
 def _serve(place: _Place) -> None:
     from findling.faces.mcp.transport.proxy import pass_on
 
-    find_daemon = _finder(place.settings)
-    if find_daemon() is None:
+    if _state(place.settings) is None:
         _require_extra()
-    # Whatever else this process prints must not get between the messages.
+    # Anything else that this process prints must not get between the messages.
     wire = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
 
@@ -108,59 +108,57 @@ def _serve(place: _Place) -> None:
         wire.write(line)
         wire.flush()
 
-    def take_over(lines: SimpleQueue[str], answer: Callable[[str], None], /) -> None:
-        _require_extra()
-        _serve_here(place, lines, answer)
-
-    # The thread that waits for stdin cannot be woken, and what is being indexed goes on where it was next time.
+    # The thread that waits for stdin cannot be woken, and an index run continues where it was next time.
     def leave() -> None:
         os._exit(0)
 
-    headers = _headers(place)
-    pass_on(sys.stdin.buffer, put, find_daemon=find_daemon, headers=headers, take_over=take_over, leave=leave)
+    pass_on(sys.stdin.buffer, put, connect=partial(_connect, place), serve=partial(_serve_here, place), leave=leave)
 
 
-def _finder(settings: Settings) -> Callable[[], str | None]:
-    """What gives the socket of the daemon that serves these workspaces, if one of this version runs."""
+def _state(settings: Settings) -> DaemonState | None:
+    """The daemon that serves these workspaces, if one of this version runs."""
     from findling import __version__
     from findling.service.client.daemon_state import running
     from findling.service.workspace.workspace import home_folder
 
-    def find() -> str | None:
-        state = running(home_folder(settings["store.home"])) if settings["serve.use"] == "auto" else None
-        return state.socket if state is not None and state.version == __version__ else None
-
-    return find
+    state = running(home_folder(settings["store.home"])) if settings["serve.use"] == "auto" else None
+    return state if state is not None and state.version == __version__ else None
 
 
-def _headers(place: _Place) -> dict[str, str | bytes]:
-    """What tells the daemon on whose behalf and about what it is asked; bytes where letters may be any."""
+def _connect(place: _Place) -> socket | None:
+    """A connection to the daemon, which has learnt what is served, to whom, and under which settings."""
     import json
-    from urllib.parse import quote
+    import socket
 
+    from findling.service.client.daemon_state import is_own_socket, mcp_socket
     from findling.service.settings.portable_settings import settings_document
 
-    headers: dict[str, str | bytes] = {
-        "findling-path": quote(place.seen_from_afar),
-        "findling-settings": quote(json.dumps(settings_document(place.settings))),
-    }
-    if place.settings["workspace.name"]:
-        headers["findling-workspace"] = quote(place.settings["workspace.name"])
-    if place.caller.principals is not None:
-        headers["findling-principals"] = ",".join(place.caller.principals).encode()
-    return headers
+    state = _state(place.settings)
+    path = str(mcp_socket(state.socket)) if state else ""
+    if not is_own_socket(path):
+        return None
+    first = [place.seen_from_afar, place.caller.principals, settings_document(place.settings)]
+    line = socket.socket(socket.AF_UNIX)
+    try:
+        line.connect(path)
+        line.sendall(json.dumps(first).encode() + b"\n")
+    except OSError:
+        line.close()
+        return None
+    return line
 
 
-def _serve_here(place: _Place, lines: SimpleQueue[str], answer: Callable[[str], None]) -> None:
+def _serve_here(place: _Place, end: socket) -> None:
+    _require_extra()
     from findling.faces.mcp.tool_context import local_desk
-    from findling.faces.mcp.transport.stdio import serve_lines
+    from findling.faces.mcp.transport.lines import serve_socket
     from findling.service.engine.client import LocalClient
 
     tell_index_runs()
     with opened(place.path, place.settings) as engine:
         client = LocalClient(engine, place.caller.principals, settings=place.settings)
         desk = local_desk(lambda: nullcontext(client), place.caller, place.settings)
-        serve_lines(lambda: desk, lines, answer)
+        serve_socket(lambda: desk, end)
 
 
 def _require_extra() -> None:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from findling.domain.results import Hit, SearchAnswer
     from findling.pipelines.content.resource_types import register as register_type
     from findling.service.engine.async_engine import AsyncEngine, AsyncViewer
-    from findling.service.engine.client import LocalClient as Viewer
-    from findling.service.engine.engine import Engine
+    from findling.service.engine.engine import Engine, Viewer
     from findling.service.engine.engine import open_engine as open  # noqa: A004 - findling.open reads as it should
     from findling.service.settings.settings import Settings
 
@@ -71,12 +70,12 @@ _HOMES = {
     "SearchRequest": "findling.domain.queries",
     "Settings": "findling.service.settings.settings",
     "Thread": "findling.domain.records",
-    "Viewer": "findling.service.engine.client",
+    "Viewer": "findling.service.engine.engine",
     "open": "findling.service.engine.engine",
     "register_type": "findling.pipelines.content.resource_types",
 }
 
-_ELSEWHERE = {"Viewer": "LocalClient", "open": "open_engine", "register_type": "register"}
+_ELSEWHERE = {"open": "open_engine", "register_type": "register"}
 """Public names that are longer, or shorter, at home."""
 
 

@@ -13,7 +13,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import Field, Filters, SearchRequest
 from findling.domain.resources import Chunk, Resource, StoredChunk
-from findling.pipelines.answer.cursors import Pages, behind, next_cursor, read_cursor
+from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
 from findling.pipelines.answer.types import Ranked
 from findling.pipelines.retrieve.legs import Candidate
 
@@ -34,10 +34,11 @@ RANKED = [entry(cid, 1 - cid / 20) for cid in range(1, 10)]
 
 def turned(ranked: Sequence[Ranked], request: SearchRequest) -> tuple[list[Ranked], str]:
     """A page and the cursor behind it, with all of the ranking at hand."""
-    pages = Pages.of(request)
-    rest = pages.rest(ranked, is_all=True)
+    cursor, by = read_cursor(request), (request.plan or Plan()).group
+    rest = ranked[request.offset :] if cursor is None else behind(cursor, ranked, by, is_all=True)
     assert rest is not None
-    return list(rest[: request.limit]), pages.cursor_behind(rest)
+    page = list(rest[: request.limit])
+    return page, next_cursor(request, page, cursor) if page and len(rest) > len(page) else ""
 
 
 def test_a_cursor_is_short_and_fits_into_an_address() -> None:

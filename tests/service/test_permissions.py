@@ -14,7 +14,7 @@ import findling
 from findling.domain.errors import CorruptError, InvalidValueError, NotFoundError
 from findling.domain.resources import Resource
 from findling.domain.sight import Rights
-from findling.service.engine.client import LocalClient
+from findling.service.engine.engine import Viewer
 from findling.service.settings.settings import load_settings
 
 ANN = "user:ann"
@@ -117,25 +117,25 @@ ROWS: list[tuple[str, tuple[str, ...] | None, Change, bool]] = [
 ]
 
 
-def _search(mode: str) -> Callable[[LocalClient], bool]:
+def _search(mode: str) -> Callable[[Viewer], bool]:
     return lambda viewer: "note:x" in [hit.rid for hit in viewer.search("quokka zebra", plan=findling.Plan(mode=mode))]
 
 
-def _fetched(viewer: LocalClient) -> bool:
+def _fetched(viewer: Viewer) -> bool:
     try:
         return viewer.fetch("note:x").rid == "note:x"
     except NotFoundError:
         return False
 
 
-def _explained(viewer: LocalClient) -> bool:
+def _explained(viewer: Viewer) -> bool:
     try:
         return viewer.explain("zebra", "note:x").found
     except NotFoundError:
         return False
 
 
-ENDPOINTS: dict[str, Callable[[LocalClient], bool]] = {
+ENDPOINTS: dict[str, Callable[[Viewer], bool]] = {
     "keyword": _search("keyword"),
     "hybrid": _search("hybrid"),
     "semantic": _search("semantic"),

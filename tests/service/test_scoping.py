@@ -9,7 +9,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError
 from findling.domain.plans import Plan
-from findling.domain.queries import Field, Filters, SearchRequest
+from findling.domain.queries import Field, Filters, SearchRequest, request_with
 from findling.domain.resources import Resource
 from findling.service.engine.engine import open_engine
 from findling.service.settings.settings import Settings, load_settings
@@ -119,7 +119,7 @@ def test_the_path_of_a_project_file_is_one_of_its_project(place: Place, monkeypa
 
 
 def scoped(place: Place, context: str, plan: Plan | None = None, **options: Any) -> Scoped:
-    return prepared("tapir", options, place.load(context), "docs", lambda _: plan or Plan())
+    return prepared(request_with("tapir", options), place.load(context), "docs", lambda _: plan or Plan())
 
 
 def test_types_come_from_the_filters_then_from_the_profile_then_from_the_context(place: Place) -> None:
@@ -148,7 +148,7 @@ def test_a_profile_answers_with_its_types_under_a_context_of_others(place: Place
 
 def test_a_context_of_several_origins_names_them_all(place: Place) -> None:
     settings = place.load('system = ["auth"]', FINDLING_CONTEXT_TYPES="note")
-    context = prepared("tapir", {}, settings, "", lambda _: Plan()).context
+    context = prepared(SearchRequest(query="tapir"), settings, "", lambda _: Plan()).context
     assert context["from"] == f"project file {place.file} and env FINDLING_CONTEXT_TYPES"
 
 
@@ -162,7 +162,7 @@ def test_the_filters_of_a_plan_are_those_before_the_part_that_is_asked(place: Pl
     assert found.filters == Filters(path=("api",), where=Field("system", ("auth",)))
     assert (found.request.filters.path, found.request.within) == (("docs/api",), "docs")
     again = SearchRequest(query="tapir", filters=found.filters, in_context=False, within="docs")
-    elsewhere = prepared(again, {}, place.load(), "src", lambda _: Plan())
+    elsewhere = prepared(again, place.load(), "src", lambda _: Plan())
     assert elsewhere.request.filters == found.request.filters
 
 

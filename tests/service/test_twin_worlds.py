@@ -24,7 +24,7 @@ from findling.domain.errors import FindlingError
 from findling.domain.plans import Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
-from findling.service.engine.client import LocalClient
+from findling.service.engine.engine import Viewer
 from findling.service.settings.settings import load_settings
 from findling.stores.keyword.leg import discard_leg
 from tests.counts import tries
@@ -57,8 +57,8 @@ class Entry(NamedTuple):
 class Worlds(NamedTuple):
     """The caller in the world without and in the world with what must not be seen."""
 
-    without: LocalClient
-    with_hidden: LocalClient
+    without: Viewer
+    with_hidden: Viewer
 
 
 def _text(chance: random.Random) -> str:
@@ -125,7 +125,7 @@ def _engine(folder: Path, changes: dict[str, Any] | None) -> findling.Engine:
     return findling.open(folder / "tree", settings=load_settings(folder / "tree").override(own, "test"))
 
 
-def _fill(engine: findling.Engine, entries: Sequence[Entry], *, half_read: bool = False) -> LocalClient:
+def _fill(engine: findling.Engine, entries: Sequence[Entry], *, half_read: bool = False) -> Viewer:
     """Take everything in, in three steps between which the caller asks, so that whatever is kept is warm.
 
     A world that is `half_read` has had a model read what came with the first step.
@@ -148,25 +148,25 @@ def _fill(engine: findling.Engine, entries: Sequence[Entry], *, half_read: bool 
     return viewer
 
 
-def _search(request: SearchRequest, viewer: LocalClient) -> Any:
+def _search(request: SearchRequest, viewer: Viewer) -> Any:
     return viewer.search(request)
 
 
-def _about(ask: Callable[[LocalClient, str], Any], name: str, viewer: LocalClient) -> Any:
+def _about(ask: Callable[[Viewer, str], Any], name: str, viewer: Viewer) -> Any:
     return ask(viewer, name)
 
 
-def _explain(viewer: LocalClient, name: str) -> Any:
+def _explain(viewer: Viewer, name: str) -> Any:
     return viewer.explain("pool budget", name)
 
 
-def _same(worlds: Worlds, ask: Callable[[LocalClient], Any]) -> Any:
+def _same(worlds: Worlds, ask: Callable[[Viewer], Any]) -> Any:
     one, other = (_told(ask, viewer) for viewer in worlds)
     assert one == other
     return one
 
 
-def _told(ask: Callable[[LocalClient], Any], viewer: LocalClient) -> str:
+def _told(ask: Callable[[Viewer], Any], viewer: Viewer) -> str:
     """All that the caller is told, but for how long it took."""
     try:
         answer = ask(viewer)
@@ -233,16 +233,16 @@ def test_names_completions_lists_and_pages(seed: int) -> None:
     with _worlds(seed) as worlds:
         rids = [entry.resource.rid for entry in _entries(seed, 12, 12)]
         for rid in [*rids, "decision:", "note:999", "decision:00", "docs/3.md", "0123456789abcdef"]:
-            for ask in (LocalClient.fetch, LocalClient.similar, _explain):
+            for ask in (Viewer.fetch, Viewer.similar, _explain):
                 _same(worlds, partial(_about, ask, rid))
         for text in ("se", "sec", "budg", "pool mer", "sercet", "x", ""):
-            _same(worlds, partial(_about, LocalClient.suggest, text))
+            _same(worlds, partial(_about, Viewer.suggest, text))
         _same(worlds, lambda viewer: [resource.rid for resource in viewer.ls()])
         _same(worlds, lambda viewer: [resource.rid for resource in viewer.ls("docs")])
         _same(worlds, _pages)
 
 
-def _pages(viewer: LocalClient) -> list[Any]:
+def _pages(viewer: Viewer) -> list[Any]:
     """The answer in pages of two, each asked for with the cursor of the one before."""
     pages: list[Any] = []
     cursor = ""

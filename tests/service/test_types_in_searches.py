@@ -55,7 +55,7 @@ def engine(settings: Settings, tmp_path: Path) -> Iterator[Engine]:
 
 def plan(settings: Settings, query: str, profile: str = "", **filters: tuple[str, ...]) -> Plan:
     request = SearchRequest(query=query, profile=profile, filters=Filters(**filters))  # type: ignore[arg-type]
-    found = prepared(request, {}, settings, "", lambda name: plan_of(settings, name)).request.plan
+    found = prepared(request, settings, "", lambda name: plan_of(settings, name)).request.plan
     assert found is not None
     return found
 
@@ -88,14 +88,14 @@ def test_what_was_superseded_is_left_out_by_a_type_in_the_query(engine: Engine) 
 def test_heads_that_the_user_set_stay(settings: Settings) -> None:
     assert plan(settings, "type:decision okapi").heads
     request = SearchRequest(query="type:decision okapi", changes={"heads": False})
-    told = prepared(request, {}, settings, "", lambda name: plan_of(settings, name)).request.plan
+    told = prepared(request, settings, "", lambda name: plan_of(settings, name)).request.plan
     assert told is not None and not told.heads
 
 
 def test_types_of_the_context_yield_to_a_type_in_the_query(settings: Settings) -> None:
     changed = settings.override({"context.types": ["task"]}, "test")
     request = SearchRequest(query="type:decision okapi")
-    assert prepared(request, {}, changed, "", lambda name: plan_of(changed, name)).filters.type == ()
+    assert prepared(request, changed, "", lambda name: plan_of(changed, name)).filters.type == ()
 
 
 def test_a_type_of_the_settings_ages_as_they_say(engine: Engine) -> None:

@@ -22,8 +22,7 @@ from findling.integrations.searcher import (
     missing_extra,
 )
 from findling.pipelines.retrieve.plan_files import filters_document
-from findling.service.engine.client import LocalClient
-from findling.service.engine.engine import Engine
+from findling.service.engine.engine import Engine, Viewer
 from findling.service.settings.written_filters import written_filters
 
 __all__ = ["FIELDS", "FindlingRetriever"]
@@ -131,7 +130,7 @@ class FindlingRetriever(Closing):
         *,
         path: str | Path | None = None,
         workspace: str | None = None,
-        engine: Engine | LocalClient | None = None,
+        engine: Engine | Viewer | None = None,
         principals: str | Sequence[str] | None = None,
         refresh: bool = True,
         top_k: int = 10,

@@ -17,8 +17,7 @@ from findling.integrations.searcher import (
     filters_from,
     missing_extra,
 )
-from findling.service.engine.client import LocalClient
-from findling.service.engine.engine import Engine
+from findling.service.engine.engine import Engine, Viewer
 
 try:
     from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -50,7 +49,7 @@ class FindlingRetriever(Closing, BaseRetriever):
 
     path: str | Path | None = None
     workspace: str | None = None
-    engine: Engine | LocalClient | None = None
+    engine: Engine | Viewer | None = None
     principals: str | Sequence[str] | None = None
     refresh: bool = True
     k: int = 10

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Unpack
 
 from findling.integrations.searcher import AdapterOptions, Closing, FoundText, Searcher, missing_extra
-from findling.service.engine.client import LocalClient
-from findling.service.engine.engine import Engine
+from findling.service.engine.engine import Engine, Viewer
 
 try:
     from llama_index.core.callbacks import CallbackManager
@@ -37,7 +36,7 @@ class FindlingRetriever(Closing, BaseRetriever):
         *,
         path: str | Path | None = None,
         workspace: str | None = None,
-        engine: Engine | LocalClient | None = None,
+        engine: Engine | Viewer | None = None,
         principals: str | Sequence[str] | None = None,
         refresh: bool = True,
         similarity_top_k: int = 10,

@@ -17,7 +17,7 @@ from findling.domain.queries import Filters, request_with
 from findling.domain.results import Hit, SearchAnswer
 from findling.pipelines.retrieve.plan_files import read_filters
 from findling.service.engine.client import LocalClient
-from findling.service.engine.engine import Engine, open_engine
+from findling.service.engine.engine import Engine, Viewer, open_engine
 from findling.service.settings.settings import load_settings
 from findling.service.settings.written_filters import read_moment, written_filters
 from findling.service.workspace.workspace import home_folder
@@ -59,7 +59,7 @@ class Searcher:
         *,
         path: str | Path | None = None,
         workspace: str | None = None,
-        engine: Engine | LocalClient | None = None,
+        engine: Engine | Viewer | None = None,
         principals: str | Sequence[str] | None = None,
         refresh: bool = True,
         creates: bool = True,
@@ -83,10 +83,10 @@ class Searcher:
             weakref.finalize(self, engine.close)
         elif path is not None or workspace is not None:
             raise UsageError("an open engine has a workspace already", hint="leave out path and workspace")
-        if isinstance(engine, LocalClient):
+        if isinstance(engine, Viewer):
             if who is not None:
                 raise UsageError("a viewer has principals already", hint="leave out principals")
-            self._client, self._refresh = engine, False
+            self._client, self._refresh = LocalClient(engine.engine, engine.principals), False
         else:
             self._client = LocalClient(engine, who)
             self._refresh = refresh and (creates or engine.is_indexed())

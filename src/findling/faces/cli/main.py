@@ -47,7 +47,15 @@ def run(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
         prepare_streams()
-        code = _invoke(list(sys.argv[1:] if args is None else args))
+        given = list(sys.argv[1:] if args is None else args)
+        if "_FINDLING_COMPLETE" in os.environ:
+            cli.main(given, prog_name="findling")
+        try:
+            # Not cli.main(): it turns a closed pipe into exit code 1.
+            with cli.make_context("findling", given) as ctx:
+                code = int(cli.invoke(ctx) or 0)
+        except click.exceptions.Exit as done:
+            code = done.exit_code
         sys.stdout.flush()
         return code
     except FindlingError as error:
@@ -147,17 +155,6 @@ def cli(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-
-
-def _invoke(args: list[str]) -> int:
-    if "_FINDLING_COMPLETE" in os.environ:
-        cli.main(args, prog_name="findling")
-    try:
-        # Not cli.main(): it turns a closed pipe into exit code 1.
-        with cli.make_context("findling", args) as ctx:
-            return int(cli.invoke(ctx) or 0)
-    except click.exceptions.Exit as done:
-        return done.exit_code
 
 
 def _usage_hint(error: click.ClickException) -> str:

@@ -17,7 +17,7 @@ from findling.domain.results import Hit
 from findling.pipelines.answer.grouping import group_of
 from findling.pipelines.answer.types import Ranked
 
-__all__ = ["Cursor", "Pages", "behind", "cursor_after", "next_cursor", "read_cursor"]
+__all__ = ["Cursor", "behind", "cursor_after", "next_cursor", "read_cursor"]
 
 _REMEMBERED = 12
 """Hits that a cursor knows: as long as one of them is there, it says exactly where to go on. 156 characters in all."""
@@ -32,43 +32,6 @@ class Cursor(NamedTuple):
     shown: int
     score: float
     marks: tuple[int, ...]
-
-
-class Pages(NamedTuple):
-    """Which part of a ranking a request asks for: behind its cursor, or from its offset on."""
-
-    request: SearchRequest
-    by: str
-    cursor: Cursor | None
-
-    @classmethod
-    def of(cls, request: SearchRequest) -> Pages:
-        """Raises InvalidValueError as `read_cursor` does."""
-        return cls(request, (request.plan or Plan()).group, read_cursor(request))
-
-    @property
-    def start(self) -> int:
-        """How many hits come before the page, as far as nothing has changed."""
-        return self.cursor.shown if self.cursor else self.request.offset
-
-    @property
-    def enough(self) -> int:
-        """Hits from the start on that fill the page and tell whether there are more."""
-        return self.request.limit + 1 if self.request.limit else 0
-
-    @property
-    def wanted(self) -> int:
-        """Hits from the first one on that probably do so."""
-        return self.start + self.enough
-
-    def rest(self, ranked: Sequence[Ranked], is_all: bool) -> Sequence[Ranked] | None:
-        """The ranking from the page on; `None` when more of it is needed to tell."""
-        return ranked[self.start :] if self.cursor is None else behind(self.cursor, ranked, self.by, is_all=is_all)
-
-    def cursor_behind(self, rest: Sequence[Ranked]) -> str:
-        """What asks for the next page, if there is one."""
-        page = rest[: self.request.limit]
-        return next_cursor(self.request, page, self.cursor) if page and len(rest) > len(page) else ""
 
 
 def read_cursor(request: SearchRequest) -> Cursor | None:

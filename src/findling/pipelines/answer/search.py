@@ -1,20 +1,19 @@
-"""Searching: understand → legs → fuse → reorder → assemble, with a receipt for every hit, an account of all stages."""
+"""Searching: understand → legs → fuse → steps → assemble, with a receipt for every hit and an account of all stages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from findling.domain.budgets import StageClock, current_budget, spending
 from findling.domain.errors import MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
-from findling.domain.ports import ReadStore
 from findling.domain.queries import All, Not, SearchRequest, Word
 from findling.domain.queries import Any as AnyOf
 from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
-from findling.pipelines.answer.cursors import Pages, next_cursor, read_cursor
+from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
 from findling.pipelines.answer.hits import asked_for, make_hit, term_weights
 from findling.pipelines.answer.plan_report import plan_account, quality_of, unknown_terms, vector_account
 from findling.pipelines.answer.steps import run_steps
@@ -24,28 +23,28 @@ from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, 
 from findling.pipelines.retrieve.request_checks import check_request
 from findling.pipelines.retrieve.retrieval import find_candidates
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, nearness_to
-from findling.text.query.parser import Parsed
 from findling.text.query.tree import typed_terms
+
+if TYPE_CHECKING:
+    from findling.domain.ports import ReadStore
+    from findling.text.query.parser import Parsed
 
 __all__ = ["misspelled", "rank", "search"]
 
 _LEAST_WINDOW = 100
-"""Candidates that are looked at once some of the first ones have to make room."""
-
+"""Candidates to look at once some of the first ones have to make room."""
 
 _MOST_RESPELLED = 8
-"""Unknown words that are put right: each takes 10 to 90 ms. Whoever has more of them has pasted something."""
-
+"""Unknown words to correct: each takes 10 to 90 ms. A query with more of them is a pasted text."""
 
 _LOOK = 256
-"""Candidates that are looked up between two looks at the budget."""
+"""Candidates to look up between two looks at the budget."""
 
 
 @spending()
 def search(
     legs: Retrievers,
     request: SearchRequest,
-    *,
     parsed: Parsed | None = None,
     snippet_lines: int = 3,
     degraded: Sequence[Degradation] = (),
@@ -126,7 +125,7 @@ def search(
 def _relaxed(
     legs: Retrievers, ranking: Ranking, exclude: re.Pattern[str] | None, snippet_lines: int
 ) -> tuple[tuple[Hit, ...], str, dict[str, Any], Meaning] | None:
-    """What a question that finds nothing finds without its demands: hits, a sentence on it, its plan, its vectors."""
+    """The hits of a question without its demands, a sentence on it, its plan and its vectors."""
     from findling.pipelines.answer.no_results import relax
 
     given = relax(ranking.question)
@@ -143,7 +142,7 @@ def _relaxed(
 def rank(
     legs: Retrievers, question: AnalyzedQuery, exclude: re.Pattern[str] | None, clock: StageClock | None = None
 ) -> Ranking:
-    """Have the legs find and the plan order what answers the question; misspelled words are put right on the way.
+    """Have the legs find and the plan order what answers the question, with misspelled words corrected.
 
     Where meaning takes longer than there is time for, words alone answer.
     """
@@ -155,21 +154,21 @@ def rank(
         meant = [replace(one, applied=False) for one in meant]
     clock.lap("spell")
     if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
-        ranking = _ranked(legs, question, exclude, clock)
+        ranking = _fill_page(legs, question, exclude, clock)
     else:
         from findling.pipelines.retrieve.deadlines import finished_by
 
         try:
-            ranking = finished_by(budget.deadline, lambda: _ranked(legs, question, exclude, clock))
+            ranking = finished_by(budget.deadline, lambda: _fill_page(legs, question, exclude, clock))
         except OverdueError:
             budget.is_over("words alone were searched")
-            ranking = _fill_page(legs, Meaning(), question, exclude)
+            ranking = _fill_page(legs, question, exclude, clock, Meaning())
     clock.lap("search")
     return ranking._replace(suggestions=tuple(meant))
 
 
 def _assembled(ranking: Ranking, wanted: HighlightSpec, store: ReadStore) -> tuple[tuple[Hit, ...], str]:
-    """The hits of a page, as many as there is time for, and what asks for those behind them."""
+    """The hits of a page, as many as there is time for, and the cursor behind them."""
     request, budget = ranking.question.request, current_budget()
     hits: list[Hit] = []
     for entry in ranking.page:
@@ -180,7 +179,7 @@ def _assembled(ranking: Ranking, wanted: HighlightSpec, store: ReadStore) -> tup
 
 
 def misspelled(legs: Retrievers, question: AnalyzedQuery) -> list[Suggestion]:
-    """Words that nobody wrote, with what was probably meant."""
+    """Words of the query that the index lacks, each with the word that was probably meant."""
     if question.plan.typos == "ignore" or current_budget().is_over():
         return []
     frequencies = legs.keyword.frequencies(question.asked)
@@ -199,7 +198,7 @@ def misspelled(legs: Retrievers, question: AnalyzedQuery) -> list[Suggestion]:
 
 
 def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
-    """What of meaning can serve this query."""
+    """The vectors that can serve this query."""
     plan = question.plan
     if legs.meaning is None or plan.mode == "keyword" or not question.asked:
         return Meaning()
@@ -218,56 +217,71 @@ def _available_vectors(legs: Retrievers, question: AnalyzedQuery) -> Meaning:
     return at_hand._replace(spaces=able, degraded=notes)
 
 
-def _ranked(legs: Retrievers, question: AnalyzedQuery, exclude: re.Pattern[str] | None, clock: StageClock) -> Ranking:
-    """What the legs make of a question; whatever still works answers, and the answer says what did not."""
-    meaning = _available_vectors(legs, question)
-    clock.lap("open")
-    notes = list(meaning.degraded)
-    while True:
-        try:
-            ranking = _fill_page(legs, meaning, question, exclude)
-            return ranking._replace(degraded=notes + ranking.degraded)
-        except (MissingExtraError, ModelError) as error:
-            notes.append(Degradation.of(error))
-            # Instant vectors need no model.
-            if all(space.leg.speed == "instant" for space in meaning.spaces):
-                raise
-            meaning = meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
+def _fill_page(
+    legs: Retrievers,
+    asked: AnalyzedQuery,
+    exclude: re.Pattern[str] | None,
+    clock: StageClock,
+    meaning: Meaning | None = None,
+) -> Ranking:
+    """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not.
 
-
-def _fill_page(legs: Retrievers, meaning: Meaning, asked: AnalyzedQuery, exclude: re.Pattern[str] | None) -> Ranking:
-    """The hits that stand up to the truth, as many as are wanted, asking the legs for more when some do not."""
-    request, plan, question = asked.request, asked.plan, asked
-    pages, budget = Pages.of(request), current_budget()
-    context = StepContext(legs, question, meaning, pages.wanted)
-    limit = pages.wanted
-    if context.shuffles or plan.group != "none":
-        # In steps, so that a page and the next one are cut from the same ranking.
-        limit = max(_LEAST_WINDOW, plan.rerank_depth)
-        while limit < min(pages.wanted * plan.overfetch, budget.candidates):
-            limit *= 4
-    limit = min(limit, budget.candidates)
-    if pages.start:
+    A model that fails leaves the answer to the legs that still work, and a note.
+    """
+    if meaning is None:
+        meaning = _available_vectors(legs, asked)
+        clock.lap("open")
+    request, plan, question, budget = asked.request, asked.plan, asked, current_budget()
+    cursor = read_cursor(request) if request.cursor else None
+    start = cursor.shown if cursor else request.offset
+    enough = request.limit + 1 if request.limit else 0
+    wanted, notes = start + enough, list(meaning.degraded)
+    context = StepContext(legs, question, meaning, wanted)
+    limit = _first_window(context, wanted)
+    if start:
         # Reading on would change the ranking between one page and the next.
         question = question._replace(plan=replace(plan, budget_ms=0.0))
     found: Found | None = None
     while True:
         if found is None or (len(found.candidates) < limit and not found.is_all):
-            found = find_candidates(legs, meaning, question, limit)
+            try:
+                found = find_candidates(legs, meaning, question, limit)
+            except (MissingExtraError, ModelError) as error:
+                notes.append(Degradation.of(error))
+                # Instant vectors need no model.
+                if all(space.leg.speed == "instant" for space in meaning.spaces):
+                    raise
+                meaning = context.meaning = meaning._replace(spaces=tuple(meaning.spare(notes)), coverage=0.0)
+                found = None
+                continue
         candidates = found.candidates[:limit]
         ranked = run_steps(_load_chunks(legs, candidates, question, found, exclude), context.again(candidates))
-        is_settled = context.is_settled
         is_all = (found.is_all and len(found.candidates) <= limit) or plan.adaptive_k
         is_low = bool(candidates) and len(candidates) >= limit and candidates[-1].score < context.least
-        is_last = is_all or (is_settled and is_low)
-        rest = pages.rest(ranked, is_last)
-        if not is_last and (rest is None or len(rest) < pages.enough) and _is_spent(limit):
-            is_last, rest = True, pages.rest(ranked, is_all=True)
-        if rest is not None and (is_last or (is_settled and len(rest) >= pages.enough)):
-            page, cursor, did = rest[: request.limit], pages.cursor_behind(rest), tuple(context.did)
-            return Ranking(asked, ranked[: pages.wanted], found, meaning, context.notes, page, cursor, steps=did)
+        is_last = is_all or (context.is_settled and is_low)
+        rest = ranked[start:] if cursor is None else behind(cursor, ranked, plan.group, is_all=is_last)
+        if not is_last and (rest is None or len(rest) < enough) and _is_spent(limit):
+            is_last = True
+            rest = ranked[start:] if cursor is None else behind(cursor, ranked, plan.group, is_all=True)
+        if rest is not None and (is_last or (context.is_settled and len(rest) >= enough)):
+            page = rest[: request.limit]
+            more = next_cursor(request, page, cursor) if page and len(rest) > len(page) else ""
+            notes += context.notes
+            return Ranking(asked, ranked[:wanted], found, meaning, notes, page, more, steps=tuple(context.did))
         # A few that have sunk make room for a few others; what is missing may be far down.
-        limit = min(max(limit * 4, _LEAST_WINDOW) if is_settled else limit * 2, budget.candidates)
+        limit = min(max(limit * 4, _LEAST_WINDOW) if context.is_settled else limit * 2, budget.candidates)
+
+
+def _first_window(context: StepContext, wanted: int) -> int:
+    """The number of candidates to ask for first."""
+    plan, most = context.plan, current_budget().candidates
+    if not context.shuffles and plan.group == "none":
+        return min(wanted, most)
+    # In steps, so that a page and the next one are cut from the same ranking.
+    window = max(_LEAST_WINDOW, plan.rerank_depth)
+    while window < min(wanted * plan.overfetch, most):
+        window *= 4
+    return min(window, most)
 
 
 def _is_spent(looked_at: int) -> bool:

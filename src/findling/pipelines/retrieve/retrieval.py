@@ -33,7 +33,9 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     plan, keyword = question.plan, legs.keyword
     others = bound_legs(legs, meaning, plan) if question.reading != "browse" else []
     if not others:
-        return _by_words_alone(legs, question, wanted)
+        found = keyword.search(question.node, question.filters, wanted, weights=plan.weights)
+        found, feedback = _with_feedback(legs, question, found, wanted) if plan.feedback else (found, "")
+        return _by_words_alone(legs, question, wanted, found, feedback)
     from findling.pipelines.retrieve.fusion_step import ages_of, evidence_of, fuse, weigh
 
     depth = _depth(wanted, plan.overfetch)
@@ -43,7 +45,9 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     with_words = not finds or not (plan.mode == SEMANTIC and meaning.spaces)
     if not finds:
         depth = max(depth, _REORDERED)
-    found, feedback = _by_words(legs, question, depth if with_words else 1)
+    limit = depth if with_words else 1
+    found = keyword.search(question.node, question.filters, limit, weights=plan.weights)
+    found, feedback = _with_feedback(legs, question, found, limit) if plan.feedback else (found, "")
     query = question.for_legs([term for term, forms in found.forms.items() if forms])
     words = _words(found.hits, found.ceiling) if with_words else {}
     said: dict[str, dict[int, Evidence]] = {}
@@ -147,18 +151,15 @@ def _count(keyword: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, lea
     return keyword.count(question.node, question.filters, raw, weights=question.plan.weights)
 
 
-def _by_words(legs: Retrievers, question: AnalyzedQuery, limit: int) -> tuple[KeywordHits, str]:
-    plan = question.plan
-    found = legs.keyword.search(question.node, question.filters, limit, weights=plan.weights)
-    if not plan.feedback:
-        return found, ""
+def _with_feedback(
+    legs: Retrievers, question: AnalyzedQuery, found: KeywordHits, limit: int
+) -> tuple[KeywordHits, str]:
     from findling.pipelines.retrieve.feedback_step import with_feedback
 
     return with_feedback(legs.store, legs.keyword, question, found, limit)
 
 
-def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int) -> Found:
-    found, feedback = _by_words(legs, question, wanted)
+def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int, found: KeywordHits, feedback: str) -> Found:
     ceiling, is_browsing = found.ceiling, question.reading == "browse"
     # Whatever fulfils conditions alone fulfils them wholly.
     worths = [1.0 if is_browsing else words_evidence(raw, ceiling) for _, raw in found.hits]

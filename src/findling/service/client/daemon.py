@@ -17,7 +17,7 @@ from findling.domain.queries import Filters, SearchRequest
 from findling.domain.results import Explanation, SearchAnswer
 from findling.service.client.daemon_state import DaemonState, is_own_socket, read_state
 from findling.service.client.wire import from_json, read_answer
-from findling.service.engine.background import Reading
+from findling.service.engine.background import Embedding
 from findling.service.settings.portable_settings import settings_document
 from findling.service.settings.settings import Settings
 from findling.service.workspace.scope import placed
@@ -63,7 +63,7 @@ class DaemonClient:
         named = settings["workspace.name"] or settings["context.workspace"]
         self._found = partial(locate, subject, home=home, name=named, place=settings["store.place"])
         self._state = state
-        self._reading: Reading | None = None
+        self._reading: Embedding | None = None
         self._place = {
             "home": str(home),
             # Not normalised: what `..` leads to depends on links.
@@ -83,10 +83,14 @@ class DaemonClient:
         """The folder of the index."""
         return self._found().folder
 
-    def search_many(
-        self, requests: Sequence[SearchRequest], *, refresh: bool = False, on_progress: Progress | None = None
-    ) -> Iterator[SearchAnswer]:
-        """Answer requests one after another; with `refresh` the index first takes in what has changed on disk."""
+    def search(
+        self, request: SearchRequest, *, refresh: bool = False, on_progress: Progress | None = None
+    ) -> SearchAnswer:
+        """Answer a request; with `refresh` the index first absorbs what has changed on disk."""
+        return next(self.search_many([request], refresh=refresh))
+
+    def search_many(self, requests: Sequence[SearchRequest], *, refresh: bool = False) -> Iterator[SearchAnswer]:
+        """Answer requests one after another, several in one message; `refresh` holds for the first."""
         for start in range(0, len(requests), _AT_ONCE):
             asked = [request_document(request) for request in requests[start : start + _AT_ONCE]]
             found = self._ask("search", {"requests": asked}, refresh=refresh and not start)
@@ -118,7 +122,7 @@ class DaemonClient:
         found = self._ask("suggest", {"text": text, "limit": limit})
         return tuple([self._read(partial(from_json, Completion), one) for one in found])
 
-    def finish(self) -> Reading | None:
+    def finish(self) -> Embedding | None:
         """Whether the model has begun to embed because of the searches: the daemon has done what follows them."""
         return self._reading
 
@@ -130,7 +134,7 @@ class DaemonClient:
             raise DaemonError(f"the daemon leaves this to the command line: {detail or status}")
         try:
             self.root, self.home = Path(found["root"]), Path(found["folder"])
-            self._reading = Reading(**found["reading"]) if found["reading"] else None
+            self._reading = Embedding(**found["reading"]) if found["reading"] else None
             return found["result"]
         except (KeyError, TypeError) as error:
             raise _strange(error) from error

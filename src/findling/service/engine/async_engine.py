@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from findling.domain.errors import UsageError
 from findling.domain.reports import IndexProgress, Progress
-from findling.service.engine.client import LocalClient
-from findling.service.engine.engine import Engine, open_engine
+from findling.service.engine.engine import Engine, Viewer, open_engine
 from findling.service.engine.executor import WorkLine
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class _AsyncReads(ABC):
 
     @property
     @abstractmethod
-    def _client(self) -> LocalClient:
+    def _client(self) -> Viewer:
         """The client that is asked."""
 
     async def search_in_stages(
@@ -125,14 +124,14 @@ class AsyncEngine(_AsyncReads):
     ) -> SearchAnswer:
         """Answer a question, as `Engine.search` does. With `refresh` the index takes in changed files first."""
         with _Reports(on_progress) as report:
-            ask = partial(self._client.search, request, refresh=refresh, on_progress=report, **options)
+            ask = partial(self._engine.search, request, refresh=refresh, on_progress=report, **options)
             return await self._line.run(ask)
 
     async def explain(
         self, request: SearchRequest | str, name: str, *, refresh: bool = True, **options: Any
     ) -> Explanation:
         """Why a document is in the answer to a question, or what keeps it out, as `Engine.explain` does."""
-        return await self._line.run(partial(self._client.explain, request, name, refresh=refresh, **options))
+        return await self._line.run(partial(self._engine.explain, request, name, refresh=refresh, **options))
 
     async def status(self) -> Status:
         """The contents of the workspace. Raises NotIndexedError when there is none."""
@@ -170,8 +169,8 @@ class AsyncEngine(_AsyncReads):
         return self._opened
 
     @property
-    def _client(self) -> LocalClient:
-        return LocalClient(self._engine)
+    def _client(self) -> Viewer:
+        return Viewer(self._engine)
 
     def _open(self) -> None:
         # Kept here, and not by the task that waits: when that is cancelled, there still is something to close.
@@ -188,7 +187,7 @@ class AsyncEngine(_AsyncReads):
 class AsyncViewer(_AsyncReads):
     """The async twin of `Viewer`: answers as if nothing else were there than what some principals may see."""
 
-    def __init__(self, client: LocalClient, line: WorkLine) -> None:
+    def __init__(self, client: Viewer, line: WorkLine) -> None:
         self._limited = client
         self._line = line
 
@@ -210,7 +209,7 @@ class AsyncViewer(_AsyncReads):
         return await self._line.run(self._limited.status)
 
     @property
-    def _client(self) -> LocalClient:
+    def _client(self) -> Viewer:
         return self._limited
 
 

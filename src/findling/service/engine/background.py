@@ -1,4 +1,4 @@
-"""Work that goes on in a process of its own: the model reads on, and unused space is given back."""
+"""Work in processes of their own: the model embeds what it lacks, and unused space is released."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
-__all__ = ["Reading", "give_space_back", "read_on", "reap"]
+__all__ = ["Embedding", "give_space_back", "read_on", "reap"]
 
 _started: list[int] = []
 """Processes that were started and may have ended unnoticed."""
 
 
-class Reading(NamedTuple):
-    """A model that has begun to read: how many passages it has before it, and which host they are sent to, if any."""
+class Embedding(NamedTuple):
+    """A model that has begun to embed: the number of passages, and the host that they are sent to, if any."""
 
     model: str
     waiting: int
     sent_to: str
 
 
-def read_on(engine: Engine, settings: Settings) -> Reading | None:
-    """Start a process that has the unread passages read, unless the settings say no or one is at it."""
+def read_on(engine: Engine, settings: Settings) -> Embedding | None:
+    """Start a process that embeds the passages without vectors, unless the settings say no or one runs."""
     if settings["semantic.refine"] != "background":
         return None
     meaning = engine.reading()
@@ -34,15 +34,12 @@ def read_on(engine: Engine, settings: Settings) -> Reading | None:
         return None
     if not _start(["refine", str(engine.subject), "--gently"], engine, settings):
         return None
-    return Reading(meaning["model"], waiting, meaning["sent_to"])
+    return Embedding(meaning["model"], waiting, meaning["sent_to"])
 
 
 def give_space_back(engine: Engine, settings: Settings) -> None:
-    """Start a process that gives unused space back, when this one has written and there is a good deal of it.
-
-    It costs a search that has written nothing 0.1 ms. The settings may say no.
-    """
-    if not settings["compact.auto"] or not engine.has_written():
+    """Start a process that releases unused space, when this one has written and there is a good deal of it."""
+    if not engine.queue.take_written() or not settings["compact.auto"]:
         return
     from findling.service.upkeep.compaction import is_worthwhile
 
@@ -51,7 +48,7 @@ def give_space_back(engine: Engine, settings: Settings) -> None:
 
 
 def reap() -> None:
-    """Take note of processes that have ended: one that goes on itself would keep them in the table of processes."""
+    """Remove processes that have ended from the table of processes."""
     if os.name == "nt":
         return
     for pid in list(_started):
@@ -64,7 +61,8 @@ def reap() -> None:
 
 
 def _start(arguments: list[str], engine: Engine, settings: Settings) -> bool:
-    """Run findling in a process that outlives this one; tells whether it could be told where to work."""
+    """Run findling in a process that outlives this one; returns whether there is a folder to run it in."""
+    reap()
     if not engine.root.exists():
         return False
     import subprocess
@@ -72,7 +70,7 @@ def _start(arguments: list[str], engine: Engine, settings: Settings) -> bool:
     command = [sys.executable, "-m", "findling", *arguments]
     if workspace := settings["workspace.name"] or settings["context.workspace"]:
         command += ["--workspace", workspace]
-    # A session of its own: it must outlive the terminal it was started from.
+    # A session of its own: it outlives the terminal.
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -82,13 +80,13 @@ def _start(arguments: list[str], engine: Engine, settings: Settings) -> bool:
         cwd=engine.root,
         env=_environment(settings),
     )
-    process.returncode = 0  # it outlives this one, which therefore never asks how it ended
+    process.returncode = 0  # nobody asks how it ended
     _started.append(process.pid)
     return True
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """Variables under which another process has the same settings, whoever has set them: a flag, or another shell."""
+    """Variables under which another process has the same settings, also those of flags."""
     from findling.service.settings.settings import get_setting
 
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}

@@ -34,9 +34,6 @@ class ItemSource(Protocol):
 
     root: Path
 
-    def answer(self, asked: SearchRequest, notes: list[Degradation]) -> SearchAnswer:
-        """Answer a request that was prepared."""
-
     def search_items(self, request: SearchRequest) -> SearchAnswer:
         """Answer a request that was put to another workspace."""
 
@@ -121,7 +118,7 @@ def explained_with(
 
     `here` explains it in the workspace that was asked. Raises NotFoundError.
     """
-    request = replace(scoped.request, cursor="")
+    request = replace(scoped.request, cursor="", in_context=False)
 
     def ask(one: ItemSource) -> Explanation:
         told = one.explain(_items_request(scoped), name, refresh=False)
@@ -131,7 +128,7 @@ def explained_with(
         told = here()
     except NotFoundError:
         told = _first(name, above, ask)
-    own = engine.answer(to_be_fused(request), [])
+    own = engine.search_items(to_be_fused(request))
     hits = with_items_above(own, scoped, engine, above).hits
     place = _place(told, hits)
     if place:

@@ -1,22 +1,24 @@
-"""The content of a workspace besides files, and the upkeep of its index; each part is loaded when it is asked for."""
+"""Content and upkeep of a workspace; each part is loaded when it is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import InvalidValueError, StoreDamagedError
+from findling.domain.results import Degradation
 from findling.service.index.index import Index
-from findling.service.index.refresh import UNSURE
+from findling.service.index.refresh import UNSURE, DiskIndex
 from findling.service.workspace.scope import is_below
+from findling.service.workspace.workspace import Workspace
 from findling.service.workspace.writer_queue import WriterQueue
 
 if TYPE_CHECKING:
     from findling.domain.ports import SkippedPath
-    from findling.domain.reports import Check, IndexReport, Status
+    from findling.domain.reports import Check, IndexReport, Progress, Status
     from findling.domain.resources import Resource
-    from findling.domain.results import Degradation
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
     from findling.service.content.chats import WorkspaceChats
     from findling.service.content.glossary import WorkspaceGlossary
@@ -31,24 +33,77 @@ __all__ = ["WorkspaceServices"]
 
 
 class WorkspaceServices:
-    """An opened index and everything that is done to it as a whole, whichever part of its root is searched."""
+    """An opened index: its files are indexed, its other content written, its state examined and repaired."""
 
-    def __init__(self, opened: Index, settings: Settings) -> None:
-        self.opened = opened
+    def __init__(self, workspace: Workspace, opened: Index, settings: Settings) -> None:
+        self.workspace, self.scope, self.opened = workspace, workspace.scope, opened
         self.home, self.root = opened.files.folder, opened.root
         self._settings = settings
         self._files = opened.files
+        self._disk = DiskIndex(self._files, settings, workspace, opened.legs)
 
     @property
     def queue(self) -> WriterQueue:
         """The writers of this index in this process."""
         return self._files.queue
 
+    # Indexing
+
+    def is_indexed(self) -> bool:
+        """Whether an indexing run of the opened part has been completed."""
+        return self._disk.is_complete()
+
+    @property
+    def subject(self) -> Path:
+        """The folder or file that is indexed, or will be: the root, or the part of it that was asked for."""
+        return self._disk.subject()
+
+    def index(
+        self, *, on_progress: Progress | None = None, rebuild: bool = False, reason: str = "as asked"
+    ) -> IndexReport:
+        """Index everything below the root that is new, changed or gone; `rebuild` starts from nothing.
+
+        The first event of progress names the `reason`. Raises LockedError when another process keeps writing,
+        ReadOnlyError and DiskFullError when the workspace cannot be written, CorruptError when only `rebuild` helps.
+        """
+        return self._disk.index(on_progress=on_progress, rebuild=rebuild, reason=reason)
+
+    def preview(self) -> tuple[list[str], list[SkippedPath]]:
+        """The paths that an indexing run would index, and those that it would leave out."""
+        return self._disk.preview()
+
+    def refresh(
+        self, *, on_progress: Progress | None = None, principals: tuple[str, ...] | None = None
+    ) -> list[Degradation]:
+        """Index what has changed on disk, all of it the first time; returns what stands in the way of a full answer.
+
+        A caller with limited rights learns nothing of that. Raises NotIndexedError when there is nothing to search.
+        """
+        return self._notes(self._disk.refresh(on_progress), principals)
+
+    def _notes(self, missing: str, principals: tuple[str, ...] | None) -> list[Degradation]:
+        """The reasons why an answer may be incomplete, besides what a refresh reports as `missing`.
+
+        A caller with limited rights gets none: they may be about what the caller must not know of.
+        """
+        self.opened.require()
+        behind = self._files.level_leg()
+        if not self.is_indexed() and self._disk.is_begun() and not missing and behind is None:
+            missing = "the first index run has not been completed; files may be missing"
+        if principals is not None:
+            return []
+        notes = [Degradation(what=missing, fix="findling index")] if missing else []
+        return [*self.notices(), *notes, *([behind] if behind is not None else [])]
+
+    def notices(self) -> list[Degradation]:
+        """Notes about a new or rebuilt index, each once; a search gives them by itself."""
+        return self._files.take_notices()
+
     # Content
 
     @property
     def writer(self) -> WorkspaceWriter:
-        """What puts resources that are not files into the workspace."""
+        """The writer of resources that are not files."""
         from findling.service.index.writing import WorkspaceWriter
 
         return WorkspaceWriter(self._files, self._settings, self.opened.legs)
@@ -69,21 +124,21 @@ class WorkspaceServices:
 
     @property
     def glossary(self) -> WorkspaceGlossary:
-        """The words that mean the same here, and what may become one of them."""
+        """Words that mean the same here, and candidates for them."""
         from findling.service.content.glossary import WorkspaceGlossary
 
         return WorkspaceGlossary(self._files, self._settings)
 
     @property
     def permissions(self) -> WorkspacePermissions:
-        """Who may see what."""
+        """Rights: who may see which resource."""
         from findling.service.index.permissions import WorkspacePermissions
 
         return WorkspacePermissions(self._files, self.root, self.opened.views.sight)
 
     @property
     def snapshots(self) -> WorkspaceSnapshots:
-        """States of the workspace that were kept, and can be had back."""
+        """Saved states of the workspace, which can be restored."""
         from findling.service.upkeep.snapshots import WorkspaceSnapshots
 
         return WorkspaceSnapshots(self._files, self._settings)
@@ -93,7 +148,7 @@ class WorkspaceServices:
         return self.writer.put_texts(items)
 
     def forget(self, paths: Sequence[str]) -> int:
-        """Drop files, and everything below folders, from the index; returns how many resources went.
+        """Drop files, and everything below folders, from the index; returns the number of dropped resources.
 
         The files themselves stay, and come back with the next indexing unless they are excluded.
         """
@@ -114,15 +169,11 @@ class WorkspaceServices:
             forget_rights(self._files, doomed)
             return len(changes)
 
-    def notices(self) -> list[Degradation]:
-        """What is to be told since an index was made, or made anew; a search tells it by itself."""
-        return self._files.take_notices()
-
     def forget_everything(self) -> None:
         """Delete the workspace's folder; the indexed files are not touched."""
         self._files.delete()
 
-    # Looking after it
+    # Upkeep
 
     def refine(
         self,
@@ -131,37 +182,37 @@ class WorkspaceServices:
         on_progress: Callable[[RefineProgress], None] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> RefineReport:
-        """Have the model read every passage that it has not read yet; it can be stopped at any time and goes on later.
+        """Have the model embed every passage that it lacks; a run that is stopped continues with the next one.
 
-        Raises ModelError when there is no model or it fails, LockedError when another process is at it already.
+        Raises ModelError when there is no model or it fails, LockedError when another process refines already.
         """
         self.opened.require()
         return self.opened.vectors.refine(cpu_share=cpu_share, on_progress=on_progress, should_stop=should_stop)
 
     def stop_refining(self) -> bool:
-        """End the process that has passages read in the background; tells whether there was one."""
+        """End the process that embeds in the background; returns whether there was one."""
         self.opened.require()
         return self.opened.vectors.stop()
 
     def reading(self) -> dict[str, Any]:
-        """How far the model has come: `meaning` of the status alone, which costs less."""
+        """The progress of the model: `meaning` of the status alone, which costs less."""
         self.opened.require()
         return self.opened.vectors.account()
 
     def status(self) -> Status:
-        """What the workspace holds. Raises NotIndexedError when there is none."""
+        """The contents of the workspace. Raises NotIndexedError when there is none."""
         from findling.service.upkeep.checks import workspace_status
 
         self.opened.require()
         return workspace_status(self._files, self.opened.vectors, self.root)
 
     def skipped(self) -> list[SkippedPath]:
-        """What the latest run left out, and why."""
+        """The paths that the latest run left out, with reasons."""
         self.opened.require()
         return self._files.store.skipped()
 
     def failed(self) -> list[SkippedPath]:
-        """The files that were opened and could not be read, or not all of it (`read-in-part`), and why."""
+        """The files that could not be read, or only in part (`read-in-part`), with reasons."""
         from findling.service.upkeep.checks import failures
 
         return failures(self.skipped(), self._files.store.resources())
@@ -175,19 +226,15 @@ class WorkspaceServices:
         return list(check_workspace(self._files, self.opened.vectors))
 
     def compact(self, *, full: bool = False) -> CompactReport:
-        """Give unused space back; `full` rewrites everything. Searches go on meanwhile. Raises as `index` does."""
+        """Release unused space while searches continue; `full` rewrites everything. Raises as `index` does."""
         from findling.service.upkeep.compaction import compact
 
         self.opened.require()
         return compact(self._files, self.opened.vectors, self._settings, full=full)
 
     def repair(self) -> IndexReport:
-        """Rebuild the legs from the truth, and what else can be."""
+        """Rebuild the legs from the truth, and everything else that can be rebuilt."""
         from findling.service.index.recovery import repair
 
         self.opened.require()
         return repair(self._files, self.opened.vectors)
-
-    def has_written(self) -> bool:
-        """Whether this process was the last one to write the index."""
-        return self._files.queue.was_last()

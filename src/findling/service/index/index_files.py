@@ -179,10 +179,13 @@ class OpenedWorkspace:
 
         Raises CorruptError when a damaged leg cannot be mended now.
         """
+        if self._is_level():
+            mended, self._mended = self._mended, ""
+            return Degradation(what=mended) if mended else None
         with self.queue.turn(0.0) as is_ours:
             if is_ours:
                 return self._level()
-        late = "files are being taken in; the latest changes are not searchable yet"
+        late = "files are being indexed; the latest changes are not searchable yet"
         return None if self._is_level() else Degradation(what=late, fix="ask again")
 
     def _level(self) -> Degradation | None:
@@ -197,7 +200,7 @@ class OpenedWorkspace:
                 with self.writing(patience_s):
                     self.sound_leg()
             except LockedError:
-                who = "files are being taken in" if self.queue.was_last() else "another process is writing"
+                who = "files are being indexed" if self.queue.was_last() else "another process is writing"
                 return Degradation(what=f"{who}; {behind:,} changes are not searchable yet", fix="ask again")
             except (DiskFullError, ReadOnlyError) as error:
                 return Degradation(what=f"the keyword leg is {behind} changes behind: {error.message}", fix=error.hint)

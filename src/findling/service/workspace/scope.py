@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
 from findling.domain.plans import Plan
-from findling.domain.queries import All, Field, Filters, SearchRequest, request_with
-from findling.domain.results import SearchAnswer
+from findling.domain.queries import All, Field, Filters, SearchRequest
 from findling.service.settings.settings import Settings
 
 if TYPE_CHECKING:
     from findling.text.query.parser import Parsed
 
-__all__ = ["NO_CONTEXT", "Scoped", "is_below", "placed", "prepared", "timings_for", "told"]
+__all__ = ["NO_CONTEXT", "Scoped", "is_below", "placed", "prepared", "timings_for"]
 
 NO_CONTEXT: Mapping[str, object] = {
     "context.workspace": "",
@@ -38,6 +37,12 @@ class Scoped(NamedTuple):
     context: dict[str, Any]
     parsed: Parsed | None = None
 
+    def account(self) -> dict[str, Any]:
+        """The filters as they were asked for, and the part of the root that was searched."""
+        from findling.pipelines.retrieve.plan_files import filters_document
+
+        return {"filters": filters_document(self.filters), "within": self.request.within}
+
 
 def placed(settings: Settings, path: str | Path | None = None, workspace: str = "") -> tuple[Settings, str | Path]:
     """The settings with the context in force, and the path: the named one, or the context's.
@@ -57,15 +62,8 @@ def placed(settings: Settings, path: str | Path | None = None, workspace: str = 
     return settings, _context_path(settings) if path is None else path
 
 
-def prepared(
-    request: SearchRequest | str,
-    options: Mapping[str, Any],
-    settings: Settings,
-    scope: str,
-    plan_of: Callable[[str], Plan],
-) -> Scoped:
+def prepared(request: SearchRequest, settings: Settings, scope: str, plan_of: Callable[[str], Plan]) -> Scoped:
     """The request with its plan, limited to the part of the root that was opened and to the project's context."""
-    request = request_with(request, options)
     filters, names = request.filters, ["context.workspace"]
     parsed = None
     if ":" in request.query:
@@ -143,14 +141,6 @@ def timings_for(principals: tuple[str, ...] | None, timings: Mapping[str, float]
     The stages would reveal whether an answer was cached, and so when something hidden was written.
     """
     return timings if principals is None else {"search": round(sum(timings.values()), 3)}
-
-
-def told(scoped: Scoped, answer: SearchAnswer) -> SearchAnswer:
-    """The answer with its context, and a plan that shows the filters apart from the part of the root."""
-    from findling.pipelines.retrieve.plan_files import filters_document
-
-    asked = {"filters": filters_document(scoped.filters), "within": scoped.request.within}
-    return replace(answer, scope=scoped.context, plan={**answer.plan, **asked})
 
 
 def is_below(path: str, prefix: str) -> bool:

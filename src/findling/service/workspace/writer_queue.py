@@ -47,6 +47,7 @@ class WriterQueue:
         self._guard = threading.Lock()
         self._line: deque[_Ticket] = deque()
         self._is_locked = False
+        self.has_written = False
 
     @classmethod
     def of(cls, folder: Path) -> WriterQueue:
@@ -73,6 +74,11 @@ class WriterQueue:
             lock.release()
             return ""
         return "another thread" if self.was_last() else "another process"
+
+    def take_written(self) -> bool:
+        """Whether this process has held the lock since the last call."""
+        written, self.has_written = self.has_written, False
+        return written
 
     def was_last(self) -> bool:
         """Whether this process was the last one to take the lock."""
@@ -146,7 +152,7 @@ class WriterQueue:
             if not is_ours or self._is_locked or not self._acquire(lock, patience_s, must_exist=must_exist):
                 place = shown_url(place_of(self.folder)) or self.folder
                 raise LockedError(f"another process is writing {place}", hint="try again when it has finished")
-            self._is_locked = True
+            self._is_locked = self.has_written = True
             try:
                 yield lock
             finally:

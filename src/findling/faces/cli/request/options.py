@@ -15,12 +15,13 @@ import click
 from findling.domain.errors import DaemonError, NotFoundError, UsageError
 from findling.domain.plans import KNOBS, Knob
 from findling.faces.cli.output.terminal import note
-from findling.service.engine.client import SearchClient
 from findling.service.settings.setting_list import plan_row
 from findling.service.settings.settings import Settings, get_setting, load_settings, parse_text
 
 if TYPE_CHECKING:
-    from findling.service.engine.background import Reading
+    from findling.service.client.daemon import DaemonClient
+    from findling.service.engine.background import Embedding
+    from findling.service.engine.client import SearchClient
     from findling.service.engine.engine import Engine
 
 __all__ = [
@@ -42,7 +43,7 @@ __all__ = [
     "refine_in_background",
     "resolve",
     "setting_option",
-    "tell_reading",
+    "tell_embedding",
     "work_in_background",
     "workspace_option",
     "yes_option",
@@ -173,7 +174,7 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
 
 def daemon_client(
     path: str | None, settings: Settings, principals: tuple[str, ...] | None = None
-) -> SearchClient | None:
+) -> DaemonClient | None:
     """The client of the daemon that serves these settings, if one runs and they allow its use."""
     if settings["serve.use"] == "never":
         return None
@@ -249,7 +250,7 @@ def refine_in_background(engine: Engine, settings: Settings) -> None:
     """Start a process that has the unread passages read, unless the settings say no or one is at it."""
     from findling.service.engine.background import read_on
 
-    tell_reading(read_on(engine, settings))
+    tell_embedding(read_on(engine, settings))
 
 
 def compact_in_background(engine: Engine, settings: Settings) -> None:
@@ -265,9 +266,9 @@ def work_in_background(engine: Engine, settings: Settings) -> None:
     compact_in_background(engine, settings)
 
 
-def tell_reading(reading: Reading | None) -> None:
-    """Tell a person that the model has begun to read."""
-    if reading is not None and sys.stderr.isatty():
-        where = f" at {reading.sent_to}" if reading.sent_to else ""
-        told = f"{reading.model} reads {reading.waiting:,} passages in the background{where}"
+def tell_embedding(embedding: Embedding | None) -> None:
+    """Report to a person that the model has begun to embed."""
+    if embedding is not None and sys.stderr.isatty():
+        where = f" at {embedding.sent_to}" if embedding.sent_to else ""
+        told = f"{embedding.model} reads {embedding.waiting:,} passages in the background{where}"
         note(f"{told}; findling status tells how far")

@@ -6,9 +6,8 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -34,6 +33,7 @@ __all__ = [
     "SearchOptions",
     "build_request",
     "choose_format",
+    "collected",
     "planned_requests",
     "question_options",
     "read_queries",
@@ -100,20 +100,21 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     workspace_option,
 )
 
+_FLAGGED = [name for name, knob in KNOBS.items() if knob.flag]
 _SETTING_FLAGS = ("limit", "context", "color", "workspace", "profile")
 
 
 def question_options(command: _Command) -> _Command:
-    """Give a command all of them; those of the plan come as `knobs`."""
-
-    @wraps(command)
-    def collected(**given: Any) -> Any:
-        knobs = {name: given.pop(f"plan_{name}") for name, knob in KNOBS.items() if knob.flag}
-        return command(knobs=knobs, **given)
-
+    """Give a command all of them; `collected` makes a record of what it is called with."""
     for option in reversed(_OPTIONS):
-        collected = option(collected)
-    return cast("_Command", collected)
+        command = option(command)
+    return command
+
+
+def collected(given: dict[str, Any]) -> SearchOptions:
+    """The options that a command is called with; those of the plan as `knobs`."""
+    knobs = {name: given.pop(f"plan_{name}") for name in _FLAGGED}
+    return SearchOptions(knobs=knobs, **given)
 
 
 def settled(options: SearchOptions, named: str | None) -> tuple[Settings, str | None]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
-from itertools import chain
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import click
 from findling.domain.errors import DaemonError, UsageError
 from findling.domain.results import SearchAnswer
 from findling.faces.cli.output.columns import show_controls
+from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import (
     FORMATS,
     View,
@@ -24,21 +24,21 @@ from findling.faces.cli.output.rendering import (
     render_vimgrep,
 )
 from findling.faces.cli.output.terminal import ask_before_indexing, note, use_color, write
-from findling.faces.cli.request.options import daemon_client, opened, setting_option, tell_reading, yes_option
+from findling.faces.cli.request.options import daemon_client, opened, setting_option, tell_embedding, yes_option
 from findling.faces.cli.request.request_builder import (
     SearchOptions,
     build_request,
     choose_format,
+    collected,
     planned_requests,
     question_options,
     read_queries,
     settled,
 )
-from findling.service.engine.client import SearchClient
+from findling.service.engine.client import LocalClient, SearchClient
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
-    from findling.domain.reports import Progress
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
@@ -86,7 +86,7 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
-    options = SearchOptions(words=words, **given)
+    options = collected({"words": words, **given})
     format_ = choose_format(options)
     if explain_hit is not None or shared or "," in (options.workspace or ""):
         return _asked_otherwise(options, format_, explain_hit, shared=shared)
@@ -96,12 +96,19 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
         requests = [build_request(query, options, settings) for query in queries]
     else:
         requests = planned_requests(queries, options, settings)
-    printer = _Printer(format_, with_queries=bool(options.queries))
-    left = requests if no_daemon else _ask_daemon(path, settings, requests, printer, options)
-    if left:
-        _search_here(path, settings, left, printer, options, is_fresh=len(left) < len(requests))
-    else:
-        printer.finish()
+    printer = _Printer(format_, settings, explain=options.explain, with_queries=bool(options.queries))
+    if no_daemon or not _ask_daemon(path, settings, requests, printer):
+        with opened(path, settings) as engine:
+            is_fresh = printer.shown > 0 or _index_first(engine, settings, options.yes)
+            refresh = settings["search.refresh"] == "auto" and not is_fresh
+            client = LocalClient(engine, requests[0].principals, settings=settings)
+            for request in requests[printer.shown :]:
+                with progress_bar() if refresh else nullcontext() as bar:
+                    answer = client.search(request, refresh=refresh, on_progress=bar)
+                printer.show(answer, client)
+                refresh = False  # the first search has refreshed the index for all of them
+            tell_embedding(client.finish())
+    printer.finish()
     return 0 if printer.found else 1
 
 
@@ -129,71 +136,25 @@ def _asked_otherwise(options: SearchOptions, format_: str, name: str | None, *, 
     return search_workspaces(options, shared=shared, as_json=format_ == "json")
 
 
-def _ask_daemon(
-    path: str | None, settings: Settings, requests: list[SearchRequest], printer: _Printer, options: SearchOptions
-) -> list[SearchRequest]:
-    """Have a running daemon answer; the requests that are left to this process, all of them where there is none."""
+def _ask_daemon(path: str | None, settings: Settings, requests: list[SearchRequest], printer: _Printer) -> bool:
+    """Have a running daemon answer; whether it has answered all requests."""
     client = daemon_client(path, settings, requests[0].principals)
     if client is None:
-        return requests
+        return False
     try:
-        _show_answers(client, requests, printer, settings, options, refresh=True)
-        tell_reading(client.finish())
+        for answer in client.search_many(requests, refresh=True):
+            printer.show(answer, client)
+        tell_embedding(client.finish())
     except DaemonError as trouble:
-        if options.explain:
+        if printer.explain:
             note(f"searched here: {trouble.message}", trouble.hint)
-    return requests[printer.shown :]
-
-
-def _search_here(
-    path: str | None,
-    settings: Settings,
-    requests: list[SearchRequest],
-    printer: _Printer,
-    options: SearchOptions,
-    *,
-    is_fresh: bool,
-) -> None:
-    """Answer in this process."""
-    from findling.faces.cli.output.progress import progress_bar
-    from findling.service.engine.client import LocalClient
-
-    with opened(path, settings) as engine:
-        is_fresh = is_fresh or _index_first(engine, settings, options.yes)
-        refresh = settings["search.refresh"] == "auto" and not is_fresh
-        client = LocalClient(engine, requests[0].principals, settings=settings)
-        _show_answers(client, requests, printer, settings, options, refresh=refresh, progress=progress_bar())
-        printer.finish()
-        tell_reading(client.finish())
-
-
-def _show_answers(
-    client: SearchClient,
-    requests: list[SearchRequest],
-    printer: _Printer,
-    settings: Settings,
-    options: SearchOptions,
-    *,
-    refresh: bool,
-    progress: AbstractContextManager[Progress | None] | None = None,
-) -> None:
-    """Print answers as they come."""
-    with progress or nullcontext() as bar:
-        answers = client.search_many(requests, refresh=refresh, on_progress=bar)
-        first = next(answers)  # only this one may have to index, and shows how far it is
-    view = _make_view(client.root, client.home, settings, options.explain)
-    for answer in chain((first,), answers):
-        printer.show(answer, view)
-    if options.explain and first.served_by:
-        note(f"answered by {first.served_by}")
+    return printer.shown == len(requests)
 
 
 def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
     """Index what has never been indexed, unless the user wants no indexing; whether it was done."""
     if settings["search.refresh"] != "auto" or engine.is_indexed():
         return False
-    from findling.faces.cli.output.progress import progress_bar
-
     ask_before_indexing(engine.subject, yes)
     with progress_bar() as bar:
         report = engine.index(on_progress=bar)
@@ -204,29 +165,26 @@ def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
     return True
 
 
-def _make_view(root: Path, folder: Path, settings: Settings, explain: bool) -> View:
-    # The paths of a workspace without files lead nowhere here, and are shown as they are.
-    has_files = root != folder
-    return make_view(
-        root if has_files else Path(),
-        color=use_color(settings["output.color"], sys.stdout),
-        terminal=sys.stdout.isatty(),
-        editor_uri=settings["output.editor_uri"] if has_files else "",
-        explain=explain,
-    )
-
-
 class _Printer:
-    """Prints answers as they come: the answer on stdout, what else is to be said on stderr."""
+    """Prints answers as they come: the answer on stdout, everything else on stderr."""
 
-    def __init__(self, format_: str, *, with_queries: bool) -> None:
-        self._format, self._with_queries = format_, with_queries
+    def __init__(self, format_: str, settings: Settings, *, explain: bool, with_queries: bool) -> None:
+        self._format, self._settings, self._with_queries = format_, settings, with_queries
         self._documents: list[dict[str, Any]] = []
         self._printed = False
-        self.found, self.shown = False, 0
+        self.explain, self.found, self.shown = explain, False, 0
 
-    def show(self, answer: SearchAnswer, view: View) -> None:
+    def show(self, answer: SearchAnswer, client: SearchClient) -> None:
         self.found, self.shown = self.found or bool(answer.hits), self.shown + 1
+        # The paths of a workspace without files lead nowhere here, and are shown as they are.
+        has_files = client.root != client.home
+        view = make_view(
+            client.root if has_files else Path(),
+            color=use_color(self._settings["output.color"], sys.stdout),
+            terminal=sys.stdout.isatty(),
+            editor_uri=self._settings["output.editor_uri"] if has_files else "",
+            explain=self.explain,
+        )
         if self._format == "json":
             from findling.faces.cli.output.json_output import answer_document
 
@@ -240,6 +198,8 @@ class _Printer:
         else:
             write((render_files if self._format == "files" else render_vimgrep)(answer, view))
         _tell(answer, view)
+        if self.explain and answer.served_by and self.shown == 1:
+            note(f"answered by {answer.served_by}")
 
     def finish(self) -> None:
         if self._format == "json":

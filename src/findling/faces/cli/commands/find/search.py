@@ -12,7 +12,6 @@ import click
 from findling.domain.errors import DaemonError, UsageError
 from findling.domain.results import SearchAnswer
 from findling.faces.cli.output.columns import show_controls
-from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import (
     FORMATS,
     View,
@@ -35,10 +34,10 @@ from findling.faces.cli.request.request_builder import (
     read_queries,
     settled,
 )
-from findling.service.engine.client import LocalClient, SearchClient
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
+    from findling.service.engine.client import SearchClient
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
@@ -98,6 +97,9 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
         requests = planned_requests(queries, options, settings)
     printer = _Printer(format_, settings, explain=options.explain, with_queries=bool(options.queries))
     if no_daemon or not _ask_daemon(path, settings, requests, printer):
+        from findling.faces.cli.output.progress import progress_bar
+        from findling.service.engine.client import LocalClient
+
         with opened(path, settings) as engine:
             is_fresh = printer.shown > 0 or _index_first(engine, settings, options.yes)
             refresh = settings["search.refresh"] == "auto" and not is_fresh
@@ -155,6 +157,8 @@ def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
     """Index what has never been indexed, unless the user wants no indexing; whether it was done."""
     if settings["search.refresh"] != "auto" or engine.is_indexed():
         return False
+    from findling.faces.cli.output.progress import progress_bar
+
     ask_before_indexing(engine.subject, yes)
     with progress_bar() as bar:
         report = engine.index(on_progress=bar)

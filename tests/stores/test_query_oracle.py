@@ -43,13 +43,13 @@ from findling.testing.samples import line_document
 from findling.text.analysis.analysis import (
     STOP_WORDS,
     is_compound,
-    is_unspaced,
     phrase_terms,
     prefix_terms,
     row_terms,
     terms,
     word_terms,
 )
+from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import same_stem
 from findling.text.query.parser import parse
 from findling.text.query.query_mode import read

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.results import Line
-from findling.text.snippets import MatchSpan, Telling, plain_line, show_lines, snippet
+from findling.text.snippets import Match, Telling, plain_line, show_lines, snippet
 
 
-def spans_of(text: str, *words: str) -> list[MatchSpan]:
-    return [MatchSpan(match.start(), match.end(), (word,)) for word in words for match in re.finditer(word, text)]
+def spans_of(text: str, *words: str) -> list[Match]:
+    return [(match.start(), match.end(), (word,)) for word in words for match in re.finditer(word, text)]
 
 
 def numbers(lines: tuple[Line, ...]) -> list[int]:
@@ -106,14 +106,12 @@ def test_lines_are_verbatim() -> None:
 
 def test_a_match_across_a_line_break_is_marked_on_both_lines() -> None:
     text = "green pear\ntree"
-    lines = snippet(text, 1, [MatchSpan(6, 15, ("pear tree",))])
+    lines = snippet(text, 1, [(6, 15, ("pear tree",))])
     assert [marked(line) for line in lines] == [["pear"], ["tree"]]
 
 
 def test_overlapping_matches_are_marked_once() -> None:
-    lines = snippet(
-        "pear tree", 1, [MatchSpan(0, 4, ("pear",)), MatchSpan(0, 9, ("pear tree",)), MatchSpan(5, 9, ("tree",))]
-    )
+    lines = snippet("pear tree", 1, [(0, 4, ("pear",)), (0, 9, ("pear tree",)), (5, 9, ("tree",))])
     assert lines[0].spans == ((0, 9),)
 
 
@@ -148,7 +146,7 @@ def test_a_match_at_the_end_of_a_long_line() -> None:
 def test_every_mark_is_a_match_and_every_line_is_from_the_text(
     text: str, places: list[tuple[int, int, str]], max_lines: int, context: int
 ) -> None:
-    spans = [MatchSpan(start, min(start + length, len(text)), (term,)) for start, length, term in places]
+    spans = [(start, min(start + length, len(text)), (term,)) for start, length, term in places]
     lines = snippet(text, 7, spans, max_lines, context)
     original = re.split(r"\r\n|\r|\n", text)
     assert len(lines) <= max_lines + 2 * context or len(text) <= 100 * max_lines
@@ -159,6 +157,4 @@ def test_every_mark_is_a_match_and_every_line_is_from_the_text(
         edges = [edge for span in line.spans for edge in span]
         assert edges == sorted(edges)
         assert all(start < end <= len(line.text) for start, end in line.spans)
-        assert all(
-            any(mark in text[span.start : span.end] for span in spans) or len(spans) > 1 for mark in marked(line)
-        )
+        assert all(any(mark in text[span[0] : span[1]] for span in spans) or len(spans) > 1 for mark in marked(line))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from findling.text.analysis.spelling import Spellings, close_terms, edits, suggest
+from findling.text.analysis.spelling import Spellings, edits, suggest
 
 WORDS = st.text(st.sampled_from("abcé数"), max_size=8)
 
@@ -53,14 +53,14 @@ def test_close_terms_are_complete_and_in_order(term: str, vocabulary: dict[str, 
     measured = [(word, frequency, table_of_edits(term, word)) for word, frequency in vocabulary.items()]
     most = min(distance, len(term) // 2)
     expected = sorted((e for e in measured if e[2] <= most), key=lambda e: (e[2], -e[1], e[0]))
-    assert close_terms(term, vocabulary.items(), distance) == expected
+    assert Spellings(vocabulary.items()).close(term, distance) == expected
 
 
 def test_at_most_half_of_the_letters_are_edited() -> None:
     vocabulary = [("os", 1), ("as", 1), ("at", 1), ("cost", 1), ("most", 1)]
-    assert [word for word, _, _ in close_terms("os", vocabulary, 2)] == ["os", "as"]
-    assert [word for word, _, _ in close_terms("o", vocabulary, 2)] == []
-    assert [word for word, _, _ in close_terms("past", vocabulary, 2)] == ["as", "at", "cost", "most"]
+    assert [word for word, _, _ in Spellings(vocabulary).close("os", 2)] == ["os", "as"]
+    assert [word for word, _, _ in Spellings(vocabulary).close("o", 2)] == []
+    assert [word for word, _, _ in Spellings(vocabulary).close("past", 2)] == ["as", "at", "cost", "most"]
 
 
 def test_letters_that_were_swapped_come_before_another_letter() -> None:
@@ -68,7 +68,7 @@ def test_letters_that_were_swapped_come_before_another_letter() -> None:
 
 
 def test_a_generator_will_do_as_a_vocabulary() -> None:
-    assert close_terms("serch", iter([("search", 3), ("serch", 1)])) == [("serch", 1, 0), ("search", 3, 1)]
+    assert Spellings(iter([("search", 3), ("serch", 1)])).close("serch", 2) == [("serch", 1, 0), ("search", 3, 1)]
     assert suggest("ratelimit", Spellings(iter([("rate", 3), ("limit", 4)]))) == ["rate limit"]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from findling.text.chunking.code_chunks import chunk_code
 from findling.text.chunking.code_grammars import CODE_LANGS
-from findling.text.chunking.syntax import MAX_SYNTAX_LENGTH, SYNTAX_LANGS, Definition, definitions
+from findling.text.chunking.syntax import MAX_SYNTAX_LENGTH, SYNTAXES, Definition, definitions
 from tests.counts import tries
 
 
@@ -403,9 +403,9 @@ def test_outline(lang: str) -> None:
 
 
 def test_every_language_has_an_outline_here_and_a_fallback() -> None:
-    assert set(OUTLINES) | set(SAME_GRAMMAR) == SYNTAX_LANGS
-    assert SYNTAX_LANGS <= CODE_LANGS
-    assert len(SYNTAX_LANGS) >= 24
+    assert set(OUTLINES) | set(SAME_GRAMMAR) == SYNTAXES.keys()
+    assert SYNTAXES.keys() <= CODE_LANGS
+    assert len(SYNTAXES) >= 24
 
 
 @pytest.mark.parametrize(("lang", "same"), sorted(SAME_GRAMMAR.items()))
@@ -504,7 +504,7 @@ def test_offsets_are_characters_whatever_stands_above(above: list[str], inside: 
         ),
         max_size=40,
     ).map("".join),
-    st.sampled_from(sorted(SYNTAX_LANGS - {"typescript"})),
+    st.sampled_from(sorted(SYNTAXES.keys() - {"typescript"})),
     st.integers(20, 200),
 )
 @settings(

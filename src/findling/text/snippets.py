@@ -13,7 +13,7 @@ from findling.domain.results import Line
 from findling.text.analysis.lines import LineIndex
 from findling.text.chunking.windows import Span, cluster_start
 
-__all__ = ["WHOLE_PASSAGE", "Match", "MatchSpan", "Telling", "placed_lines", "plain_line", "show_lines", "snippet"]
+__all__ = ["WHOLE_PASSAGE", "Match", "Telling", "placed_lines", "plain_line", "show_lines", "snippet"]
 
 
 def placed_lines(lines: Sequence[Line], chunk: Chunk, text: str) -> tuple[Line, ...]:
@@ -32,16 +32,8 @@ def placed_lines(lines: Sequence[Line], chunk: Chunk, text: str) -> tuple[Line, 
     return tuple(placed)
 
 
-class MatchSpan(NamedTuple):
-    """Span of a word of the text that gives these terms of the query."""
-
-    start: int
-    end: int
-    terms: tuple[str, ...]
-
-
 Match: TypeAlias = tuple[int, int, tuple[str, ...]]
-"""A MatchSpan, or a tuple that is made in a fifth of the time."""
+"""Start and end of a word of the text, and the terms of the query that it gives."""
 
 
 class Telling(NamedTuple):

@@ -13,8 +13,9 @@ from findling.pipelines.retrieve.legs import SEMANTIC, Found
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document
 from findling.pipelines.retrieve.query_planner import WORDS, AnalyzedQuery
 from findling.pipelines.retrieve.vector_retrieval import Meaning
-from findling.text.analysis.analysis import is_unspaced, word_terms
+from findling.text.analysis.analysis import word_terms
 from findling.text.analysis.lines import SENTENCE_WORDS
+from findling.text.analysis.scripts import is_unspaced
 from findling.text.query.tree import typed_terms
 
 __all__ = ["plan_account", "quality_of", "unknown_terms", "vector_account"]

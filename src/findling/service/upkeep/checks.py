@@ -22,7 +22,7 @@ from findling.stores.filesystem import file_size
 from findling.stores.local.identity import identity_problem
 from findling.stores.local.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, examine, find_snapshots, way_back
 from findling.text.analysis.analysis import FINGERPRINT
-from findling.text.chunking.syntax_queries import SYNTAXES
+from findling.text.chunking.syntax import SYNTAXES
 
 __all__ = ["check_workspace", "failures", "visible_counts", "workspace_status"]
 

@@ -11,7 +11,7 @@ from findling.domain.budgets import current_budget
 from findling.domain.plans import FIELDS
 from findling.stores.keyword.scoring import INFLECTED
 from findling.stores.keyword.segment_files import Statistics
-from findling.text.analysis.analysis import is_unspaced
+from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import forms_prefix, same_stem
 
 if TYPE_CHECKING:

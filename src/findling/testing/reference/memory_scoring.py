@@ -41,16 +41,9 @@ from findling.stores.keyword.scoring import (
     padding,
     repeated,
 )
-from findling.text.analysis.analysis import (
-    is_compound,
-    is_unspaced,
-    phrase_terms,
-    prefix_terms,
-    row_terms,
-    terms,
-    word_terms,
-)
-from findling.text.analysis.spelling import close_terms
+from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
+from findling.text.analysis.scripts import is_unspaced
+from findling.text.analysis.spelling import Spellings
 from findling.text.analysis.stemming import forms_prefix, same_stem
 
 __all__ = ["Found", "Postings", "Question", "Step"]
@@ -242,7 +235,7 @@ class Question:
             return []
         if isinstance(leaf, Prefix):
             return _one_row([*map(_as_written, words[:-1]), self._begun(words[-1], f"{words[-1]}*")])
-        close = close_terms(words[0], [(term, 0) for term in self._postings.beginning("")], leaf.distance)
+        close = Spellings((term, 0) for term in self._postings.beginning("")).close(words[0], leaf.distance)
         return [[Step(f"{words[0]}~", {term: INFLECTED**edits for term, _, edits in close})]]
 
     def _weighed_ways(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> list[tuple[Row, float]]:

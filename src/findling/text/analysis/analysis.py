@@ -22,7 +22,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from findling.domain.resources import Chunk, ChunkTerms
-from findling.text.analysis.scripts import LONGEST_WORD, SIGNS, identifier_terms, word_spans, words_of_run
+from findling.text.analysis.scripts import (
+    LONGEST_WORD,
+    SIGNS,
+    identifier_terms,
+    is_emoji,
+    is_unspaced,
+    unicode_places,
+    unicode_terms,
+    word_spans,
+    words_of_run,
+)
 
 __all__ = [
     "FINGERPRINT",
@@ -31,7 +41,6 @@ __all__ = [
     "chunk_terms",
     "index_form",
     "is_compound",
-    "is_unspaced",
     "matching_spans",
     "phrase_terms",
     "prefix_terms",
@@ -129,15 +138,6 @@ def _is_tail(pair: str, last: str) -> bool:
     return len(last) == 1 and pair.endswith(last) and is_unspaced(last)
 
 
-def is_unspaced(character: str) -> bool:
-    """Whether a character belongs to a script that is written without spaces between words."""
-    if character.isascii():
-        return False
-    from findling.text.analysis.scripts import is_unspaced as belongs
-
-    return belongs(character)
-
-
 def is_compound(word: str) -> bool:
     """Whether what was typed as one word is written with separators inside, as in node.js or MAX_VALUE."""
     return len(_words(word)) > 1
@@ -175,8 +175,6 @@ def _terms_of_raw(word: str) -> list[str]:
 
 
 def _places_of(matched: list[str], raw: str, offset: int) -> list[WordSpan]:
-    from findling.text.analysis.scripts import unicode_places
-
     spans = []
     for start, end, is_term in unicode_places(raw):
         word = raw[start:end]
@@ -225,7 +223,7 @@ class _Separators(dict[int, int | str | None]):
         # Joiners and soft hyphens stand inside words; the way a character is to be drawn is not part of it either.
         if category in ("Cf", "Me") or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
             value = None
-        elif value == " " and code >= _FIRST_EMOJI and _is_emoji(code):
+        elif value == " " and code >= _FIRST_EMOJI and is_emoji(chr(code)):
             value = f" {chr(code)} "
         self[code] = value
         return value
@@ -233,12 +231,6 @@ class _Separators(dict[int, int | str | None]):
 
 _FIRST_EMOJI = 0x231A
 _KEPT = {*range(0x1F1E6, 0x1F200), *map(ord, "+#")}  # the letters of flags
-
-
-def _is_emoji(code: int) -> bool:
-    from findling.text.analysis.scripts import is_emoji
-
-    return is_emoji(chr(code))
 
 
 _separators = _Separators()
@@ -265,8 +257,6 @@ class _TermsOfRun(dict[str, str]):
 
     def __missing__(self, run: str) -> str:
         if not run.isascii():
-            from findling.text.analysis.scripts import unicode_terms
-
             given = unicode_terms(run)
         elif run.isalpha() and run.islower() and len(run) <= LONGEST_WORD:
             given = [run]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from findling.text.analysis.analysis import is_unspaced
+from findling.text.analysis.scripts import is_unspaced
 from findling.text.analysis.stemming import same_stem
 
-__all__ = ["Spellings", "close_terms", "edits", "suggest"]
+__all__ = ["Spellings", "edits", "suggest"]
 
 _FEWEST_LETTERS = 4
 """Of a word to suggest something for: almost every shorter one is an edit away from some other word."""
@@ -63,11 +63,6 @@ def edits(a: str, b: str, most: int) -> int:
     from rapidfuzz.distance import OSA
 
     return int(OSA.distance(a, b, score_cutoff=most))
-
-
-def close_terms(term: str, vocabulary: Iterable[tuple[str, int]], distance: int = 2) -> list[tuple[str, int, int]]:
-    """All words of the vocabulary within that many edits, as `Spellings.close` gives them."""
-    return Spellings(vocabulary).close(term, distance)
 
 
 def suggest(term: str, vocabulary: Spellings, *, limit: int = 3) -> list[str]:

@@ -17,7 +17,7 @@ from findling.text.chunking.code_grammars import CODE_LANGS
 from findling.text.chunking.data_outlines import DATA_OUTLINES
 from findling.text.chunking.measures import Measure, characters_of, measure_of
 from findling.text.chunking.outlines import OUTLINES, Outline
-from findling.text.chunking.syntax import SYNTAX_LANGS
+from findling.text.chunking.syntax import SYNTAXES
 from findling.text.chunking.windows import Span, cluster_start, windows
 
 __all__ = ["Section", "chunk_outline", "chunk_text", "parses"]
@@ -261,10 +261,10 @@ def parses(plan: ChunkPlan, lang: str) -> bool:
     """Whether texts of this language are cut by their syntax tree."""
     if plan.strategy != "semantic" or plan.code == "patterns":
         return False
-    return lang in (SYNTAX_LANGS if plan.code == "syntax" else _WITHOUT_KEYWORD)
+    return lang in (SYNTAXES if plan.code == "syntax" else _WITHOUT_KEYWORD)
 
 
-_WITHOUT_KEYWORD = SYNTAX_LANGS & {
+_WITHOUT_KEYWORD = SYNTAXES.keys() & {
     *("c", "cpp", "csharp", "cuda", "dart", "haskell", "java", "javascript", "objectivec", "powershell", "typescript")
 }
 """Languages in which more than the first word tells a function from a call. Patterns cut 23 to 54 in 100 pieces of C

@@ -1,4 +1,9 @@
-"""Definitions in code by its syntax tree, for every language whose grammar is installed."""
+"""Definitions in code by its syntax tree, for every language whose grammar is installed.
+
+`queries/LANGUAGE.scm` finds them. Captures: `@d` is the definition; its signature ends after `@n` (the name) or before
+`@b` (the body), without either at the first bracket of its first line; `@e` is a later sibling that still belongs to
+it. `@k` is a word that must be one of the language's `keywords`: the binding runs predicates node by node, and slower.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,45 @@ import time
 import warnings
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-
-from findling.text.chunking.syntax_queries import SYNTAXES, Syntax
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Point, Query
 
-__all__ = ["MAX_SYNTAX_LENGTH", "SYNTAX_LANGS", "Definition", "definitions"]
+__all__ = ["MAX_SYNTAX_LENGTH", "SYNTAXES", "Definition", "Syntax", "definitions"]
 
-SYNTAX_LANGS = frozenset(SYNTAXES)
+
+class Syntax(NamedTuple):
+    """The wheel of a grammar and the function in it that returns the grammar.
+
+    `merges` is whether neighbours of one name are one definition: a type signature and the equations below it.
+    """
+
+    module: str
+    language: str = "language"
+    keywords: frozenset[str] = frozenset()
+    merges: bool = False
+
+
+_ELIXIR_WORDS = (
+    "defmodule defprotocol defimpl def defp defmacro defmacrop defguard defguardp defdelegate defn defnp describe test"
+)
+_PLAIN = "bash c cpp dart go hcl java javascript julia kotlin lua powershell rust scala swift zig"
+
+# Left out: the parser for Ruby crashes on some broken texts, the one for Perl does not return from some, and the one
+# for SQL fails on most real files.
+SYNTAXES: dict[str, Syntax] = {lang: Syntax(f"tree_sitter_{lang}") for lang in _PLAIN.split()} | {
+    "csharp": Syntax("tree_sitter_c_sharp"),
+    "cuda": Syntax("tree_sitter_cpp"),
+    "elixir": Syntax("tree_sitter_elixir", keywords=frozenset(_ELIXIR_WORDS.split())),
+    "haskell": Syntax("tree_sitter_haskell", merges=True),
+    "objectivec": Syntax("tree_sitter_objc"),
+    "ocaml": Syntax("tree_sitter_ocaml", "language_ocaml"),
+    "php": Syntax("tree_sitter_php", "language_php"),
+    "python": Syntax("tree_sitter_python", keywords=frozenset({"__name__"})),
+    "typescript": Syntax("tree_sitter_typescript", "language_tsx"),
+}
 
 MAX_SYNTAX_LENGTH = 256_000
 """Characters; a tree takes twenty times the memory of its text, and broken text more than linear time."""
@@ -55,6 +89,7 @@ def definitions(text: str, lang: str) -> list[Definition] | None:
     return _nested(text, found)
 
 
+_QUERIES = Path(__file__).with_name("queries")
 _SECONDS = 0.25
 _SECONDS_PER_BYTE = 1e-6
 """CPU time for a parse; sound code of the slowest language takes half. It binds only a parser that goes on reading."""
@@ -120,9 +155,16 @@ def _grammar(lang: str) -> _Grammar | None:
             # Some wheels still return a number instead of a capsule, which the binding takes with a warning.
             warnings.simplefilter("ignore", DeprecationWarning)
             language = Language(getattr(importlib.import_module(syntax.module), syntax.language)())
-        return _Grammar(language, Query(language, syntax.query), syntax)
+        return _Grammar(language, Query(language, _query_of(lang)), syntax)
     except (ImportError, AttributeError, ValueError):
         return None
+
+
+def _query_of(name: str) -> str:
+    """The query of a language, after that of the one that it inherits."""
+    query = (_QUERIES / f"{name}.scm").read_text(encoding="utf-8")
+    inherited = re.match(r"; inherits: (\w+)\n", query)
+    return _query_of(inherited[1]) + query if inherited else query
 
 
 def _matches(data: bytes, grammar: _Grammar) -> list[_FoundNodes] | None:

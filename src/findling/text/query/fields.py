@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from findling.domain.queries import Any, Field, Node
 from findling.text.analysis.analysis import terms
-from findling.text.query.symbols import FIELD_NAMES, TEXT_FIELDS
+from findling.text.query.lexer import FIELD_NAMES, TEXT_FIELDS
 
 __all__ = ["CODE_LANGUAGES", "SINGLE_VALUED", "condition", "nearest_field", "possible_values"]
 
@@ -28,7 +28,9 @@ def condition(name: str, values: list[str], now: float | None = None) -> Node | 
     if not values:
         return None
     if name in ("before", "after", "date", "is"):
-        nodes = [_STATES.get(value.lower()) if name == "is" else _changed(name, value, now) for value in values]
+        from findling.text.query.dates import changed
+
+        nodes = [_STATES.get(value.lower()) if name == "is" else changed(name, value, now) for value in values]
         known = tuple(dict.fromkeys(node for node in nodes if node is not None))
         return None if None in nodes else known[0] if len(known) == 1 else Any(known)
     cleaned = dict.fromkeys(_clean(name, value) for value in values)
@@ -84,9 +86,3 @@ def _clean(name: str, value: str) -> str:
     if name == "ext":
         return value.lstrip("*") if value.strip("*.") else ""
     return value if name != "author" or terms(value) else ""
-
-
-def _changed(name: str, value: str, now: float | None) -> Node | None:
-    from findling.text.query.dates import changed
-
-    return changed(name, value, now)

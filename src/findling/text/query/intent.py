@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from findling.text.analysis.analysis import terms
+from findling.text.analysis.scripts import is_unspaced
 from findling.text.query.lexer import KEYWORD_KINDS, unquoted
 
 __all__ = ["EXPRESSION", "Intent", "intent_of", "without_signs"]
@@ -120,7 +122,6 @@ def _is_prose(runs: Sequence[Sequence[str]], keywords: int) -> bool:
     is_asked = bool(words) and words[-1].endswith(("?", "？", "؟"))
     if len(words) + keywords < (_ASKED if is_asked else _PROSE):
         return False
-    from findling.text.analysis.analysis import terms
     from findling.text.analysis.function_words import is_function_word
 
     clauses = [run for run in runs if len(run) >= _CLAUSE]
@@ -129,13 +130,8 @@ def _is_prose(runs: Sequence[Sequence[str]], keywords: int) -> bool:
 
 def _unspaced(word: str) -> int:
     """Number of letters of a script without spaces; Korean has spaces."""
-    return 0 if word.isascii() else sum(_is_unspaced(letter) for letter in word)
-
-
-def _is_unspaced(letter: str) -> bool:
-    from findling.text.analysis.analysis import is_unspaced
-
-    return not "\uac00" <= letter <= "\ud7af" and is_unspaced(letter)
+    letters = "" if word.isascii() else word
+    return sum(is_unspaced(letter) and not "\uac00" <= letter <= "\ud7af" for letter in letters)
 
 
 _MARKS = "\"'`()[]{}.,;:!?…-"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from findling.domain.queries import All, Fuzzy, Near, Node, Phrase, Prefix, Term
-from findling.text.analysis.analysis import is_unspaced, phrase_terms, row_terms, terms
-from findling.text.analysis.scripts import LONGEST_WORD
+from findling.text.analysis.analysis import phrase_terms, row_terms, terms
+from findling.text.analysis.scripts import LONGEST_WORD, is_unspaced
 from findling.text.query.lexer import KEYWORD, is_plain, shortened, split_suffix, unescaped, unquoted
 
 __all__ = [

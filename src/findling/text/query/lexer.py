@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-
-from findling.text.query.symbols import QUOTES
+from functools import cache
 
 __all__ = [
+    "FIELD_NAMES",
     "KEYWORD",
     "KEYWORD_KINDS",
     "MOST_CHARACTERS",
     "MOST_LEAVES",
+    "OPENING_QUOTES",
+    "QUOTES",
+    "TEXT_FIELDS",
+    "compiled",
     "field_prefix",
     "is_plain",
     "quoted",
@@ -24,6 +28,16 @@ __all__ = [
     "visible",
 ]
 
+FIELD_NAMES = (
+    *("path", "ext", "lang", "type", "tag", "author", "title", "system"),
+    *("before", "after", "date", "is", "in"),
+)
+TEXT_FIELDS = ("title", "heading", "body", "path", "tags", "name", "description")
+"""Fields that `in:` limits words to; `in:heading:word` does so for one word."""
+
+OPENING_QUOTES = '"“„«‹「『'
+QUOTES = '"“”„«»‹›「」『』'
+
 MOST_CHARACTERS = 1_000
 MOST_LEAVES = 64
 """A text beyond these was pasted: it is read as plain words."""
@@ -31,19 +45,50 @@ MOST_LEAVES = 64
 KEYWORD = re.compile(r"AND|OR|NOT|NEAR(?:/[0-9]+)?")
 KEYWORD_KINDS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
+compiled = cache(re.compile)
+"""Patterns are texts until they are needed: all of them take 12 ms to compile, and most queries are plain words."""
+
 _MEANINGFUL = frozenset(f"{QUOTES}()|*~:,-\\")
 _LONGEST_QUOTE = 40
+
+_SPECIAL = rf"[{QUOTES}()|*~:,\-]"
+_ESCAPE = rf"\\{_SPECIAL}"
+_IN_PARENTHESES = rf"\([^\s{QUOTES}()|]*+\)"  # f(x) and author(s) are words
+_LETTERS = rf"(?:[^\s{QUOTES}()|\\]++|{_ESCAPE}|\\)"
+_VALUE_LETTERS = rf"(?:[^\s{QUOTES}()|,\\]++|{_ESCAPE}|\\)"
+_WORD = rf"(?:(?:AND|OR|NOT)(?=\()|{_LETTERS}++(?:{_IN_PARENTHESES}{_LETTERS}*+)*+)"
+_BARE_VALUE = rf"{_VALUE_LETTERS}++(?:{_IN_PARENTHESES}{_VALUE_LETTERS}*+)*+"
+_SUFFIX = r"(?:\*+|~[0-9]*)"
+
+
+def _quotation(group: str) -> str:
+    """The pattern of a quotation of any kind, up to its end quote or the end; `group` opens its groups."""
+    return (
+        rf'(?:"{group}(?:\\"|[^"])*+){group}"|\Z)|[“„]{group}(?:\\"|[^“”"])*+){group}[“”"]|\Z)'
+        rf"|«{group}[^»]*+){group}»|\Z)|‹{group}[^›]*+){group}›|\Z)"
+        rf"|「{group}[^」]*+){group}」|\Z)|『{group}[^』]*+){group}』|\Z))"
+    )
+
+
+_PHRASE = f"{_quotation('(?:')}{_SUFFIX}?+"
+_VALUE = f"(?:{_PHRASE}|{_BARE_VALUE})"
+_NAME = rf"(?ai:in:(?:{'|'.join(TEXT_FIELDS)})(?=:.)|{'|'.join(FIELD_NAMES)})"
+_TOKEN = (
+    rf"(?P<minus>(?<![^\s(|])-(?=[^\s|)\-”»›」』]))|(?P<open>\()|(?P<close>\))|(?P<pipe>\|+)|(?P<phrase>{_PHRASE})"
+    rf"|(?P<field>{_NAME}:{_VALUE}(?:,{_VALUE}?+)*+)|(?P<word>{_WORD})"
+)
+_MISLEADING = rf"\A-|\A{_NAME}:|{_ESCAPE}|{_SUFFIX}\Z"
+_CONTROL = "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]"
+_UNSEEN = "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
 
 
 def tokens(text: str) -> list[tuple[str, str]]:
     """The kind and the raw text of each token; a keyword is of its own kind, unless a dash makes it a word."""
     if is_plain(text):
         return [(_kind(word), word) for word in text.split()]
-    from findling.text.query.patterns import TOKEN
-
     found: list[tuple[str, str]] = []
     was_minus = False
-    for match in TOKEN.finditer(text):
+    for match in compiled(_TOKEN).finditer(text):
         kind, raw = match.lastgroup or "", match.group()
         found.append((_kind(raw) if kind == "word" and not was_minus else kind, raw))
         was_minus = kind == "minus"
@@ -57,41 +102,31 @@ def is_plain(text: str) -> bool:
 
 def split_field(raw: str) -> tuple[str, list[str]]:
     """The name of a field token in lower case, `in:heading` for one, and its values as they were typed."""
-    from findling.text.query.patterns import FIELD, VALUE
-
-    match = FIELD.match(raw)
+    match = compiled(f"({_NAME}):").match(raw)
     if match is None:
         raise ValueError(f"{raw!r} is no field")
-    return match.group(1).lower(), VALUE.findall(raw, match.end())
+    return match.group(1).lower(), compiled(_VALUE).findall(raw, match.end())
 
 
 def split_suffix(raw: str) -> tuple[str, str]:
     """A raw word without the `*`, `~` or `~2` at its end, and that end."""
-    from findling.text.query.patterns import SUFFIX
-
-    match = SUFFIX.search(raw)
+    match = compiled(rf"(?<!\\){_SUFFIX}\Z").search(raw)
     return (raw[: match.start()], match.group()) if match else (raw, "")
 
 
 def unescaped(raw: str) -> str:
     """A raw word or value without its escapes, and without the backslash of `dir\\` that would escape what follows."""
-    if "\\" not in raw:
-        return raw
-    from findling.text.query.patterns import ESCAPED
-
-    return ESCAPED.sub(r"\1", raw).rstrip("\\")
+    return compiled(rf"\\({_SPECIAL})").sub(r"\1", raw).rstrip("\\") if "\\" in raw else raw
 
 
 def unquoted(raw: str) -> tuple[str, str, bool]:
     """Text in the quotes, the `*` or `~2` behind them, and whether the end quote was there."""
-    from findling.text.query.patterns import BLANK_END, QUOTED
-
-    match = QUOTED.match(raw)
+    match = compiled(_quotation("(")).match(raw)
     if match is None:
         raise ValueError(f"{raw!r} is not quoted")
     bodies, ends = match.groups()[::2], match.groups()[1::2]
     body, end = next((body, end) for body, end in zip(bodies, ends, strict=True) if body is not None)
-    return BLANK_END.sub("", body.replace('\\"', '"')).lstrip(), raw[match.end() :], bool(end)
+    return compiled(r"[\s\\]+\Z").sub("", body.replace('\\"', '"')).lstrip(), raw[match.end() :], bool(end)
 
 
 def quoted(text: str) -> str:
@@ -106,11 +141,8 @@ def spelled(word: str, field: str = "") -> str:
         return name + word.lower()
     if is_plain(word):
         return name + word
-    from findling.text.query.patterns import BARE_VALUE, MISLEADING, SPECIAL_CHARACTER, WORD
-
-    match = (BARE_VALUE if field else WORD).match(word)
-    reads_back = match is not None and match.end() == len(word) and not MISLEADING.search(word)
-    return name + (word if reads_back else SPECIAL_CHARACTER.sub(r"\\\g<0>", word))
+    reads_back = compiled(_BARE_VALUE if field else _WORD).fullmatch(word) and not compiled(_MISLEADING).search(word)
+    return name + (word if reads_back else compiled(_SPECIAL).sub(r"\\\g<0>", word))
 
 
 def field_prefix(field: str) -> str:
@@ -120,11 +152,7 @@ def field_prefix(field: str) -> str:
 
 def visible(text: str) -> str:
     """The text without control characters, halves of characters and marks of direction."""
-    if text.isprintable():
-        return text
-    from findling.text.query.patterns import CONTROL, UNSEEN
-
-    return UNSEEN.sub("", CONTROL.sub(" ", text))
+    return text if text.isprintable() else compiled(_UNSEEN).sub("", compiled(_CONTROL).sub(" ", text))
 
 
 def shortened(text: str) -> str:

@@ -31,9 +31,14 @@ from findling.text.query.leaves import (
     word_leaf,
 )
 from findling.text.query.lexer import (
+    FIELD_NAMES,
     KEYWORD_KINDS,
     MOST_CHARACTERS,
     MOST_LEAVES,
+    OPENING_QUOTES,
+    QUOTES,
+    TEXT_FIELDS,
+    compiled,
     quoted,
     shortened,
     split_field,
@@ -42,7 +47,6 @@ from findling.text.query.lexer import (
     unquoted,
     visible,
 )
-from findling.text.query.symbols import OPENING_QUOTES, TEXT_FIELDS
 from findling.text.query.tree import limited_to, negation, simplified, size
 
 __all__ = ["MOST_LEVELS", "MOST_PASTED", "Parsed", "parse"]
@@ -109,7 +113,8 @@ _BEGINNINGS = frozenset({"minus", "open", "phrase", "field", "word", "NOT"})
 _ENDINGS = frozenset({"close", "phrase", "field", "word"})
 _JOINTS = frozenset({"AND", "OR", "pipe"})
 
-
+_PASTED_WORD = rf"[^\s{QUOTES}()|*~:\\]+"
+_UNKNOWN_FIELD = r"[A-Za-z]{2,20}:(?=[^\s:/\\0-9])"
 _MOST_REPEATS = 8
 """A word of a pasted text is said so often at most: a page says some of its words a hundred times."""
 
@@ -124,10 +129,8 @@ def _words_of_regex(text: str) -> list[str]:
 
 
 def _pasted(text: str, note: str) -> Parsed:
-    from findling.text.query.patterns import PASTED_WORD
-
     notes, nodes, room = [note], dict[Node, int](), MOST_PASTED
-    for word, times in Counter(PASTED_WORD.findall(text)).items():
+    for word, times in Counter(compiled(_PASTED_WORD).findall(text)).items():
         # One word of a script without spaces may be a whole page.
         leaf = term_leaf(word.lstrip("-")[:MOST_CHARACTERS])
         if leaf is None:
@@ -361,15 +364,12 @@ class _Parser:
                 self._fields[value] = None
 
     def _remark_on_field(self, raw: str) -> None:
-        from findling.text.query.patterns import KNOWN_FIELD, UNKNOWN_FIELD
-
-        if known := KNOWN_FIELD.match(raw):
-            name = known.group(1).lower()
-            self._remarks.notes.append(f"{shortened(raw)} is read as a word: {name}: takes {possible_values(name)}")
-        elif (unknown := UNKNOWN_FIELD.match(raw)) and (near := nearest_field(unknown.group(1))):
-            self._remarks.notes.append(
-                f"{shortened(raw)} is read as words: there is no field {unknown.group(1)}:, but {near}:"
-            )
+        name, typed = raw.partition(":")[0], shortened(raw)
+        if name.lower() in FIELD_NAMES:
+            name = name.lower()
+            self._remarks.notes.append(f"{typed} is read as a word: {name}: takes {possible_values(name)}")
+        elif compiled(_UNKNOWN_FIELD).match(raw) and (near := nearest_field(name)):
+            self._remarks.notes.append(f"{typed} is read as words: there is no field {name}:, but {near}:")
 
     def _kind(self) -> str:
         return self._tokens[self._at][0]

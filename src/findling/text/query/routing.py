@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from findling.text.analysis.lines import is_sentence
-from findling.text.query.symbols import OPENING_QUOTES, QUOTES
+from findling.text.query.lexer import OPENING_QUOTES, QUOTES
 
 __all__ = ["KINDS", "SIGNALS", "Route", "route", "scripts", "shapes", "word_count", "words"]
 

@@ -25,8 +25,7 @@ from findling.domain.queries import (
 )
 from findling.text.analysis.analysis import STOP_WORDS, phrase_terms, prefix_terms, row_terms, terms, word_terms
 from findling.text.query.fields import CODE_LANGUAGES, SINGLE_VALUED
-from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES, field_prefix, quoted, spelled
-from findling.text.query.symbols import QUOTES
+from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES, QUOTES, field_prefix, quoted, spelled
 
 __all__ = [
     "asks_for_text",

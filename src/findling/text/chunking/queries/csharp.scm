@@ -1,0 +1,11 @@
+(namespace_declaration name: (_) @n) @d
+(class_declaration name: (_) @n) @d
+(interface_declaration name: (_) @n) @d
+(enum_declaration name: (_) @n) @d
+(record_declaration name: (_) @n) @d
+(struct_declaration name: (_) @n) @d
+(delegate_declaration name: (_) @n) @d
+(method_declaration name: (_) @n) @d
+(constructor_declaration name: (_) @n) @d
+(property_declaration name: (_) @n) @d
+(local_function_statement name: (_) @n) @d

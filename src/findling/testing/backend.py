@@ -28,6 +28,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+import pytest
+
 from findling.domain.backends import Backend
 from findling.domain.errors import LockedError, NotIndexedError
 from findling.domain.ports import TruthStore
@@ -39,7 +41,7 @@ from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import load_settings
 from findling.service.workspace.backends import open_backend
 from findling.service.workspace.workspaces import create_workspace
-from findling.testing.samples import PLAIN, LegModel, expect, held_by, line_document, stored_document
+from findling.testing.samples import PLAIN, LegModel, held_by, line_document, stored_document
 
 __all__ = ["BackendSuite", "ConcurrentWritersSuite", "PlaceSuite", "TwinWorldsSuite"]
 
@@ -68,7 +70,8 @@ class PlaceSuite(_Places):
         backend = self.open_new()
         assert not backend.exists()
         assert backend.identity() is None
-        expect(NotIndexedError, backend.open_store)
+        with pytest.raises(NotIndexedError):
+            backend.open_store()
 
     def test_a_store_is_created_once_and_keeps_its_identity(self) -> None:
         place, folder = self.make_place(), self.make_folder()
@@ -206,7 +209,8 @@ class ConcurrentWritersSuite(_Places):
         with _other(place, folder, "hold", "k") as holder:
             assert _line_of(holder) == "ready"
             backend = open_backend(place, folder)
-            expect(LockedError, lambda: _write_impatiently(backend))
+            with pytest.raises(LockedError), _writing(backend, 0.0):
+                pass
             holder.send_signal(signal.SIGKILL)
             holder.wait(_PATIENCE_S)
         with _writing(backend) as store:
@@ -307,11 +311,6 @@ def _writing(backend: Backend, patience_s: float = _PATIENCE_S) -> Iterator[Trut
             backend.settle(store)
     finally:
         lock.release()
-
-
-def _write_impatiently(backend: Backend) -> None:
-    with _writing(backend, 0.0):
-        pass
 
 
 def _look(backend: Backend) -> int:

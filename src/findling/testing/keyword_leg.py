@@ -7,14 +7,16 @@
         def make_leg(self) -> KeywordLeg:
             return MyLeg(...)
 
-Needs nothing but the standard library, so a leg outside this project can be held to it, too.
+It needs pytest and no other library.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from math import isclose
+
+import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
@@ -37,15 +39,7 @@ from findling.domain.queries import (
 )
 from findling.domain.resources import Document
 from findling.testing.keyword_samples import FILTERS, LIBRARY, MATCHES, PROPERTIES
-from findling.testing.samples import (
-    HISTORY,
-    cid_of,
-    cids_of,
-    expect,
-    line_document,
-    stored_document,
-    with_metadata,
-)
+from findling.testing.samples import HISTORY, StoreSuite, cid_of, cids_of, line_document, stored_document, with_metadata
 
 __all__ = ["EVERYTHING", "MANY", "KeywordChangesSuite", "KeywordLegSuite", "catch_up"]
 
@@ -54,19 +48,19 @@ EVERYTHING = All(())
 MANY = 1000
 
 
-class KeywordChangesSuite(ABC):
+class KeywordChangesSuite(StoreSuite):
     """What a leg promises about the changes it is told of."""
-
-    @abstractmethod
-    def make_store(self) -> TruthStore:
-        """A new, empty store."""
 
     @abstractmethod
     def make_leg(self) -> KeywordLeg:
         """A new, empty leg that scores every chunk."""
 
-    def test_changes_are_seen_from_the_commit_on(self) -> None:
-        store, leg = self.make_store(), self.make_leg()
+    @pytest.fixture
+    def leg(self) -> KeywordLeg:
+        """The leg of one test."""
+        return self.make_leg()
+
+    def test_changes_are_seen_from_the_commit_on(self, store: TruthStore, leg: KeywordLeg) -> None:
         store.write([line_document("a", ["first"])])
         leg.apply(store.changes(0))
         assert (leg.seq(), leg.size(), _total(leg, Term("first"))) == (0, 0, 0)
@@ -80,8 +74,7 @@ class KeywordChangesSuite(ABC):
         assert _total(leg, Term("first")) == 1
         assert _total(leg, Term("second")) == 1
 
-    def test_a_leg_holds_what_the_store_holds_at_every_number(self) -> None:
-        store, leg = self.make_store(), self.make_leg()
+    def test_a_leg_holds_what_the_store_holds_at_every_number(self, store: TruthStore, leg: KeywordLeg) -> None:
         for documents, deleted in HISTORY:
             store.write(documents, deleted)
             catch_up(store, leg)
@@ -92,8 +85,7 @@ class KeywordChangesSuite(ABC):
             expected = sum(len(stored_document(store, rid).chunks) for rid in titled)
             assert _total(leg, Term("T", "title")) == expected
 
-    def test_a_resource_that_is_described_anew_is_found_by_its_new_words(self) -> None:
-        store, leg = self.make_store(), self.make_leg()
+    def test_a_resource_with_a_new_title_is_found_by_its_new_words(self, store: TruthStore, leg: KeywordLeg) -> None:
         document = line_document("a", ["text"], title="Old", tags=("red",))
         for title in ("Old", "New", "Old"):
             store.write([with_metadata(document, title=title)])
@@ -101,8 +93,7 @@ class KeywordChangesSuite(ABC):
             assert (_total(leg, Term("old")), _total(leg, Term("new"))) == ((1, 0) if title == "Old" else (0, 1))
             assert leg.search(Term("text"), Filters(tag=("red",)), 9).total == 1
 
-    def test_what_is_cleared_is_forgotten(self) -> None:
-        store, leg = self.make_store(), self.make_leg()
+    def test_what_is_cleared_is_forgotten(self, store: TruthStore, leg: KeywordLeg) -> None:
         store.write(LIBRARY)
         catch_up(store, leg)
         leg.clear()
@@ -114,8 +105,7 @@ class KeywordChangesSuite(ABC):
         assert (leg.seq(), leg.size()) == (store.seq(), len(LIBRARY))
         assert _total(leg, Term("pool")) == 1
 
-    def test_what_was_not_committed_is_forgotten_when_it_closes(self) -> None:
-        store, leg = self.make_store(), self.make_leg()
+    def test_what_was_not_committed_is_forgotten_when_it_closes(self, store: TruthStore, leg: KeywordLeg) -> None:
         store.write([line_document("a", ["first"])])
         catch_up(store, leg)
         store.write([line_document("b", ["second"])])
@@ -148,15 +138,18 @@ class KeywordLegSuite(KeywordChangesSuite):
         catch_up(store, leg)
         return leg
 
+    @pytest.fixture
+    def library(self) -> KeywordLeg:
+        """A leg that holds the library."""
+        return self.holding(LIBRARY)
+
     # What matches
 
-    def test_every_kind_of_node_matches_what_it_says(self) -> None:
-        leg = self.holding(LIBRARY)
+    def test_every_kind_of_node_matches_what_it_says(self, library: KeywordLeg) -> None:
         for node, rids in MATCHES:
-            assert _found(leg, node) == rids, node
+            assert _found(library, node) == rids, node
 
-    def test_nodes_are_joined(self) -> None:
-        leg = self.holding(LIBRARY)
+    def test_nodes_are_joined(self, library: KeywordLeg) -> None:
         every = "".join(document.resource.rid for document in LIBRARY)
         pool, error, guide = Term("pool"), Term("error"), Term("guide")
         expected: list[tuple[Node, str]] = [
@@ -179,19 +172,17 @@ class KeywordLegSuite(KeywordChangesSuite):
             (All((pool, Not(Term("!!!")))), "a"),
         ]
         for node, rids in expected:
-            assert _found(leg, node) == rids, node
+            assert _found(library, node) == rids, node
 
-    def test_properties_of_resources_match(self) -> None:
-        leg = self.holding(LIBRARY)
+    def test_properties_of_resources_match(self, library: KeywordLeg) -> None:
         for node, rids in PROPERTIES:
-            assert _found(leg, node) == rids, node
-            assert _found(leg, EVERYTHING, Filters(where=node)) == rids, node
+            assert _found(library, node) == rids, node
+            assert _found(library, EVERYTHING, Filters(where=node)) == rids, node
             pool = "a" if "a" in rids else ""
-            assert _found(leg, All((Term("pool"), node))) == pool, node
-            assert _found(leg, Term("pool"), Filters(where=node)) == pool, node
+            assert _found(library, All((Term("pool"), node))) == pool, node
+            assert _found(library, Term("pool"), Filters(where=node)) == pool, node
 
-    def test_filters_mean_what_they_mean_to_the_store(self) -> None:
-        store, leg = self.make_store(), self.make_leg()
+    def test_filters_mean_what_they_mean_to_the_store(self, store: TruthStore, leg: KeywordLeg) -> None:
         store.write(LIBRARY)
         catch_up(store, leg)
         numbers = {change.number: change.rid for change in store.changes(0)}
@@ -202,8 +193,7 @@ class KeywordLegSuite(KeywordChangesSuite):
 
     # What comes back
 
-    def test_an_empty_leg_finds_nothing(self) -> None:
-        leg = self.make_leg()
+    def test_an_empty_leg_finds_nothing(self, leg: KeywordLeg) -> None:
         for node in (EVERYTHING, Not(Term("x")), *(node for node, _ in MATCHES)):
             answer = leg.search(node, Filters(), 10)
             assert (answer.hits, answer.total) == ([], 0), node
@@ -259,16 +249,15 @@ class KeywordLegSuite(KeywordChangesSuite):
 
     # Scores
 
-    def test_scores_are_those_of_a_search(self) -> None:
-        leg = self.holding(LIBRARY)
-        every = [cid for cid, _ in leg.search(EVERYTHING, Filters(), MANY).hits]
+    def test_scores_are_those_of_a_search(self, library: KeywordLeg) -> None:
+        every = [cid for cid, _ in library.search(EVERYTHING, Filters(), MANY).hits]
         for node, _ in MATCHES:
             for weights in (None, {"title": 7.0, "body": 0.5}):
-                found = dict(leg.search(node, Filters(), MANY, weights=weights).hits)
-                assert _alike(leg.scores(node, [12345, *every], weights=weights), found), node
+                found = dict(library.search(node, Filters(), MANY, weights=weights).hits)
+                assert _alike(library.scores(node, [12345, *every], weights=weights), found), node
         first = every[0]
-        assert dict(leg.scores(EVERYTHING, [first])) == {first: 0.0}
-        assert not leg.scores(EVERYTHING, [])
+        assert dict(library.scores(EVERYTHING, [first])) == {first: 0.0}
+        assert not library.scores(EVERYTHING, [])
 
     def test_scores_are_joined(self) -> None:
         leg = self.holding([line_document("a", ["red", "red blue blue", "blue", "red green blue", "green"])])
@@ -287,9 +276,8 @@ class KeywordLegSuite(KeywordChangesSuite):
         assert isclose(ceilings[4], max(ceilings[:2]), rel_tol=1e-4)
         assert ceilings[4] >= max(red.values()) > 0
 
-    def test_what_is_excluded_or_filtered_leaves_scores_as_they_are(self) -> None:
-        leg = self.holding(LIBRARY)
-        plain = leg.search(Word("connect"), Filters(), 9)
+    def test_what_is_excluded_or_filtered_leaves_scores_as_they_are(self, library: KeywordLeg) -> None:
+        plain = library.search(Word("connect"), Filters(), 9)
         for node, filters in (
             (All((Word("connect"), Not(Word("error")))), Filters()),
             (All((Not(Phrase("no such thing")), Word("connect"))), Filters()),
@@ -298,7 +286,7 @@ class KeywordLegSuite(KeywordChangesSuite):
             (Word("connect"), Filters(path=("src",))),
             (Word("connect"), Filters(where=Not(Field("ext", ("md",))))),
         ):
-            answer = leg.search(node, filters, 9)
+            answer = library.search(node, filters, 9)
             assert answer.hits, node
             kept = {cid: score for cid, score in plain.hits if cid in dict(answer.hits)}
             assert _alike(dict(answer.hits), kept), node
@@ -319,11 +307,10 @@ class KeywordLegSuite(KeywordChangesSuite):
         assert isclose(dict(heavy_.hits)[title], 3 * dict(light.hits)[title], rel_tol=1e-4)
         assert isclose(dict(heavy_.hits)[body], dict(light.hits)[body], rel_tol=1e-4)
 
-    def test_a_field_without_weight_is_found_only_by_its_name(self) -> None:
-        leg = self.holding(LIBRARY)
+    def test_a_field_without_weight_is_found_only_by_its_name(self, library: KeywordLeg) -> None:
         word, named = Word("pharos"), Term("pharos", "name")
         for weight in (0.0, 1.0):
-            totals = [leg.search(node, Filters(), 9, weights={"name": weight}).total for node in (word, named)]
+            totals = [library.search(node, Filters(), 9, weights={"name": weight}).total for node in (word, named)]
             assert totals == [int(weight), 1]
         for node in (
             Word("pool"),
@@ -333,19 +320,20 @@ class KeywordLegSuite(KeywordChangesSuite):
             Prefix("poo"),
             Fuzzy("pol"),
         ):
-            answer = leg.search(node, Filters(), 9, weights=dict.fromkeys(FIELDS, 0.0))
+            answer = library.search(node, Filters(), 9, weights=dict.fromkeys(FIELDS, 0.0))
             assert (answer.total, answer.ceiling) == (0, 0.0), node
 
-    def test_a_field_that_does_not_exist_is_refused(self) -> None:
-        leg = self.holding(LIBRARY)
-        expect(InvalidValueError, lambda: leg.search(Term("pool", "colour"), Filters(), 9))
-        expect(InvalidValueError, lambda: leg.search(Field("colour", ("red",)), Filters(), 9))
-        expect(InvalidValueError, lambda: leg.search(Term("pool"), Filters(), 9, weights={"colour": 1.0}))
+    def test_a_field_that_does_not_exist_is_refused(self, library: KeywordLeg) -> None:
+        with pytest.raises(InvalidValueError):
+            library.search(Term("pool", "colour"), Filters(), 9)
+        with pytest.raises(InvalidValueError):
+            library.search(Field("colour", ("red",)), Filters(), 9)
+        with pytest.raises(InvalidValueError):
+            library.search(Term("pool"), Filters(), 9, weights={"colour": 1.0})
 
     # Words
 
-    def test_forms_are_those_that_the_leg_holds(self) -> None:
-        leg = self.holding(LIBRARY)
+    def test_forms_are_those_that_the_leg_holds(self, library: KeywordLeg) -> None:
         expected: list[tuple[Node, dict[str, set[str]]]] = [
             (Word("connects"), {"connects": {"connecting", "connection", "connected"}}),
             (Term("unheard"), {"unheard": set()}),
@@ -358,7 +346,7 @@ class KeywordLegSuite(KeywordChangesSuite):
             (Near("pools", "free"), {"pools": {"pool"}, "free": {"free"}}),
         ]
         for node, forms in expected:
-            given = leg.search(node, Filters(), 9).forms
+            given = library.search(node, Filters(), 9).forms
             assert {term: set(them) for term, them in given.items()} == forms, node
 
     def test_the_vocabulary_tells_how_many_chunks_have_a_word(self) -> None:

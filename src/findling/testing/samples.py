@@ -1,11 +1,14 @@
-"""Documents and a model of a leg for the tests that hold a store to its contract."""
+"""Sample documents, a model of a leg, and the base of the suites that need a store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
+
+import pytest
 
 from findling.domain.ports import Change, TruthStore
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
@@ -17,15 +20,28 @@ __all__ = [
     "HISTORY",
     "PLAIN",
     "LegModel",
+    "StoreSuite",
     "cid_of",
     "cids_of",
-    "expect",
     "held_by",
     "line_document",
     "stored_document",
     "vectors_of",
     "with_metadata",
 ]
+
+
+class StoreSuite(ABC):
+    """Tests that ask for a `store` get a new, empty one each."""
+
+    @abstractmethod
+    def make_store(self) -> TruthStore:
+        """A new, empty store."""
+
+    @pytest.fixture
+    def store(self) -> TruthStore:
+        """The store of one test."""
+        return self.make_store()
 
 
 def line_document(
@@ -142,15 +158,6 @@ HISTORY: tuple[tuple[list[Document], list[str]], ...] = (
     ([], ["a", "b", "c"]),
     ([line_document("a", ["1", "2", "3"])], []),
 )
-
-
-def expect(error: type[BaseException], action: Callable[[], object]) -> None:
-    """Fail unless the action raises the error."""
-    try:
-        action()
-    except error:
-        return
-    raise AssertionError(f"{error.__name__} was not raised")
 
 
 def cids_of(document: Document) -> list[int]:

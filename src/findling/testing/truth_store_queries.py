@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from functools import partial
+
+import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import TruthStore
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Range, Same, Term, Word
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document
-from findling.testing.samples import PLAIN, expect, line_document, with_metadata
+from findling.testing.samples import PLAIN, StoreSuite, line_document, with_metadata
 
 __all__ = ["QuestionSuite"]
 
 
-class QuestionSuite(ABC):
+class QuestionSuite(StoreSuite):
     """What a store promises about conditions on resources, what supersedes what, and the glossary."""
-
-    @abstractmethod
-    def make_store(self) -> TruthStore:
-        """A new, empty store."""
 
     # Conditions on resources
 
-    def test_a_condition_names_the_resources_that_it_holds_for(self) -> None:
-        store = self.make_store()
+    def test_a_condition_names_the_resources_that_it_holds_for(self, store: TruthStore) -> None:
         store.write(_LIBRARY)
         for node, rids in _CONDITIONS:
             assert _matching(store, Filters(where=node)) == rids, node
             unlike = "".join(sorted(set("1234") - set(rids)))
             assert _matching(store, Filters(where=Not(node))) == unlike, node
 
-    def test_conditions_are_joined(self) -> None:
-        store = self.make_store()
+    def test_conditions_are_joined(self, store: TruthStore) -> None:
         store.write(_LIBRARY)
         python, ana, notes = Field("lang", ("python",)), Field("author", ("ana",)), Field("type", ("note",))
         expected: list[tuple[Node, str]] = [
@@ -51,33 +45,31 @@ class QuestionSuite(ABC):
         for node, rids in expected:
             assert _matching(store, Filters(where=node)) == rids, node
 
-    def test_a_condition_holds_besides_the_other_filters(self) -> None:
-        store = self.make_store()
+    def test_a_condition_holds_besides_the_other_filters(self, store: TruthStore) -> None:
         store.write(_LIBRARY)
         python = Field("lang", ("python",))
         assert _matching(store, Filters(where=python, path=("src",))) == "12"
         assert _matching(store, Filters(where=python, path=("src/api",), ext=("py",))) == "1"
         assert _matching(store, Filters(where=python, lang=("text",))) == ""
 
-    def test_a_condition_may_have_thousands_of_values(self) -> None:
-        store = self.make_store()
+    def test_a_condition_may_have_thousands_of_values(self, store: TruthStore) -> None:
         store.write(_LIBRARY)
         many = tuple(f"x{number}" for number in range(40_000))
         for name, value, rid in (("rid", "3", "3"), ("lang", "TEXT", "3"), ("type", "note", "4"), ("tag", "Café", "2")):
             assert _matching(store, Filters(where=Field(name, (*many, value)))) == rid, name
 
-    def test_a_condition_says_nothing_of_the_text(self) -> None:
-        store = self.make_store()
+    def test_a_condition_says_nothing_of_the_text(self, store: TruthStore) -> None:
         store.write(_LIBRARY)
         for node in (Word("x"), Not(Term("x")), All((Field("lang", ("python",)), Any((Word("x"),))))):
-            expect(InvalidValueError, partial(_matching, store, Filters(where=node)))
+            with pytest.raises(InvalidValueError):
+                _matching(store, Filters(where=node))
         for name in ("is", "colour", "title"):
-            expect(InvalidValueError, partial(_matching, store, Filters(where=Field(name, ("x",)))))
+            with pytest.raises(InvalidValueError):
+                _matching(store, Filters(where=Field(name, ("x",))))
 
     # What supersedes what
 
-    def test_a_successor_is_what_names_a_resource(self) -> None:
-        store = self.make_store()
+    def test_a_successor_is_what_names_a_resource(self, store: TruthStore) -> None:
         assert store.successors(["a"]) == {}
         assert store.superseded() == []
         store.write([_replacing("b", "a"), line_document("a", ["x"]), _replacing("c", "b"), _replacing("d", "gone")])
@@ -86,8 +78,7 @@ class QuestionSuite(ABC):
         assert store.successors([]) == {}
         assert store.superseded() == ["a", "b", "gone"]
 
-    def test_of_several_successors_the_one_changed_last_counts(self) -> None:
-        store = self.make_store()
+    def test_of_several_successors_the_one_changed_last_counts(self, store: TruthStore) -> None:
         store.write([_replacing("z", "a"), _replacing("b", "a")])
         assert store.successors(["a"]) == {"a": "b"}
         store.write([with_metadata(_replacing("z", "a"), title="New")])
@@ -96,8 +87,7 @@ class QuestionSuite(ABC):
         store.write([], ["z"])
         assert store.successors(["a"]) == {"a": "b"}
 
-    def test_successors_follow_what_is_written_and_deleted(self) -> None:
-        store = self.make_store()
+    def test_successors_follow_what_is_written_and_deleted(self, store: TruthStore) -> None:
         store.write([_replacing("b", "a")])
         store.write([_replacing("b", "c")])
         assert (store.successors(["a", "c"]), store.superseded()) == ({"c": "b"}, ["c"])
@@ -107,22 +97,19 @@ class QuestionSuite(ABC):
         store.write([], ["b"])
         assert (store.successors(["a", "c"]), store.superseded()) == ({}, [])
 
-    def test_only_another_resource_can_be_superseded(self) -> None:
-        store = self.make_store()
+    def test_only_another_resource_can_be_superseded(self, store: TruthStore) -> None:
         store.write([_replacing("a", "a"), _replacing("b", ""), _replacing("c", "caf\udce9")])
         store.write([line_document("d", ["x"], fields={"note": '"supersedes":"a"'})])
         assert store.successors(["a", "", "d"]) == {}
         assert store.superseded() == []
 
-    def test_awkward_ids_are_superseded_like_any_other(self) -> None:
-        store = self.make_store()
+    def test_awkward_ids_are_superseded_like_any_other(self, store: TruthStore) -> None:
         ids = ["nul\0inside", "nul", '"quote"', "ä/\U0001f33b", "100%", " "]
         store.write(_replacing(f"new {rid}", rid) for rid in ids)
         assert store.successors(ids) == {rid: f"new {rid}" for rid in ids}
         assert store.superseded() == sorted(ids)
 
-    def test_thousands_of_ids_may_be_asked_for(self) -> None:
-        store = self.make_store()
+    def test_thousands_of_ids_may_be_asked_for(self, store: TruthStore) -> None:
         store.write(_replacing(f"new{number}", f"old{number}") for number in range(0, 2000, 2))
         expected = {f"old{number}": f"new{number}" for number in range(0, 2000, 2)}
         assert store.successors(f"old{number}" for number in range(40_000)) == expected
@@ -130,24 +117,21 @@ class QuestionSuite(ABC):
 
     # Glossary
 
-    def test_terms_come_back_in_the_order_of_group_and_key(self) -> None:
-        store = self.make_store()
+    def test_terms_come_back_in_the_order_of_group_and_key(self, store: TruthStore) -> None:
         assert store.glossary() == []
         store.write_glossary(iter(_TERMS))
         assert store.glossary() == sorted(_TERMS)
         assert store.glossary()[0] == min(_TERMS)
         assert all(isinstance(term, GlossaryTerm) for term in store.glossary())
 
-    def test_a_term_replaces_the_one_with_its_group_and_key(self) -> None:
-        store = self.make_store()
+    def test_a_term_replaces_the_one_with_its_group_and_key(self, store: TruthStore) -> None:
         store.write_glossary(_TERMS)
         first, second, *rest = sorted(_TERMS)
         decided = first._replace(surface="Other", status="rejected", snippet="", decided_at=5.5)
         store.write_glossary([decided._replace(status="alias"), decided])
         assert store.glossary() == [decided, second, *rest]
 
-    def test_terms_are_dropped_before_others_are_put_in(self) -> None:
-        store = self.make_store()
+    def test_terms_are_dropped_before_others_are_put_in(self, store: TruthStore) -> None:
         store.write_glossary(_TERMS)
         first, second, *rest = sorted(_TERMS)
         renewed = first._replace(source="person")
@@ -157,8 +141,7 @@ class QuestionSuite(ABC):
         assert store.glossary() == []
         store.write_glossary([])
 
-    def test_the_version_of_the_glossary_rises_with_every_write_that_lands(self) -> None:
-        store = self.make_store()
+    def test_the_version_of_the_glossary_rises_with_every_write_that_lands(self, store: TruthStore) -> None:
         store.write([PLAIN])
         versions = [store.glossary_version()]
         for terms in (_TERMS, [], _TERMS[:1]):
@@ -166,12 +149,12 @@ class QuestionSuite(ABC):
             versions.append(store.glossary_version())
         assert versions[0] == 0
         assert versions == sorted(set(versions))
-        expect(InvalidValueError, partial(store.write_glossary, [_TERMS[0]._replace(surface="\ud800")]))
+        with pytest.raises(InvalidValueError):
+            store.write_glossary([_TERMS[0]._replace(surface="\ud800")])
         store.write([], list(store.rids()))
         assert store.glossary_version() == versions[-1]
 
-    def test_the_glossary_is_no_change_and_outlives_resources(self) -> None:
-        store = self.make_store()
+    def test_the_glossary_is_no_change_and_outlives_resources(self, store: TruthStore) -> None:
         store.write([PLAIN])
         store.write_glossary(_TERMS)
         assert store.seq() == 1
@@ -179,8 +162,7 @@ class QuestionSuite(ABC):
         store.write([], list(store.rids()))
         assert store.glossary() == sorted(_TERMS)
 
-    def test_a_term_that_cannot_be_kept_is_refused_with_all_that_came_with_it(self) -> None:
-        store = self.make_store()
+    def test_a_term_that_cannot_be_kept_is_refused_with_all_that_came_with_it(self, store: TruthStore) -> None:
         store.write_glossary(_TERMS[:1])
         refused = [
             _TERMS[1]._replace(group="\ud800"),
@@ -190,20 +172,22 @@ class QuestionSuite(ABC):
             _TERMS[1]._replace(decided_at=float("nan")),
         ]
         for term in refused:
-            expect(InvalidValueError, partial(store.write_glossary, [_TERMS[2], term], [_TERMS[0][:2]]))
+            with pytest.raises(InvalidValueError):
+                store.write_glossary([_TERMS[2], term], [_TERMS[0][:2]])
             assert store.glossary() == _TERMS[:1]
-        expect(InvalidValueError, partial(store.write_glossary, [_TERMS[2]], [_TERMS[0][:2], ("a", "\ud800")]))
+        with pytest.raises(InvalidValueError):
+            store.write_glossary([_TERMS[2]], [_TERMS[0][:2], ("a", "\ud800")])
         assert store.glossary() == _TERMS[:1]
 
-    def test_a_list_of_terms_that_breaks_off_leaves_nothing_behind(self) -> None:
-        store = self.make_store()
+    def test_a_list_of_terms_that_breaks_off_leaves_nothing_behind(self, store: TruthStore) -> None:
         store.write_glossary(_TERMS[:1])
 
         def interrupted() -> Iterator[GlossaryTerm]:
             yield _TERMS[1]
             raise KeyboardInterrupt
 
-        expect(KeyboardInterrupt, lambda: store.write_glossary(interrupted(), [_TERMS[0][:2]]))
+        with pytest.raises(KeyboardInterrupt):
+            store.write_glossary(interrupted(), [_TERMS[0][:2]])
         assert store.glossary() == _TERMS[:1]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from functools import partial
+import pytest
 
 from findling.domain.errors import InvalidValueError, LockedError
 from findling.domain.permissions import Relation, Right
@@ -16,9 +15,9 @@ from findling.testing.samples import (
     HISTORY,
     PLAIN,
     LegModel,
+    StoreSuite,
     cid_of,
     cids_of,
-    expect,
     held_by,
     line_document,
     with_metadata,
@@ -27,25 +26,19 @@ from findling.testing.samples import (
 __all__ = ["ChangeLogSuite", "RecordSuite"]
 
 
-class ChangeLogSuite(ABC):
+class ChangeLogSuite(StoreSuite):
     """What `changes` and the numbers in it promise."""
-
-    @abstractmethod
-    def make_store(self) -> TruthStore:
-        """A new, empty store."""
 
     # What legs are told
 
-    def test_changes_tell_what_the_write_told(self) -> None:
-        store = self.make_store()
+    def test_changes_tell_what_the_write_told(self, store: TruthStore) -> None:
         store.write([PLAIN, FULL, EMPTY])
         since = store.seq()
         told = store.write([line_document(PLAIN.resource.rid, ["one", "new"]), AWKWARD], [FULL.resource.rid, "e"])
         assert len(told) == 4
         assert list(store.changes(since)) == told
 
-    def test_changes_come_oldest_first_and_once_per_resource(self) -> None:
-        store = self.make_store()
+    def test_changes_come_oldest_first_and_once_per_resource(self, store: TruthStore) -> None:
         store.write([PLAIN, FULL])
         latest = line_document(PLAIN.resource.rid, ["latest"])
         store.write([line_document(PLAIN.resource.rid, ["later"])])
@@ -55,22 +48,19 @@ class ChangeLogSuite(ABC):
         assert changes[1].document == latest
         assert list(store.changes(store.seq())) == []
 
-    def test_a_leg_that_starts_from_nothing_is_told_nothing_to_drop(self) -> None:
-        store = self.make_store()
+    def test_a_leg_that_starts_from_nothing_is_told_nothing_to_drop(self, store: TruthStore) -> None:
         store.write([PLAIN, FULL])
         store.write([line_document(PLAIN.resource.rid, ["other"])], [FULL.resource.rid])
         (change,) = store.changes(0)
         assert change.dropped == ()
         assert change.rid == PLAIN.resource.rid
 
-    def test_a_deleted_resource_without_chunks_is_told_too(self) -> None:
-        store = self.make_store()
+    def test_a_deleted_resource_without_chunks_is_told_too(self, store: TruthStore) -> None:
         store.write([EMPTY, PLAIN])
         store.write([], [EMPTY.resource.rid])
         assert list(store.changes(2)) == [Change(3, EMPTY.resource.rid, (), frozenset(), None)]
 
-    def test_a_chunk_that_went_and_came_back_is_dropped_before_it_is_added(self) -> None:
-        store = self.make_store()
+    def test_a_chunk_that_went_and_came_back_is_dropped_before_it_is_added(self, store: TruthStore) -> None:
         store.write([PLAIN])
         store.write([], [PLAIN.resource.rid])
         renamed = with_metadata(PLAIN, title="Back")
@@ -79,8 +69,7 @@ class ChangeLogSuite(ABC):
         cids = sorted(cids_of(PLAIN))
         assert change == Change(3, PLAIN.resource.rid, tuple(cids), frozenset(cids), renamed, change.number)
 
-    def test_a_leg_catches_up_from_any_number(self) -> None:
-        store = self.make_store()
+    def test_a_leg_catches_up_from_any_number(self, store: TruthStore) -> None:
         legs = [LegModel()]
         for documents, deleted in HISTORY:
             store.write(documents, deleted)
@@ -94,8 +83,7 @@ class ChangeLogSuite(ABC):
             assert leg.held == held_by(store)
             assert leg.seq == store.seq()
 
-    def test_many_changes_stream_in_order(self) -> None:
-        store = self.make_store()
+    def test_many_changes_stream_in_order(self, store: TruthStore) -> None:
         store.write(line_document(f"r{number:03}", [f"line {number}", "same"]) for number in range(100))
         store.write([], [f"r{number:03}" for number in range(0, 100, 3)])
         seqs = [change.seq for change in store.changes(10)]
@@ -104,13 +92,13 @@ class ChangeLogSuite(ABC):
         leg.catch_up(store)
         assert leg.held == held_by(store)
 
-    def test_a_write_while_changes_are_read_is_noticed(self) -> None:
-        store = self.make_store()
+    def test_a_write_while_changes_are_read_is_noticed(self, store: TruthStore) -> None:
         store.write(line_document(f"r{number}", ["x"]) for number in range(100))
         changes = store.changes(0)
         next(changes)
         store.write([PLAIN])
-        expect(LockedError, lambda: list(changes))
+        with pytest.raises(LockedError):
+            list(changes)
 
 
 MEMBER = Relation("user:ann", "member", "group:eng")
@@ -118,15 +106,10 @@ VIEWER = Relation("group:eng", "viewer", "note:é \n")
 DENIED = Relation("everyone", "denied", "path:docs/pay")
 
 
-class RecordSuite(ABC):
+class RecordSuite(StoreSuite):
     """Every sentence about rights, relations, accesses and numbers, as a test."""
 
-    @abstractmethod
-    def make_store(self) -> TruthStore:
-        """A new, empty store."""
-
-    def test_relations_come_back_in_order(self) -> None:
-        store = self.make_store()
+    def test_relations_come_back_in_order(self, store: TruthStore) -> None:
         assert (store.relations(), store.relations_version()) == ([], 0)
         store.write_relations([VIEWER, MEMBER])
         store.write_relations([DENIED, MEMBER])
@@ -137,14 +120,12 @@ class RecordSuite(ABC):
         assert store.relations_version() > version
         assert store.seq() == 0, "a relation is no change of a resource"
 
-    def test_a_relation_that_is_dropped_and_given_is_there(self) -> None:
-        store = self.make_store()
+    def test_a_relation_that_is_dropped_and_given_is_there(self, store: TruthStore) -> None:
         store.write_relations([MEMBER])
         store.write_relations([MEMBER], [MEMBER])
         assert store.relations() == [MEMBER]
 
-    def test_relations_that_cannot_be_are_refused_together(self) -> None:
-        store = self.make_store()
+    def test_relations_that_cannot_be_are_refused_together(self, store: TruthStore) -> None:
         for wrong in (
             Relation("ann", "member", "group:eng"),
             Relation("user:ann", "owner", "note:1"),
@@ -152,11 +133,11 @@ class RecordSuite(ABC):
             Relation("user:ann", "viewer", ""),
             Relation("user:ann", "viewer", "\ud800"),
         ):
-            expect(InvalidValueError, partial(store.write_relations, [MEMBER, wrong]))
+            with pytest.raises(InvalidValueError):
+                store.write_relations([MEMBER, wrong])
             assert (store.relations(), store.relations_version()) == ([], 0)
 
-    def test_rights_tell_of_every_resource_in_order_of_numbers(self) -> None:
-        store = self.make_store()
+    def test_rights_tell_of_every_resource_in_order_of_numbers(self, store: TruthStore) -> None:
         store.write([line_document("b", ["x"], visibility=("user:ann", "!user:bob"), path="docs/b.md")])
         store.write([line_document("a", ["x"], visibility=()), line_document("c", ["x"], visibility=None)])
         numbers = {right.rid: right.number for right in store.rights()}
@@ -177,8 +158,7 @@ class RecordSuite(ABC):
         store.write((), ["b"])
         assert [right.rid for right in store.rights()] == ["a", "c"]
 
-    def test_documents_by_number(self) -> None:
-        store = self.make_store()
+    def test_documents_by_number(self, store: TruthStore) -> None:
         store.write([line_document(rid, [rid]) for rid in ("b", "a", "c")])
         numbers = {right.rid: right.number for right in store.rights()}
         wanted = [numbers["c"], numbers["b"], 10**9]
@@ -187,15 +167,13 @@ class RecordSuite(ABC):
             (numbers["c"], "c"),
         ]
 
-    def test_resources_of_chunks(self) -> None:
-        store = self.make_store()
+    def test_resources_of_chunks(self, store: TruthStore) -> None:
         document = line_document("a", ["one", "two"], visibility=("user:ann",))
         store.write([document])
         cids = [cid_of(document, "one"), cid_of(document, "two"), 12345]
         assert store.resources_of(cids) == dict.fromkeys(cids[:2], document.resource)
 
-    def test_only_some_resources_count_as_successors(self) -> None:
-        store = self.make_store()
+    def test_only_some_resources_count_as_successors(self, store: TruthStore) -> None:
         store.write([line_document("old", ["x"]), line_document("new", ["x"], fields={"supersedes": "old"})])
         store.write([line_document("newer", ["x"], fields={"supersedes": "old"})])
         number = {right.rid: right.number for right in store.rights()}
@@ -204,22 +182,20 @@ class RecordSuite(ABC):
         assert store.successors(["old"], ()) == {}
         assert (store.superseded({number["newer"]}), store.superseded(())) == (["old"], [])
 
-    def test_accesses_add_up(self) -> None:
-        store = self.make_store()
+    def test_accesses_add_up(self, store: TruthStore) -> None:
         assert store.accesses(["memory:1"]) == {}
         store.add_accesses({"memory:1": Access(2, 50.0), "memory:2": Access(1, 10.0)})
         store.add_accesses({"memory:1": Access(3, 40.0)})
         assert store.accesses(["memory:1", "memory:3"]) == {"memory:1": Access(5, 50.0)}
         assert store.seq() == 0, "an access is no change of a resource"
 
-    def test_accesses_go_with_their_resource(self) -> None:
-        store = self.make_store()
+    def test_accesses_go_with_their_resource(self, store: TruthStore) -> None:
         store.write([line_document("memory:1", ["x"])])
         store.add_accesses({"memory:1": Access(2, 50.0), "memory:2": Access(1, 10.0)})
         store.write((), ["memory:1"])
         assert store.accesses(["memory:1", "memory:2"]) == {"memory:2": Access(1, 10.0)}
 
-    def test_accesses_that_cannot_be_are_refused(self) -> None:
-        store = self.make_store()
+    def test_accesses_that_cannot_be_are_refused(self, store: TruthStore) -> None:
         for wrong in ({"": Access(1, 1.0)}, {"memory:1": Access(-1, 1.0)}, {"memory:1": Access(1, float("nan"))}):
-            expect(InvalidValueError, partial(store.add_accesses, wrong))
+            with pytest.raises(InvalidValueError):
+                store.add_accesses(wrong)

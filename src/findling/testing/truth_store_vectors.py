@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from functools import partial
+
+import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.ports import TruthStore
@@ -15,9 +15,9 @@ from findling.testing.samples import (
     EMPTY,
     FULL,
     PLAIN,
+    StoreSuite,
     cid_of,
     cids_of,
-    expect,
     line_document,
     vectors_of,
     with_metadata,
@@ -26,17 +26,12 @@ from findling.testing.samples import (
 __all__ = ["VectorSuite"]
 
 
-class VectorSuite(ABC):
+class VectorSuite(StoreSuite):
     """What a store promises about vectors, wishes, and the numbers of resources."""
-
-    @abstractmethod
-    def make_store(self) -> TruthStore:
-        """A new, empty store."""
 
     # Numbers
 
-    def test_a_resource_keeps_its_number(self) -> None:
-        store = self.make_store()
+    def test_a_resource_keeps_its_number(self, store: TruthStore) -> None:
         told = store.write([PLAIN, FULL, EMPTY])
         numbers = {change.rid: change.number for change in told}
         assert len(set(numbers.values())) == 3
@@ -50,8 +45,7 @@ class VectorSuite(ABC):
             number for rid, number in numbers.items() if rid != PLAIN.resource.rid
         )
 
-    def test_filters_name_the_resources_that_pass(self) -> None:
-        store = self.make_store()
+    def test_filters_name_the_resources_that_pass(self, store: TruthStore) -> None:
         store.write(
             [
                 line_document("1", ["x"], path="src/a_b/Übung.TAR.GZ", lang="py", updated_at=99.9),
@@ -94,16 +88,14 @@ class VectorSuite(ABC):
             found = list(store.matching(filters))
             assert "".join(sorted(numbers[number] for number in found)) == rids, filters
 
-    def test_a_filter_may_name_thousands_of_paths(self) -> None:
-        store = self.make_store()
+    def test_a_filter_may_name_thousands_of_paths(self, store: TruthStore) -> None:
         store.write([line_document("a", ["x"], path="folder/7/a.txt"), line_document("b", ["x"], path="b.txt")])
         (number, _) = (change.number for change in store.changes(0))
         assert list(store.matching(Filters(path=tuple(f"folder/{n}" for n in range(2000))))) == [number]
 
     # Vectors
 
-    def test_vectors_come_back_by_digest_and_model(self) -> None:
-        store = self.make_store()
+    def test_vectors_come_back_by_digest_and_model(self, store: TruthStore) -> None:
         store.write([PLAIN])
         one, two = vectors_of(PLAIN, b"1"), vectors_of(PLAIN, b"22")
         store.put_vectors("one", one)
@@ -116,26 +108,25 @@ class VectorSuite(ABC):
         assert store.seq() == 1
         assert list(store.changes(1)) == []
 
-    def test_many_vectors_are_found_at_once(self) -> None:
-        store = self.make_store()
+    def test_many_vectors_are_found_at_once(self, store: TruthStore) -> None:
         vectors = {b"%d" % number: b"%08d" % number for number in range(3000)}
         store.put_vectors("m", vectors)
         assert store.vectors("m", [*vectors]) == vectors
 
-    def test_a_vector_that_is_there_stays(self) -> None:
-        store = self.make_store()
+    def test_a_vector_that_is_there_stays(self, store: TruthStore) -> None:
         store.put_vectors("m", {b"a": b"first"})
         store.put_vectors("m", {b"a": b"again", b"b": b"other"})
         store.put_vectors("m", {})
         assert store.vectors("m", [b"a", b"b"]) == {b"a": b"first", b"b": b"other"}
 
-    def test_vectors_of_one_model_have_one_length(self) -> None:
-        store = self.make_store()
+    def test_vectors_of_one_model_have_one_length(self, store: TruthStore) -> None:
         for bad in ({b"a": b"12", b"b": b"1"}, {b"a": b""}):
-            expect(InvalidValueError, partial(store.put_vectors, "m", bad))
+            with pytest.raises(InvalidValueError):
+                store.put_vectors("m", bad)
         assert store.models() == {}
         store.put_vectors("m", {b"a": b"12"})
-        expect(InvalidValueError, lambda: store.put_vectors("m", {b"b": b"1234"}))
+        with pytest.raises(InvalidValueError):
+            store.put_vectors("m", {b"b": b"1234"})
         assert store.models() == {"m": 1}
         store.drop_vectors("m")
         store.put_vectors("m", {b"b": b"1234"})
@@ -143,8 +134,7 @@ class VectorSuite(ABC):
 
     # Rows
 
-    def test_rows_come_in_the_order_they_were_put_in(self) -> None:
-        store = self.make_store()
+    def test_rows_come_in_the_order_they_were_put_in(self, store: TruthStore) -> None:
         (change,) = store.write([PLAIN])
         three, one = (_digest_of(PLAIN, line) for line in ("three", "one"))
         store.put_vectors("m", {three: b"3"})
@@ -158,8 +148,7 @@ class VectorSuite(ABC):
         assert list(store.vector_rows("m", 0)) == [row, later]
         assert list(store.vector_rows("unknown", 0)) == []
 
-    def test_a_row_for_every_chunk_that_shares_the_passage(self) -> None:
-        store = self.make_store()
+    def test_a_row_for_every_chunk_that_shares_the_passage(self, store: TruthStore) -> None:
         other = line_document("other", ["two", "two"])
         store.write([PLAIN, other])
         store.put_vectors("m", {_digest_of(other, "two"): b"2"})
@@ -168,8 +157,7 @@ class VectorSuite(ABC):
         twos = {chunk.cid for chunk in PLAIN.chunks[1:3]} | set(cids_of(other))
         assert [row.cid for row in rows] == sorted(twos)
 
-    def test_many_rows_stream_in_order_whatever_became_of_their_chunks(self) -> None:
-        store = self.make_store()
+    def test_many_rows_stream_in_order_whatever_became_of_their_chunks(self, store: TruthStore) -> None:
         documents = [line_document(f"r{number}", [f"{number} {line}" for line in range(30)]) for number in range(90)]
         store.write(documents)
         for document in documents:
@@ -180,8 +168,7 @@ class VectorSuite(ABC):
         marks = [row.mark for row in rows]
         assert marks == sorted(marks)
 
-    def test_marks_are_not_used_again(self) -> None:
-        store = self.make_store()
+    def test_marks_are_not_used_again(self, store: TruthStore) -> None:
         store.write([PLAIN])
         store.put_vectors("m", vectors_of(PLAIN, b"v"))
         latest = max(row.mark for row in store.vector_rows("m", 0))
@@ -191,8 +178,7 @@ class VectorSuite(ABC):
 
     # What lacks vectors
 
-    def test_chunks_without_a_vector_come_in_order_one_for_each_passage(self) -> None:
-        store = self.make_store()
+    def test_chunks_without_a_vector_come_in_order_one_for_each_passage(self, store: TruthStore) -> None:
         store.write([PLAIN, line_document("z", ["three", "four"]), line_document("a", ["five"])])
         assert _texts(store.unembedded("m", 10)) == ["one", "two", "three", "four", "five"]
         assert _texts(store.unembedded("m", 2)) == ["one", "two"]
@@ -203,8 +189,7 @@ class VectorSuite(ABC):
         assert _texts(store.unembedded("m", 10)) == ["two", "four", "five"]
         assert _texts(store.unembedded("other", 1)) == ["one"]
 
-    def test_what_comes_and_goes_while_vectors_are_made_is_not_missed(self) -> None:
-        store = self.make_store()
+    def test_what_comes_and_goes_while_vectors_are_made_is_not_missed(self, store: TruthStore) -> None:
         store.write(line_document(f"r{number}", [f"{number}a", f"{number}b"]) for number in range(6))
         _put(store, _texts(store.unembedded("m", 7)))
         assert _texts(store.unembedded("m", 2)) == ["3b", "4a"]
@@ -219,8 +204,7 @@ class VectorSuite(ABC):
         _put(store, ["late"])
         assert _texts(store.unembedded("m", 2)) == ["0a", "1a"]
 
-    def test_what_searches_wanted_comes_first(self) -> None:
-        store = self.make_store()
+    def test_what_searches_wanted_comes_first(self, store: TruthStore) -> None:
         document = line_document("a", [f"{number}" for number in range(8)])
         store.write([document])
         cid = {line: cid_of(document, line) for line in document.text.split("\n")}
@@ -234,8 +218,7 @@ class VectorSuite(ABC):
         assert _texts(store.unembedded("other", 3)) == ["5", "6", "0"], "a wish is fulfilled by any model"
         assert store.seq() == 1
 
-    def test_a_wish_goes_with_its_chunk(self) -> None:
-        store = self.make_store()
+    def test_a_wish_goes_with_its_chunk(self, store: TruthStore) -> None:
         store.write([PLAIN])
         store.want([cid_of(PLAIN, "three")])
         store.write([], [PLAIN.resource.rid])
@@ -243,8 +226,7 @@ class VectorSuite(ABC):
         store.write([PLAIN])
         assert _texts(store.unembedded("m", 1)) == ["one"]
 
-    def test_only_the_latest_wishes_are_kept(self) -> None:
-        store = self.make_store()
+    def test_only_the_latest_wishes_are_kept(self, store: TruthStore) -> None:
         lines = [f"{number}" for number in range(MOST_WISHES + 20)]
         documents = [line_document(f"{at}", lines[at : at + 30]) for at in range(0, len(lines), 30)]
         store.write(documents)
@@ -256,8 +238,7 @@ class VectorSuite(ABC):
 
     # Coverage, and what is dropped
 
-    def test_coverage_follows_chunks_and_vectors(self) -> None:
-        store = self.make_store()
+    def test_coverage_follows_chunks_and_vectors(self, store: TruthStore) -> None:
         assert store.coverage("m") == (0, 0)
         store.write([PLAIN])
         assert store.coverage("m") == (0, 4)
@@ -277,8 +258,7 @@ class VectorSuite(ABC):
         store.write([changed])
         assert store.coverage("m") == (3, 3)
 
-    def test_a_passage_that_moves_finds_its_vector_again(self) -> None:
-        store = self.make_store()
+    def test_a_passage_that_moves_finds_its_vector_again(self, store: TruthStore) -> None:
         store.write([PLAIN])
         vectors = vectors_of(PLAIN, b"v")
         store.put_vectors("m", vectors)
@@ -290,8 +270,7 @@ class VectorSuite(ABC):
         assert store.unembedded("m", 9) == []
         assert store.vectors("m", [*vectors]) == vectors
 
-    def test_vectors_are_dropped_by_model_or_when_no_chunk_uses_them(self) -> None:
-        store = self.make_store()
+    def test_vectors_are_dropped_by_model_or_when_no_chunk_uses_them(self, store: TruthStore) -> None:
         store.write([PLAIN])
         for model in ("m", "n"):
             store.put_vectors(model, vectors_of(PLAIN, b"v") | {b"of no chunk": b"v"})

@@ -12,20 +12,21 @@ The legs that search use the table: one embeds chunks while they are indexed, on
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from hashlib import blake2b
 from math import isclose
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 
 from findling.domain.backends import VectorTable
 from findling.domain.ports import TruthStore, VectorLeg
 from findling.models.ports import Embedder
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
-from findling.testing.samples import HISTORY, expect, line_document, stored_document
+from findling.testing.samples import HISTORY, StoreSuite, line_document, stored_document
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
@@ -56,26 +57,26 @@ class SampleEmbedder:
 _EMBEDDER: Embedder = SampleEmbedder()
 
 
-class VectorTableSuite(ABC):
+class VectorTableSuite(StoreSuite):
     """Every sentence of `VectorTable`, and of the legs over it, as a test. Each test gets a new, empty table."""
-
-    @abstractmethod
-    def make_store(self) -> TruthStore:
-        """A new, empty store."""
 
     @abstractmethod
     def make_table(self, dimensions: int) -> VectorTable:
         """A new, empty table for vectors of this length."""
 
-    def test_an_empty_table_answers(self) -> None:
-        table = self.make_table(DIMENSIONS)
+    @pytest.fixture
+    def table(self) -> VectorTable:
+        """The table of one test."""
+        return self.make_table(DIMENSIONS)
+
+    def test_an_empty_table_answers(self, table: VectorTable) -> None:
         answer = table.search(_directions(1)[0], 5, also=[1])
         assert (answer.hits, dict(answer.scores), answer.rows) == ([], {}, 0)
         assert (len(table), table.cids(), dict(table.state), table.count([1])) == (0, set(), {}, 0)
         assert table.damaged_parts() == []
 
-    def test_rows_count_from_the_commit_on_with_its_numbers(self) -> None:
-        table, rows = self.make_table(DIMENSIONS), _directions(3)
+    def test_rows_count_from_the_commit_on_with_its_numbers(self, table: VectorTable) -> None:
+        rows = _directions(3)
         table.add([10, 11, 12], [1, 1, 2], rows)
         assert (len(table), table.search(rows[0], 3).hits) == (0, [])
         table.commit(seq=5, mark=9)
@@ -84,8 +85,8 @@ class VectorTableSuite(ABC):
         assert cid == 11
         assert isclose(cosine, 1.0, abs_tol=2e-3)
 
-    def test_a_chunk_has_one_row_and_a_dropped_one_none(self) -> None:
-        table, rows = self.make_table(DIMENSIONS), _directions(4)
+    def test_a_chunk_has_one_row_and_a_dropped_one_none(self, table: VectorTable) -> None:
+        rows = _directions(4)
         table.add([1, 2], [1, 2], rows[:2])
         table.commit(seq=1)
         table.add([1], [3], rows[2:3])
@@ -96,24 +97,24 @@ class VectorTableSuite(ABC):
         assert table.search(rows[2], 9).hits[0][0] == 1
         assert table.search(rows[1], 9).rows == 1
 
-    def test_what_was_not_committed_is_forgotten(self) -> None:
-        table, rows = self.make_table(DIMENSIONS), _directions(2)
+    def test_what_was_not_committed_is_forgotten(self, table: VectorTable) -> None:
+        rows = _directions(2)
         table.add([1], [1], rows[:1])
         table.clear()
         table.add([2], [1], rows[1:])
         table.commit(seq=1)
         assert table.cids() == {2}
 
-    def test_what_is_cleared_is_forgotten_with_the_commit(self) -> None:
-        table, rows = self.make_table(DIMENSIONS), _directions(2)
+    def test_what_is_cleared_is_forgotten_with_the_commit(self, table: VectorTable) -> None:
+        rows = _directions(2)
         table.add([1], [1], rows[:1])
         table.commit(seq=1)
         table.clear()
         table.commit(seq=4)
         assert (table.cids(), dict(table.state), table.search(rows[0], 3).hits) == (set(), {"seq": 4}, [])
 
-    def test_the_nearest_come_first_and_equals_by_their_ids(self) -> None:
-        table, rows = self.make_table(DIMENSIONS), _directions(40)
+    def test_the_nearest_come_first_and_equals_by_their_ids(self, table: VectorTable) -> None:
+        rows = _directions(40)
         table.add([*range(100, 140), 7, 900], [1] * 42, np.concatenate((rows, rows[:1], rows[:1])))
         table.commit(seq=1)
         cosines = rows @ rows[0]
@@ -122,8 +123,8 @@ class VectorTableSuite(ABC):
         for cid, cosine in table.search(rows[0], 8).hits[3:]:
             assert isclose(cosine, float(cosines[cid - 100]), abs_tol=2e-3)
 
-    def test_only_allowed_resources_are_looked_at(self) -> None:
-        table, rows = self.make_table(DIMENSIONS), _directions(60)
+    def test_only_allowed_resources_are_looked_at(self, table: VectorTable) -> None:
+        rows = _directions(60)
         table.add(range(60), [cid % 6 for cid in range(60)], rows)
         table.commit(seq=1)
         found = table.search(rows[6], 60, allowed=[0, 3])
@@ -131,8 +132,8 @@ class VectorTableSuite(ABC):
         assert (found.rows, found.hits[0][0], table.count([0, 3])) == (20, 6, 20)
         assert table.search(rows[6], 60, allowed=[]).hits == []
 
-    def test_cosines_asked_for_besides(self) -> None:
-        table, rows = self.make_table(DIMENSIONS), _directions(9)
+    def test_cosines_asked_for_besides(self, table: VectorTable) -> None:
+        rows = _directions(9)
         table.add(range(9), [1] * 9, rows)
         table.commit(seq=1)
         scores = table.search(rows[0], 1, also=[5, 6, 77]).scores
@@ -152,17 +153,20 @@ class VectorTableSuite(ABC):
         among.commit(seq=1)
         assert among.search(rows[3], 9, allowed=[1], also=[4], exact=True) == expected
 
-    def test_rows_that_do_not_fit_are_refused(self) -> None:
-        table, rows = self.make_table(DIMENSIONS), _directions(2)
-        expect(ValueError, lambda: table.add([1], [1], rows))
-        expect(ValueError, lambda: table.add([1, 2], [1], rows))
-        expect(ValueError, lambda: table.add([1, 2], [1, 1], rows[:, :3]))
-        expect(ValueError, lambda: table.add([1, 2], [1, 1], rows * np.float32("nan")))
+    def test_rows_that_do_not_fit_are_refused(self, table: VectorTable) -> None:
+        rows = _directions(2)
+        with pytest.raises(ValueError):
+            table.add([1], [1], rows)
+        with pytest.raises(ValueError):
+            table.add([1, 2], [1], rows)
+        with pytest.raises(ValueError):
+            table.add([1, 2], [1, 1], rows[:, :3])
+        with pytest.raises(ValueError):
+            table.add([1, 2], [1, 1], rows * np.float32("nan"))
 
     # Legs over it
 
-    def test_an_instant_leg_holds_what_the_store_holds_at_every_number(self) -> None:
-        store = self.make_store()
+    def test_an_instant_leg_holds_what_the_store_holds_at_every_number(self, store: TruthStore) -> None:
         leg = InstantLeg(self.make_table(DIMENSIONS), _EMBEDDER)
         for documents, deleted in HISTORY:
             store.write(documents, deleted)
@@ -176,8 +180,7 @@ class VectorTableSuite(ABC):
         catch_up(store, leg)
         assert len(leg) == 2
 
-    def test_a_refined_leg_holds_the_vectors_of_its_model(self) -> None:
-        store = self.make_store()
+    def test_a_refined_leg_holds_the_vectors_of_its_model(self, store: TruthStore) -> None:
         leg = RefinedLeg(self.make_table(DIMENSIONS), store, "m")
         for documents, deleted in HISTORY:
             store.write(documents, deleted)

@@ -14,8 +14,8 @@ from typing import IO, Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.stores.bundle.bundle import FILES, KIND, MANIFEST, SCHEMA_VERSION, is_bundle
-from findling.stores.bundle.jsonl_records import Record, create_file, encode, file_errors
-from findling.stores.filesystem import sync_folder
+from findling.stores.bundle.jsonl_records import Record, create_file, encode
+from findling.stores.filesystem import FileErrors, sync_folder
 
 __all__ = ["Part", "check_target", "write_bundle"]
 
@@ -51,7 +51,7 @@ def write_bundle(
     check_target(target, force)
     adding = _archive if target.suffix.lower() == ".zip" else _folder
     files: dict[str, Record] = {}
-    with file_errors(target), adding(target) as add:
+    with FileErrors(target), adding(target) as add:
         for name, records in parts:
             digest, size, lines = sha256(), 0, 0
 

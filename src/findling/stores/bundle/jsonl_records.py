@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from findling.domain.errors import DiskFullError, PathNotFoundError, ReadOnlyError
 from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Place, Resource
 
@@ -19,7 +16,6 @@ __all__ = [
     "create_file",
     "document_record",
     "encode",
-    "file_errors",
     "fingerprint_record",
     "to_document",
     "to_fingerprint",
@@ -44,23 +40,6 @@ def create_file(path: Path) -> int:
     """A new file of mode 0600, in the place of whatever a killed process has left there; returns its descriptor."""
     path.unlink(missing_ok=True)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-
-
-@contextmanager
-def file_errors(path: Path) -> Iterator[None]:
-    """Turn what the file system raises about a path into our errors; nothing else is touched."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFullError(
-                f"no space left for {path}; what was committed is kept", hint="free some space and do it again"
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise ReadOnlyError(f"{path} cannot be written", hint="check who owns it and its folder") from error
-        if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            raise PathNotFoundError(f"the folder of {path} is not there", hint="create it first") from error
-        raise
 
 
 def document_record(document: Document) -> Record:

@@ -1,4 +1,4 @@
-"""An append-only log of JSON lines, each with a checksum, so that a line torn by a crash is known for what it is.
+"""An append-only log of JSON lines, each with a checksum that tells a line torn by a crash.
 
 ["5c1f7a20",{"op":"meta","key":"root","value":"/home/ana/notes"}]
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 from zlib import crc32
 
 from findling.domain.errors import CorruptError, FormatError
-from findling.stores.bundle.jsonl_records import Record, create_file, encode, file_errors
-from findling.stores.filesystem import sync_folder
+from findling.stores.bundle.jsonl_records import Record, create_file, encode
+from findling.stores.filesystem import FileErrors, sync_folder
 
 __all__ = ["FORMAT", "LogWriter", "read_log", "write_log"]
 
@@ -26,25 +26,22 @@ _HEADER: Record = {"op": "begin", "kind": _KIND, "format": FORMAT}
 
 
 class LogWriter:
-    """The end of a log, to append to. One at a time: the caller holds a lock."""
+    """The end of a log, to append to. The caller holds a lock."""
 
     def __init__(self, path: Path, end: int) -> None:
-        """Open the log, whose last whole line ends at `end`; what follows is cut off. Raises ReadOnlyError."""
+        """Open the log and cut it off at `end`, where its last whole line ends. Raises ReadOnlyError."""
         self._path = path
         self.size = end
-        with file_errors(path):
+        with FileErrors(path):
             self._file = os.open(path, os.O_RDWR)
             os.ftruncate(self._file, end)
             os.lseek(self._file, end, os.SEEK_SET)
 
     def append(self, record: Record, *, durable: bool = True) -> None:
-        """Write one line, and with `durable` wait until it is on disk.
-
-        Raises DiskFullError; then nothing of the line is left.
-        """
+        """Write one line, and with `durable` wait until it is on disk. Raises DiskFullError; no part is left."""
         line = _line(record)
         try:
-            with file_errors(self._path):
+            with FileErrors(self._path):
                 _write_whole(self._file, line)
                 if durable:
                     os.fsync(self._file)
@@ -61,10 +58,9 @@ class LogWriter:
 
 
 def read_log(path: Path) -> Iterator[tuple[Record, int]]:
-    """Every whole line, the header first, with the offset at which it ends.
+    """Yield every whole line, the header first, with the offset of its end; skip a torn last line.
 
-    A last line that is not whole was never acknowledged, and is passed over. Raises CorruptError when a line before
-    the last is damaged, FormatError for the log of a newer findling.
+    Raises CorruptError for damage before the last line, FormatError for the log of a newer findling.
     """
     with path.open("rb") as file:
         end, number = 0, 0
@@ -84,13 +80,10 @@ def read_log(path: Path) -> Iterator[tuple[Record, int]]:
 
 
 def write_log(path: Path, records: Iterable[Record]) -> int:
-    """Put a new log in the place of another one, or of none, as a whole or not at all; returns its size.
-
-    Raises DiskFullError or ReadOnlyError; then the old one is still there.
-    """
+    """Write a log in one step and return its size. Raises DiskFullError or ReadOnlyError and keeps the old one."""
     draft = path.with_name(f".{path.name}.new")
     size = 0
-    with file_errors(path):
+    with FileErrors(path):
         with os.fdopen(create_file(draft), "wb") as file:
             for record in (_HEADER, *records):
                 size += file.write(_line(record))
@@ -110,7 +103,7 @@ _BODY = len('["00000000",')
 
 
 def _record(line: bytes) -> Record | None:
-    """What a line holds; None when it is not whole."""
+    """The record of a line; None when it is not whole."""
     body = line[_BODY:-2]
     if line != b'["%08x",%b]\n' % (crc32(body), body):
         return None

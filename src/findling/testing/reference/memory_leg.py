@@ -28,15 +28,12 @@ class MemoryLeg:
         self._pending: list[Change] = []
 
     def seq(self) -> int:
-        """The number of the latest change that is absorbed."""
         return self._seq
 
     def apply(self, changes: Iterable[Change]) -> None:
-        """Take changes in; they become visible with `commit`."""
         self._pending += changes
 
     def commit(self, seq: int) -> None:
-        """Make everything applied so far visible, together with the number it reaches."""
         for change in self._pending:
             for cid in change.dropped:
                 self._postings.drop(cid)
@@ -47,33 +44,26 @@ class MemoryLeg:
         self._seq, self._pending = seq, []
 
     def clear(self) -> None:
-        """Forget everything."""
         self._seq, self._pending, self._postings = 0, [], Postings()
 
     def close(self) -> None:
-        """Forget what was not committed."""
         self._pending = []
 
     def cids(self) -> set[int]:
-        """Every chunk id that it holds."""
         return set(self._postings.resources)
 
     def size(self) -> int:
-        """How many chunks it holds."""
         return len(self._postings.resources)
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """In how many chunks each term stands."""
         return {term: self._postings.spread(term) for term in terms}
 
     def vocabulary(self, prefix: str = "") -> Iterator[tuple[str, int]]:
-        """The words it holds that begin so, each with the number of chunks it stands in."""
         return ((term, self._postings.spread(term)) for term in self._postings.beginning(prefix))
 
     def search(
         self, node: Node, filters: Filters, limit: int, *, weights: Mapping[str, float] | None = None
     ) -> KeywordHits:
-        """The best `limit` chunks among those that pass the filters; the latest, where there is nothing to rank by."""
         question = Question(self._postings, self._weighted(weights))
         found = question.found(node)
         resources = self._postings.resources
@@ -87,12 +77,10 @@ class MemoryLeg:
     def scores(
         self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
     ) -> dict[int, float]:
-        """What a search would score some chunks with; those that match at all."""
         found = Question(self._postings, self._weighted(weights)).found(node)
         return {cid: found[cid] for cid in cids if cid in found}
 
     def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
-        """How many chunks a search would score with at least so much."""
         return sum(score >= least for _, score in self.search(node, filters, self.size(), weights=weights).hits)
 
     def _weighted(self, weights: Mapping[str, float] | None) -> Scoring:

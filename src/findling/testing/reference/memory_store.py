@@ -1,4 +1,4 @@
-"""The truth store in plain dictionaries: small enough to be read as the definition of what a store does."""
+"""The truth store in plain dictionaries, small enough to be read as the definition of a store."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from itertools import islice
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError, LockedError
-from findling.domain.permissions import Right
+from findling.domain.permissions import Relation, Right
 from findling.domain.ports import Change, SkippedPath, VectorRow
 from findling.domain.queries import Filters
+from findling.domain.records import Access, GlossaryTerm
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
 from findling.stores.filtering import passes
 from findling.stores.validation import (
     MOST_WISHES,
+    check_accesses,
     check_document,
+    check_glossary,
+    check_relations,
     predecessor,
     vector_width,
 )
-from findling.testing.reference.memory_records import MemoryRecords
 
 __all__ = ["MemoryStore"]
 
@@ -52,11 +55,12 @@ class _Vector(NamedTuple):
     vector: bytes
 
 
-class MemoryStore(MemoryRecords):
-    """Implements `TruthStore`; keeps nothing when the process ends."""
+class MemoryStore:
+    """Implements `TruthStore`, which says what each method does; keeps nothing when the process ends."""
+
+    format = 0
 
     def __init__(self) -> None:
-        super().__init__()
         self._state = _State()
         self._log_floor = 0
         self._skipped: list[SkippedPath] = []
@@ -64,33 +68,37 @@ class MemoryStore(MemoryRecords):
         self._meta: dict[str, str] = {}
         self._vectors: dict[str, dict[bytes, _Vector]] = {}
         self._mark = 0
+        self._glossary: dict[tuple[str, str], GlossaryTerm] = {}
+        self._glossary_version = 0
+        self._relations: set[Relation] = set()
+        self._relations_version = 0
+        self._accesses: dict[str, Access] = {}
 
     def seq(self) -> int:
-        """The number of the latest change; 0 for an empty store."""
         return self._state.seq
 
     def log_floor(self) -> int:
-        """A leg that has absorbed less than this cannot catch up from `changes` and starts from nothing."""
         return self._log_floor
 
     def write(self, documents: Iterable[Document], deleted_rids: Iterable[str] = ()) -> list[Change]:
-        """Upsert the documents, then delete the resources: on a copy, which becomes the store when all went well."""
+        # A copy changes, and becomes the state when all went well.
         state = self._state.copy()
-        doomed = list(deleted_rids)
+        changes = self._write_to(state, documents, list(deleted_rids))
+        self._state = state
+        return changes
+
+    def _write_to(self, state: _State, documents: Iterable[Document], doomed: Sequence[str]) -> list[Change]:
         changes = [_put(state, document) for document in documents]
         changes += [_delete(state, rid) for rid in doomed]
-        self._state = state
         self._accesses = {rid: access for rid, access in self._accesses.items() if rid not in doomed}
         return [change for change in changes if change is not None]
 
     def changes(self, since: int) -> Iterator[Change]:
-        """What a leg that has absorbed `since` still has to apply. A leg that starts from 0 holds nothing to drop."""
         if 0 < since < self._log_floor:
             raise InvalidValueError(f"the change log starts at {self._log_floor}", hint="start from 0")
         return self._changes(since, self._state)
 
     def chunks(self, cids: Sequence[int]) -> dict[int, StoredChunk]:
-        """The chunks that exist among `cids`, in their order."""
         found = {}
         for cid in cids:
             if cid in self._state.rid_of:
@@ -100,30 +108,24 @@ class MemoryStore(MemoryRecords):
         return found
 
     def resources_of(self, cids: Sequence[int]) -> dict[int, Resource]:
-        """The resources of those chunks that exist among `cids`."""
         state = self._state
         return {cid: state.documents[state.rid_of[cid]].resource for cid in cids if cid in state.rid_of}
 
     def document(self, rid: str) -> Document | None:
-        """One resource with its text and chunks."""
         return self._state.documents.get(rid)
 
     def rids(self, type: str | None = None) -> Iterator[str]:  # noqa: A002 - the word of the port
-        """All resource ids in order, or those of one type."""
         documents = self._state.documents
         return iter(sorted(rid for rid in documents if type is None or documents[rid].resource.type == type))
 
     def resources(self) -> Iterator[Resource]:
-        """All resources in the order of their ids, as they are at the time of the call."""
         return iter([self._state.documents[rid].resource for rid in sorted(self._state.documents)])
 
     def documents(self, numbers: Iterable[int]) -> Iterator[tuple[int, Document]]:
-        """The documents of those resources that exist among `numbers`, in order of their numbers."""
         rid_of = {number: rid for rid, number in self._state.numbers.items()}
         return iter([(n, self._state.documents[rid_of[n]]) for n in sorted(set(numbers)) if n in rid_of])
 
     def rights(self, since: int = 0) -> list[Right]:
-        """What decides who may see each resource that was changed after `since`, in order of their numbers."""
         state = self._state
         known = ((number, state.changed_at[rid], rid) for rid, number in state.numbers.items())
         rows = sorted(row for row in known if row[1] > since)
@@ -131,11 +133,9 @@ class MemoryStore(MemoryRecords):
         return [Right(n, seq, rid, resources[rid].path, resources[rid].visibility) for n, seq, rid in rows]
 
     def right_to(self, rid: str) -> Right | None:
-        """The same for one resource."""
         return next((right for right in self.rights() if right.rid == rid), None)
 
     def fingerprints(self) -> dict[str, Fingerprint]:
-        """Path → fingerprint of every resource that has a path and a fingerprint."""
         return {
             document.resource.path: document.fingerprint
             for document in self._state.documents.values()
@@ -143,42 +143,33 @@ class MemoryStore(MemoryRecords):
         }
 
     def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
-        """Record new fingerprints for resources (by path) whose content has not changed."""
         for rid, document in self._state.documents.items():
             if document.resource.path in fingerprints:
                 self._state.documents[rid] = document._replace(fingerprint=fingerprints[document.resource.path])
 
     def stamps(self) -> list[tuple[str, int, int, int]]:
-        """Path, size, time of change and inode of the same resources."""
         return [(path, known.size, known.changed_ns, known.inode) for path, known in self.fingerprints().items()]
 
     def set_folders(self, folders: Mapping[str, int]) -> None:
-        """Replace the list of folders that were walked."""
         self._folders = dict(folders)
 
     def folders(self) -> list[tuple[str, int]]:
-        """The folders that were walked in the latest run."""
         return list(self._folders.items())
 
     def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
-        """Replace the list of paths that were left out."""
         self._skipped = sorted(skipped, key=lambda entry: entry.path)
 
     def skipped(self) -> list[SkippedPath]:
-        """The paths that were left out of the latest run, ordered by path."""
         return list(self._skipped)
 
     def refusals(self) -> dict[str, SkippedPath]:
-        """Path → entry of the files that were opened and refused."""
         return {entry.path: entry for entry in self._skipped if entry.size or entry.changed_ns}
 
     def matching(self, filters: Filters) -> list[int]:
-        """The numbers of all resources that pass the filters."""
         state = self._state
         return [state.numbers[rid] for rid, document in state.documents.items() if passes(document.resource, filters)]
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
-        """Keep vectors by the digest of the chunks they were made from; what is there stays. Nobody has to wait."""
         if not vectors:
             return
         kept = self._vectors.get(model, {})
@@ -192,12 +183,10 @@ class MemoryStore(MemoryRecords):
         self._state.wanted = [cid for cid, stored in wanted.items() if stored.chunk.digest not in vectors]
 
     def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The vectors that exist among `digests`."""
         kept = self._vectors.get(model, {})
         return {digest: kept[digest].vector for digest in digests if digest in kept}
 
     def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
-        """The vectors put in after mark `since`, in order, one row for each chunk that has the digest now."""
         kept = self._vectors.get(model, {})
         rows = [
             VectorRow(kept[chunk.digest].mark, chunk.cid, self._state.numbers[rid], kept[chunk.digest].vector)
@@ -207,7 +196,6 @@ class MemoryStore(MemoryRecords):
         return iter(sorted(rows))
 
     def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
-        """Up to `limit` chunks without a vector whose digest is not in `skip`, one for each digest."""
         kept = self._vectors.get(model, {})
         first: dict[bytes, StoredChunk] = {}
         for stored in self.chunks([*self._state.wanted, *(chunk.cid for _, chunk in self._chunks())]).values():
@@ -217,20 +205,16 @@ class MemoryStore(MemoryRecords):
         return list(islice(first.values(), limit))
 
     def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
-        """Note that a search would have liked vectors for these chunks, the first of them most of all."""
         self._state.wanted = list(self.chunks([*cids, *self._state.wanted]))[:MOST_WISHES]
 
     def coverage(self, model: str) -> tuple[int, int]:
-        """How many chunks have a vector, and how many there are."""
         kept = self._vectors.get(model, {})
         return sum(chunk.digest in kept for _, chunk in self._chunks()), len(self._state.rid_of)
 
     def models(self) -> dict[str, int]:
-        """Model → how many vectors are kept of it."""
         return {model: len(kept) for model, kept in sorted(self._vectors.items())}
 
     def drop_vectors(self, model: str | None = None) -> int:
-        """Forget the vectors of one model, or with `None` those that no chunk has use for; tells how many."""
         if model is not None:
             return len(self._vectors.pop(model, {}))
         used = {chunk.digest for _, chunk in self._chunks()}
@@ -241,16 +225,54 @@ class MemoryStore(MemoryRecords):
                 del self._vectors[name]
         return before - sum(map(len, self._vectors.values()))
 
+    def successors(self, rids: Iterable[str], among: Container[int] | None = None) -> dict[str, str]:
+        latest = {old: rid for number, rid, old in self._predecessors() if among is None or number in among}
+        return {rid: latest[rid] for rid in rids if rid in latest}
+
+    def superseded(self, among: Container[int] | None = None) -> list[str]:
+        return sorted({old for number, _, old in self._predecessors() if among is None or number in among})
+
+    def glossary(self) -> list[GlossaryTerm]:
+        return [self._glossary[place] for place in sorted(self._glossary)]
+
+    def glossary_version(self) -> int:
+        return self._glossary_version
+
+    def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
+        kept, gone = list(terms), set(dropped)
+        check_glossary(kept, gone)
+        left = {place: term for place, term in self._glossary.items() if place not in gone}
+        self._glossary = left | {(term.group, term.key): term for term in kept}
+        self._glossary_version += 1
+
+    def relations(self) -> list[Relation]:
+        return sorted(self._relations)
+
+    def relations_version(self) -> int:
+        return self._relations_version
+
+    def write_relations(self, added: Iterable[Relation], dropped: Iterable[Relation] = ()) -> None:
+        kept = list(added)
+        check_relations(kept)
+        self._relations = (self._relations - set(dropped)) | set(kept)
+        self._relations_version += 1
+
+    def accesses(self, rids: Iterable[str]) -> dict[str, Access]:
+        return {rid: self._accesses[rid] for rid in rids if rid in self._accesses}
+
+    def add_accesses(self, accesses: Mapping[str, Access]) -> None:
+        check_accesses(accesses)
+        for rid, access in accesses.items():
+            known = self._accesses.get(rid, Access(0, access.last_at))
+            self._accesses[rid] = Access(known.count + access.count, max(known.last_at, access.last_at))
+
     def get_meta(self, key: str) -> str | None:
-        """A small named value, kept with the data."""
         return self._meta.get(key)
 
     def set_meta(self, key: str, value: str) -> None:
-        """Set a small named value."""
         self._meta[key] = value
 
     def counts(self) -> dict[str, int]:
-        """`resources`, `chunks`, `characters`, `skipped`."""
         return {
             "resources": len(self._state.documents),
             "chunks": len(self._state.rid_of),
@@ -259,30 +281,22 @@ class MemoryStore(MemoryRecords):
         }
 
     def chunk_ids(self) -> set[int]:
-        """The ids of all chunks."""
         return set(self._state.rid_of)
 
     def made_counts(self) -> dict[str, int]:
-        """Type → how many resources that are no files; relations and terms of the glossary, where there are any."""
         types = [one.resource.type for one in self._state.documents.values() if one.resource.type != "file"]
         return dict(Counter(types + ["relation"] * len(self._relations) + ["term"] * len(self._glossary)))
 
     def has_items(self) -> bool:
-        """Whether any resource has no path."""
         return not all(document.resource.path for document in self._state.documents.values())
 
     def damaged_vectors(self) -> int:
-        """None: memory keeps them as they are."""
         return 0
 
     def integrity(self) -> list[str]:
-        """None, for the same reason."""
         return []
 
-    format = 0
-
     def compact(self, absorbed: int) -> None:
-        """Forget the part of the change log that every leg has absorbed."""
         state = self._state
         floor = min(absorbed, state.seq)
         state.dropped_at = {cid: (rid, seq) for cid, (rid, seq) in state.dropped_at.items() if seq > floor}
@@ -290,10 +304,9 @@ class MemoryStore(MemoryRecords):
         self._log_floor = max(self._log_floor, floor)
 
     def close(self) -> None:
-        """Nothing to release."""
+        pass
 
     def _predecessors(self) -> Iterator[tuple[int, str, str]]:
-        """Number and id of each resource that supersedes another one, and the id of that one, oldest change first."""
         state = self._state
         for rid in sorted(state.changed_at, key=state.changed_at.__getitem__):
             replaced = predecessor(state.documents[rid].resource)
@@ -301,7 +314,6 @@ class MemoryStore(MemoryRecords):
                 yield state.numbers[rid], rid, replaced
 
     def _chunks(self) -> Iterator[tuple[str, Chunk]]:
-        """Every chunk with the id of its resource, in the order of numbers and text."""
         for rid, _ in sorted(self._state.numbers.items(), key=lambda item: item[1]):
             for chunk in self._state.documents[rid].chunks:
                 yield rid, chunk

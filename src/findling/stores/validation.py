@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.records import GlossaryTerm
@@ -18,6 +19,7 @@ __all__ = [
     "CID_LIMIT",
     "HEADING_SEPARATOR",
     "MOST_WISHES",
+    "batched",
     "check_accesses",
     "check_document",
     "check_glossary",
@@ -25,6 +27,8 @@ __all__ = [
     "predecessor",
     "vector_width",
 ]
+
+T = TypeVar("T")
 
 CID_LIMIT = 1 << 63
 """Chunk ids are kept as signed 64-bit integers and are never negative."""
@@ -35,6 +39,13 @@ HEADING_SEPARATOR = "\x1f"
 
 MOST_WISHES = 10_000
 """How many of the latest wishes for vectors are kept: hours of work for a transformer."""
+
+
+def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of at most `size` values, in order."""
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
 def check_document(document: Document) -> None:

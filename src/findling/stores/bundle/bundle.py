@@ -1,7 +1,4 @@
-"""A bundle: one workspace as plain files in a folder or a zip archive, with a manifest that vouches for each of them.
-
-This module knows files, lines and checksums; what the lines mean is said elsewhere.
-"""
+"""A bundle: one workspace as plain files in a folder or a zip archive, with checksums in a manifest."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Protocol, Self, TypeVar, cast
+from typing import BinaryIO, Self, TypeVar, cast
 
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, PathNotFoundError
 from findling.stores.bundle.jsonl_records import Record
@@ -55,28 +52,32 @@ _LONGEST_SMALL_LINE = 1 << 16
 """Bytes of a line of any other file: a term, a right, an access."""
 
 _MOST_PACKED = 200
-"""How much smaller an archive makes a file of more than `_SURELY_FINE` bytes: plain text becomes 3 to 20 times so."""
+"""The most that an archive shrinks a file of more than `_SURELY_FINE` bytes; plain text shrinks 3 to 20 times."""
 
 _SURELY_FINE = 1 << 26
 
 _HINT = "export it again, or copy it again"
 
 _BAD_ARCHIVE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
-"""What reading a member raises that is damaged, encrypted, or packed in a way that nobody here packs."""
+"""Errors of a member that is damaged, encrypted, or packed in an unknown way."""
 
 _SENSELESS = (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError, InvalidValueError)
-"""What making sense of a line raises."""
+"""Errors of a line that makes no sense."""
 
 _T = TypeVar("_T")
 
+_Opener = Callable[[str], BinaryIO]
+"""Opens a file of a bundle. Raises KeyError or FileNotFoundError when there is none."""
 
-class Bundle:
-    """A bundle to read. Open it with `open`, which looks at the manifest alone; `verify` looks at all of it."""
 
-    def __init__(self, path: Path, members: _Members, manifest: Record) -> None:
+class Bundle(AbstractContextManager["Bundle"]):
+    """A bundle to read: `open` reads the manifest alone, `verify` reads all of it."""
+
+    def __init__(self, path: Path, open_member: _Opener, files: ExitStack, manifest: Record) -> None:
         self.path = path
         self.manifest = manifest
-        self._members = members
+        self._open = open_member
+        self._files = files
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
@@ -86,26 +87,24 @@ class Bundle:
         a newer findling, and CorruptError when the manifest cannot be read.
         """
         path = Path(path)
-        members = _members(path)
-        try:
-            return cls(path, members, _read_manifest(path, members))
-        except BaseException:
-            members.close()
-            raise
+        with ExitStack() as files:
+            open_member = _opener(path, files)
+            manifest = _read_manifest(path, open_member)
+            return cls(path, open_member, files.pop_all(), manifest)
 
     @property
     def identity(self) -> str:
-        """What tells the content of a bundle from any other."""
+        """A digest of the content."""
         sums = "".join(self.manifest["files"][name]["sha256"] for name in FILES)
         return sha256(sums.encode()).hexdigest()
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many resources, chunks, vectors, … it holds."""
+        """The numbers of resources, chunks, vectors and the rest."""
         return cast(Mapping[str, int], self.manifest["counts"])
 
     def verify(self) -> None:
-        """Compare every file with its checksum. Raises CorruptError that names the first one that differs."""
+        """Compare every file with its checksum. Raises CorruptError for the first one that differs."""
         for name in FILES:
             digest = sha256()
             with self._opened(name) as file:
@@ -122,10 +121,10 @@ class Bundle:
                 raise _corrupt(self.path, name, "its checksum is not that of the manifest")
 
     def read(self, name: str, parse: Callable[[Record], _T]) -> Iterator[_T]:
-        """What `parse` makes of each line of a file, one at a time.
+        """Parse a file line by line.
 
-        Raises CorruptError that names the file and the line for one that is no JSON, or that `parse` cannot make
-        sense of, which it says by a KeyError, TypeError, ValueError or InvalidValueError.
+        Raises CorruptError with the file and the number of the line that is no JSON or that `parse` refuses by a
+        KeyError, TypeError, ValueError or InvalidValueError.
         """
         longest = _LONGEST_LINE if name == FILES[0] else _LONGEST_LINES.get(name, _LONGEST_SMALL_LINE)
         with self._opened(name) as file:
@@ -143,7 +142,7 @@ class Bundle:
                 yield value
 
     def meta(self) -> Record:
-        """What `meta.json` says. Raises CorruptError when it is no JSON object."""
+        """The content of `meta.json`. Raises CorruptError when it is no JSON object."""
         documents = list(self.read("meta.json", dict))
         if len(documents) != 1:
             raise _corrupt(self.path, "meta.json", f"it holds {len(documents)} documents")
@@ -151,19 +150,14 @@ class Bundle:
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
-        self._members.close()
+        self._files.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _opened(self, name: str) -> BinaryIO:
         try:
-            return self._members.open(name)
+            return self._open(name)
         except (KeyError, FileNotFoundError) as error:
             raise _corrupt(self.path, name, "it is missing") from error
         except (*_BAD_ARCHIVE, OSError) as error:
@@ -171,7 +165,7 @@ class Bundle:
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a bundle that can be opened is at a path."""
+    """Whether a bundle at the path can be opened."""
     try:
         Bundle.open(path).close()
     except (CorruptError, InvalidValueError, PathNotFoundError):
@@ -179,65 +173,40 @@ def is_bundle(path: Path) -> bool:
     return True
 
 
-class _Members(Protocol):
-    """Files by name."""
-
-    def open(self, name: str) -> BinaryIO:
-        """Raises KeyError or FileNotFoundError when there is none."""
-
-    def close(self) -> None: ...
-
-
-class _Folder:
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def open(self, name: str) -> BinaryIO:
-        # A link would lead out of the bundle, and nobody writes into a pipe.
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-        file = os.fdopen(os.open(self._path / name, flags), "rb")
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            file.close()
-            raise IsADirectoryError(errno.EISDIR, "it is no file")
-        return file
-
-    def close(self) -> None:
-        """Nothing to release."""
+def _open_in_folder(folder: Path, name: str) -> BinaryIO:
+    # A link would lead out of the bundle, and nobody writes into a pipe.
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(os.open(folder / name, flags), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise IsADirectoryError(errno.EISDIR, "it is no file")
+    return file
 
 
-class _Archive:
-    """Members are read where they lie: nothing of the archive is ever written to a path that it names."""
-
-    def __init__(self, path: Path) -> None:
-        self._files = ExitStack()
-        self._zip = self._files.enter_context(zipfile.ZipFile(path))
-
-    def open(self, name: str) -> BinaryIO:
-        info = self._zip.getinfo(name)
-        if info.file_size > max(_SURELY_FINE, _MOST_PACKED * info.compress_size):
-            raise zipfile.BadZipFile(f"it unpacks to {info.file_size:,} bytes")
-        return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, self._zip.open(name)), _BLOCK))
-
-    def close(self) -> None:
-        self._files.close()
+def _open_in_archive(archive: zipfile.ZipFile, name: str) -> BinaryIO:
+    """Read a member in place: no path that the archive names is ever written."""
+    info = archive.getinfo(name)
+    if info.file_size > max(_SURELY_FINE, _MOST_PACKED * info.compress_size):
+        raise zipfile.BadZipFile(f"it unpacks to {info.file_size:,} bytes")
+    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, archive.open(name)), _BLOCK))
 
 
-def _members(path: Path) -> _Members:
+def _opener(path: Path, files: ExitStack) -> _Opener:
     if path.is_dir():
-        return _Folder(path)
+        return partial(_open_in_folder, path)
     if not path.exists():
         raise PathNotFoundError(f"there is no {path}", hint="findling export TARGET writes a bundle")
     if not zipfile.is_zipfile(path):
         raise _no_bundle(path, "it is neither a folder nor a whole zip archive")
     try:
-        return _Archive(path)
+        return partial(_open_in_archive, files.enter_context(zipfile.ZipFile(path)))
     except _BAD_ARCHIVE as error:
         raise _no_bundle(path, str(error)) from error
 
 
-def _read_manifest(path: Path, members: _Members) -> Record:
+def _read_manifest(path: Path, open_member: _Opener) -> Record:
     try:
-        with members.open(MANIFEST) as file:
+        with open_member(MANIFEST) as file:
             data = file.read(_LONGEST_LINES[MANIFEST] + 1)
         if len(data) > _LONGEST_LINES[MANIFEST]:
             raise ValueError(f"it has more than {_LONGEST_LINES[MANIFEST]:,} bytes")

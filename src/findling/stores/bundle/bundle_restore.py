@@ -1,12 +1,12 @@
-"""From a bundle into a truth store, in batches of one transaction each; doing it again makes no difference."""
+"""Restore a bundle into a truth store, in batches of one transaction each; a second time changes nothing."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from findling.domain.errors import CorruptError
 from findling.domain.permissions import Relation
@@ -15,6 +15,7 @@ from findling.domain.records import Access
 from findling.domain.resources import Document, Resource
 from findling.stores.bundle.bundle import Bundle
 from findling.stores.bundle.jsonl_records import Record, to_document, to_term
+from findling.stores.validation import batched
 
 __all__ = [
     "SeenBefore",
@@ -38,8 +39,6 @@ _ROWS = 1024
 _STUB = {"stub": "its text follows"}
 """Fields of a resource that holds the place of another one."""
 
-_T = TypeVar("_T")
-
 
 class VectorLine(NamedTuple):
     """A vector of a bundle as stores keep it, with the digest of what it was made from."""
@@ -50,7 +49,7 @@ class VectorLine(NamedTuple):
 
 
 class SeenBefore(NamedTuple):
-    """What an indexing run has seen where a bundle comes from: circumstances, folders with times, what it left out."""
+    """The survey of the exporting workspace: circumstances, folders with times, skipped paths."""
 
     kept: Mapping[str, str]
     folders: Mapping[str, int]
@@ -58,7 +57,7 @@ class SeenBefore(NamedTuple):
 
 
 def restore_all(bundle: Bundle, store: TruthStore) -> None:
-    """Make an empty store what the exported one was. Raises CorruptError for a bundle that cannot be read."""
+    """Fill an empty store from a bundle. Raises CorruptError for a bundle that cannot be read."""
     restore_documents(bundle, store, _order(bundle))
     restore_vectors(bundle, store)
     store.write_glossary(bundle.read("glossary.jsonl", to_term))
@@ -74,27 +73,26 @@ def restore_documents(
     parse: Callable[[Record], Document] = to_document,
     admit: Callable[[list[Document]], list[Document]] = lambda documents: documents,
 ) -> int:
-    """Upsert every resource with its text and chunks; returns how many differ from what was there.
+    """Upsert every resource with its text and chunks; return how many changed.
 
-    Resources that are new here get numbers in the `order`, also where they have changed since in another one. `admit`
-    is shown each batch before it is written, and may change it or raise.
+    New resources get numbers in the given `order`. `admit` may change each batch before it is written, or raise.
     """
     if order:
         known = set(store.rids())
-        for rids in _batches([rid for rid in order if rid not in known], _ROWS):
+        for rids in batched([rid for rid in order if rid not in known], _ROWS):
             stubs = [Resource(rid=rid, type="stub", visibility=(), fields=_STUB) for rid in rids]
             store.write([Document(stub, "", ()) for stub in stubs])
     changed = 0
-    for documents in _batches(bundle.read("resources.jsonl", parse), _DOCUMENTS):
+    for documents in batched(bundle.read("resources.jsonl", parse), _DOCUMENTS):
         changed += len(store.write(admit(documents)))
     return changed
 
 
 def restore_vectors(bundle: Bundle, store: TruthStore, takes: Callable[[VectorLine], bool] = lambda row: True) -> None:
-    """Keep the vectors of every model for the passages they were made from; what is there stays."""
+    """Put in the vectors of every model; those that are there stay."""
     rows = filter(takes, bundle.read("vectors.jsonl", to_vector))
     for model, of_model in groupby(rows, attrgetter("model")):
-        for batch in _batches(of_model, _ROWS):
+        for batch in batched(of_model, _ROWS):
             store.put_vectors(model, {row.digest: row.vector for row in batch})
 
 
@@ -104,17 +102,17 @@ def restore_records(
     takes_relation: Callable[[Relation], bool] = lambda relation: True,
     takes_access: Callable[[str], bool] = lambda rid: True,
 ) -> None:
-    """Put relations in, and count accesses of what has none yet: they add up, and must not be counted twice."""
+    """Put in relations, and accesses of resources that have none yet: accesses add up."""
     relations = list(filter(takes_relation, bundle.read("relations.jsonl", to_relation)))
     if relations:
         store.write_relations(relations)
-    for batch in _batches(bundle.read("accesses.jsonl", to_access), _ROWS):
+    for batch in batched(bundle.read("accesses.jsonl", to_access), _ROWS):
         known = store.accesses([rid for rid, _ in batch])
         store.add_accesses({rid: access for rid, access in batch if rid not in known and takes_access(rid)})
 
 
 def restore_survey(store: TruthStore, seen: SeenBefore) -> None:
-    """Keep what the latest indexing run has seen, so that nothing is read again that has not changed since."""
+    """Keep the survey of the latest indexing run, so that the next one reads changed files only."""
     for key, value in seen.kept.items():
         store.set_meta(key, value)
     store.set_folders(seen.folders)
@@ -135,7 +133,7 @@ def to_vector(record: Mapping[str, Any]) -> VectorLine:
     """The vector in a line. Raises KeyError, TypeError or ValueError for what is none."""
     import numpy as np
 
-    # The store keeps half of the bits, and it was from there that they came: nothing is lost.
+    # The exporting store kept 16 bits of each number, too: nothing is lost.
     full = np.frombuffer(base64.b64decode(record["vector"], validate=True), "<f4")
     if not len(full) or len(full) != record["dim"]:
         raise ValueError(f"the vector has {len(full)} numbers, not {record['dim']}")
@@ -168,17 +166,6 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
     return value
-
-
-def _batches(values: Iterable[_T], size: int) -> Iterator[list[_T]]:
-    batch: list[_T] = []
-    for value in values:
-        batch.append(value)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _wrong_meta(bundle: Bundle, why: str) -> CorruptError:

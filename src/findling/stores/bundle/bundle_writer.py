@@ -1,4 +1,4 @@
-"""Writing a bundle: a folder or an archive that is there as a whole, or not at all."""
+"""Write a bundle: a folder or an archive that appears as a whole, or not at all."""
 
 from __future__ import annotations
 
@@ -22,15 +22,8 @@ __all__ = ["Part", "check_target", "write_bundle"]
 Part = tuple[str, Iterable[Record]]
 """The name of a file, and what its lines hold."""
 
-_COUNTS = {
-    "resources": "resources.jsonl",
-    "chunks": "bm25.jsonl",
-    "vectors": "vectors.jsonl",
-    "glossary": "glossary.jsonl",
-    "relations": "relations.jsonl",
-    "accesses": "accesses.jsonl",
-}
-"""What the manifest counts, and the file that holds one a line."""
+_COUNTS = {name.removesuffix(".jsonl").replace("bm25", "chunks"): name for name in FILES if name.endswith(".jsonl")}
+"""Counts of the manifest, each with the file that holds one item a line."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every member of an archive, so that equal content makes equal archives."""
@@ -41,12 +34,11 @@ _Add = Callable[[str, Iterable[bytes]], None]
 def write_bundle(
     target: Path, parts: Iterable[Part], about: Callable[[], Mapping[str, Any]], *, force: bool = False
 ) -> Record:
-    """Write the parts (`FILES`, in that order) one line at a time, then the manifest; returns the manifest.
+    """Write the parts (`FILES`, in that order) one line at a time, then the manifest; return the manifest.
 
-    `about` gives what else the manifest says, and is asked when all parts are written. The target is an archive when
-    its name ends in `.zip`. It appears when all of it is on disk; `force` lets it take the place of another bundle.
-    Raises InvalidValueError when something else is there, PathNotFoundError without a folder to put it in,
-    ReadOnlyError and DiskFullError when it cannot be written.
+    `about` gives more facts for the manifest when all parts are written. A name that ends in `.zip` makes an archive.
+    `force` replaces another bundle. Raises InvalidValueError when something else is there, PathNotFoundError for a
+    missing folder, ReadOnlyError and DiskFullError when the target cannot be written.
     """
     check_target(target, force)
     adding = _archive if target.suffix.lower() == ".zip" else _folder
@@ -143,7 +135,7 @@ def _write(file: IO[bytes], lines: Iterable[bytes]) -> None:
 
 
 def _beside(target: Path, state: str) -> Path:
-    """One name for all drafts, so that what a killed process left is written over and never piles up."""
+    """The path of a draft; it has one name, so that drafts of killed processes never pile up."""
     return target.absolute().with_name(f".{target.name}.{state}")
 
 

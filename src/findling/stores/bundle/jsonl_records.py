@@ -1,4 +1,4 @@
-"""Between domain values and JSON."""
+"""Domain values as lines of JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ __all__ = [
 
 
 Record = dict[str, Any]
-"""What one line holds."""
+"""The content of one line."""
+
+_TEXTS = ("rid", "type", "title", "path", "author", "lang")
+"""Attributes of a resource that are plain texts."""
 
 
 def encode(record: object) -> bytes:
@@ -44,85 +47,48 @@ def create_file(path: Path) -> int:
 
 def document_record(document: Document) -> Record:
     """Everything that a store keeps of a document."""
-    resource = document.resource
+    resource, mark = document.resource, document.fingerprint
     return {
-        "rid": resource.rid,
-        "type": resource.type,
-        "title": resource.title,
-        "path": resource.path,
-        "author": resource.author,
-        "lang": resource.lang,
+        **{name: getattr(resource, name) for name in _TEXTS},
         "tags": list(resource.tags),
         "visibility": None if resource.visibility is None else list(resource.visibility),
         "created_at": resource.created_at,
         "updated_at": resource.updated_at,
         "fields": dict(sorted(resource.fields.items())),
-        "fingerprint": None if document.fingerprint is None else fingerprint_record(document.fingerprint),
+        "fingerprint": None if mark is None else fingerprint_record(mark),
         "text": document.text,
-        "chunks": [_chunk_record(chunk) for chunk in document.chunks],
+        "chunks": [
+            {
+                "cid": f"{cid:016x}",
+                "digest": digest.hex(),
+                "ordinal": ordinal,
+                "span": [start, end],
+                "lines": [line_start, line_end],
+                "heading": list(heading),
+                "places": [[place.start, place.label, place.line] for place in places],
+            }
+            for cid, digest, ordinal, start, end, line_start, line_end, heading, places in document.chunks
+        ],
     }
 
 
 def to_document(record: Mapping[str, Any]) -> Document:
     """The document in a record. Raises KeyError, TypeError or ValueError for what is none."""
+    visibility, mark = record["visibility"], record["fingerprint"]
     resource = Resource(
-        rid=record["rid"],
-        type=record["type"],
-        title=record["title"],
-        path=record["path"],
-        author=record["author"],
-        lang=record["lang"],
+        **{name: record[name] for name in _TEXTS},
         tags=tuple(record["tags"]),
-        visibility=None if record["visibility"] is None else tuple(record["visibility"]),
+        visibility=None if visibility is None else tuple(visibility),
         created_at=_time(record["created_at"]),
         updated_at=_time(record["updated_at"]),
         fields=dict(record["fields"]),
     )
-    mark = record["fingerprint"]
-    return Document(
-        resource,
-        record["text"],
-        tuple([_to_chunk(chunk) for chunk in record["chunks"]]),
-        None if mark is None else to_fingerprint(mark),
-    )
-
-
-def fingerprint_record(fingerprint: Fingerprint) -> Record:
-    """A fingerprint with its digest in hexadecimal."""
-    size, changed_ns, digest, inode = fingerprint
-    return {"size": size, "mtime_ns": changed_ns, "digest": digest.hex(), "inode": inode}
-
-
-def to_fingerprint(record: Mapping[str, Any]) -> Fingerprint:
-    """The fingerprint in a record. Raises as `to_document` does."""
-    return Fingerprint(
-        int(record["size"]), int(record["mtime_ns"]), bytes.fromhex(record["digest"]), int(record.get("inode", 0))
-    )
-
-
-def to_term(record: Mapping[str, Any]) -> GlossaryTerm:
-    """The term of a glossary in a record. Raises as `to_document` does."""
-    words: list[str] = [record[name] for name in GlossaryTerm._fields[:-1]]
-    if not all(isinstance(word, str) for word in words):
-        raise TypeError(f"a term is made of words, not of {words}")
-    return GlossaryTerm._make([*words, _time(record["decided_at"])])
-
-
-def _chunk_record(chunk: Chunk) -> Record:
-    return {
-        "cid": f"{chunk.cid:016x}",
-        "digest": chunk.digest.hex(),
-        "ordinal": chunk.ordinal,
-        "span": [chunk.start, chunk.end],
-        "lines": [chunk.line_start, chunk.line_end],
-        "heading": list(chunk.heading),
-        "places": [[place.start, place.label, place.line] for place in chunk.places],
-    }
+    chunks = tuple([_to_chunk(chunk) for chunk in record["chunks"]])
+    return Document(resource, record["text"], chunks, None if mark is None else to_fingerprint(mark))
 
 
 def _to_chunk(record: Mapping[str, Any]) -> Chunk:
-    start, end = record["span"]
-    line_start, line_end = record["lines"]
+    (start, end), (line_start, line_end) = record["span"], record["lines"]
     return Chunk(
         int(record["cid"], 16),
         bytes.fromhex(record["digest"]),
@@ -134,6 +100,26 @@ def _to_chunk(record: Mapping[str, Any]) -> Chunk:
         tuple(record["heading"]),
         tuple([Place(int(at), str(label), int(line)) for at, label, line in record["places"]]),
     )
+
+
+def fingerprint_record(fingerprint: Fingerprint) -> Record:
+    """A fingerprint with its digest in hexadecimal."""
+    size, changed_ns, digest, inode = fingerprint
+    return {"size": size, "mtime_ns": changed_ns, "digest": digest.hex(), "inode": inode}
+
+
+def to_fingerprint(record: Mapping[str, Any]) -> Fingerprint:
+    """The fingerprint in a record. Raises as `to_document` does."""
+    digest = bytes.fromhex(record["digest"])
+    return Fingerprint(int(record["size"]), int(record["mtime_ns"]), digest, int(record.get("inode", 0)))
+
+
+def to_term(record: Mapping[str, Any]) -> GlossaryTerm:
+    """The term of a glossary in a record. Raises as `to_document` does."""
+    words: list[str] = [record[name] for name in GlossaryTerm._fields[:-1]]
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError(f"a term is made of words, not of {words}")
+    return GlossaryTerm._make([*words, _time(record["decided_at"])])
 
 
 def _time(value: object) -> float | None:

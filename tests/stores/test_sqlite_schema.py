@@ -18,17 +18,13 @@ from findling.testing.samples import FULL, PLAIN
 from tests.processes import PATIENCE_S
 
 
-def _add_column(connection: sqlite3.Connection) -> None:
-    connection.execute("ALTER TABLE resources ADD COLUMN rank REAL NOT NULL DEFAULT 0.5")
-
-
 def _fail(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM resources")
     raise RuntimeError("a migration that breaks")
 
 
 NEXT_FORMAT = schema.FORMAT + 1
-NEXT = schema.Migration(_add_column, min_reader=NEXT_FORMAT)
+NEXT = schema.Migration(("ALTER TABLE resources ADD COLUMN rank REAL NOT NULL DEFAULT 0.5",), min_reader=NEXT_FORMAT)
 
 
 @pytest.fixture
@@ -246,7 +242,7 @@ def test_a_new_store_goes_through_all_migrations(tmp_path: Path) -> None:
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(path: Path, connection: sqlite3.Connection) -> None:
-    migrations = (*schema.MIGRATIONS, NEXT, schema.Migration(_fail, min_reader=NEXT_FORMAT + 1))
+    migrations = (*schema.MIGRATIONS, NEXT, schema.Migration((), min_reader=NEXT_FORMAT + 1, finish=_fail))
     with pytest.raises(RuntimeError):
         schema.prepare(connection, "store", readonly=False, migrations=migrations)
     assert schema.read_header(connection).format == schema.FORMAT

@@ -6,9 +6,15 @@ import sqlite3
 from collections.abc import Iterator
 from itertools import islice
 
-from findling.stores.sqlite.glossary import GLOSSARY_COLUMNS
-from findling.stores.sqlite.rows import CHUNK_COLUMNS, RESOURCE_COLUMNS, row_sum, scan_predecessors, text_sum
-from findling.stores.sqlite.schema import GLOSSARY_FORMAT, SUMS_FORMAT, read_header
+from findling.stores.sqlite.rows import (
+    CHUNK_COLUMNS,
+    GLOSSARY_COLUMNS,
+    RESOURCE_COLUMNS,
+    row_sum,
+    scan_predecessors,
+    text_sum,
+)
+from findling.stores.sqlite.schema import GLOSSARY_FORMAT, SUMS_FORMAT, is_older
 
 __all__ = ["find_problems"]
 
@@ -68,9 +74,9 @@ def find_problems(connection: sqlite3.Connection) -> list[str]:
             rows = connection.execute(f"{query} LIMIT {_MOST_PROBLEMS}")
             problems.extend(sentence.format(*row) for row in rows)
         problems.extend(_wrong_lengths(connection))
-        if read_header(connection).format >= GLOSSARY_FORMAT:
+        if not is_older(connection, GLOSSARY_FORMAT):
             problems.extend(_wrong_predecessors(connection))
-        if read_header(connection).format >= SUMS_FORMAT:
+        if not is_older(connection, SUMS_FORMAT):
             problems.extend(islice(_wrong_rows(connection), _MOST_PROBLEMS))
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):

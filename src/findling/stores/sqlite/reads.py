@@ -1,15 +1,13 @@
-"""Loading documents, chunks and changes from the tables. Runs inside the caller's transaction."""
+"""Load documents, chunks and changes from the tables, in the caller's transaction."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
-from operator import itemgetter
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from findling.domain.errors import StoreDamagedError
-from findling.domain.ports import Change, SkippedPath
+from findling.domain.ports import Change
 from findling.domain.resources import Chunk, Document, Fingerprint, Resource, StoredChunk
 from findling.stores.sqlite.rows import (
     CHUNK_COLUMNS,
@@ -18,84 +16,50 @@ from findling.stores.sqlite.rows import (
     Row,
     check_row,
     check_text,
+    rows_in,
     to_chunk,
     to_resource,
-    to_skipped,
 )
-from findling.stores.sqlite.schema import SUMS_FORMAT, read_header
+from findling.stores.sqlite.schema import SUMS_FORMAT, is_older
 from findling.stores.validation import CID_LIMIT
 
-__all__ = [
-    "LoadedDocument",
-    "batched",
-    "count_made",
-    "load_changes",
-    "load_chunks",
-    "load_counts",
-    "load_documents",
-    "load_resources",
-    "load_skipped",
-    "placeholders",
-]
-
-T = TypeVar("T")
-
-_IDS_PER_STATEMENT = 500
-"""SQLite takes 32,766 values; the gain is flat long before."""
+__all__ = ["load_changes", "load_chunks", "load_counts", "load_documents", "load_resources"]
 
 
-class LoadedDocument(NamedTuple):
-    """A document, and for each of its chunks the change that added it."""
+def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, tuple[Document, list[int]]]:
+    """Documents by the number of their resource, each with the changes that added its chunks.
 
-    document: Document
-    chunk_seqs: tuple[int, ...]
-
-
-def load_documents(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, LoadedDocument]:
-    """Documents by the number of their resource. Raises StoreDamagedError when a part of one is lost or damaged."""
-    marks = placeholders(ids)
-    has_sums = _has_sums(connection)
-    noted = "sum" if has_sums else "NULL"
-    chunk_rows = connection.execute(
-        f"SELECT {CHUNK_COLUMNS}, {noted}, seq, resource FROM chunks WHERE resource IN ({marks})"
-        " ORDER BY resource, ordinal",
-        ids,
-    ).fetchall()
-    chunks_of = {id_: list(rows) for id_, rows in groupby(chunk_rows, itemgetter(CHUNK_WIDTH + 2))}
+    Raises StoreDamagedError when a part of one is lost or damaged.
+    """
+    has_sums = not is_older(connection, SUMS_FORMAT)
+    rows_of: dict[int, list[Row]] = {}
+    in_order = f"{_chunks(has_sums)} WHERE resource IN ({{}}) ORDER BY resource, ordinal"
+    for row in rows_in(connection, in_order, ids):
+        rows_of.setdefault(row[-1], []).append(row)
     documents = {}
-    columns = f"{_read(has_sums)}, size, mtime_ns, digest, {'coalesce(inode, 0)' if has_sums else 0}, id"
-    for *row, size, changed_ns, digest, inode, id_ in connection.execute(
-        f"SELECT {columns} FROM resources LEFT JOIN bodies USING (id) WHERE id IN ({marks})", ids
-    ):
-        resource, text = _checked(row)
-        rows = chunks_of.get(id_, [])
-        fingerprint = None if size is None else Fingerprint(size, changed_ns, digest, inode)
+    mark = f"id, size, mtime_ns, digest, {'coalesce(inode, 0)' if has_sums else 0}"
+    for id_, *found in rows_in(connection, f"{_resources(has_sums, mark)} WHERE id IN ({{}})", ids):
+        resource, text = _checked(found[4:])
+        rows = rows_of.get(id_, [])
         chunks = tuple([_checked_chunk(row, resource.rid) for row in rows])
-        documents[id_] = LoadedDocument(
-            Document(resource, text, chunks, fingerprint), tuple([row[CHUNK_WIDTH + 1] for row in rows])
-        )
+        fingerprint = None if found[0] is None else Fingerprint(*found[:4])
+        documents[id_] = Document(resource, text, chunks, fingerprint), [row[-2] for row in rows]
     return documents
 
 
 def load_chunks(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int, StoredChunk]:
-    """The chunks that exist among `cids`, in their order; the text of each resource is read once.
+    """The chunks that exist among `cids`, in their order; reads the text of each resource once.
 
     Raises StoreDamagedError as `load_documents` does.
     """
-    has_sums = _has_sums(connection)
-    noted = "sum" if has_sums else "NULL"
+    has_sums = not is_older(connection, SUMS_FORMAT)
     rows_of: dict[int, list[Row]] = {}
-    for batch in batched((cid for cid in cids if 0 <= cid < CID_LIMIT), _IDS_PER_STATEMENT):
-        for row in connection.execute(
-            f"SELECT {CHUNK_COLUMNS}, {noted}, resource FROM chunks WHERE cid IN ({placeholders(batch)})", batch
-        ):
-            rows_of.setdefault(row[CHUNK_WIDTH + 1], []).append(row)
+    for row in rows_in(connection, f"{_chunks(has_sums)} WHERE cid IN ({{}})", _possible(cids)):
+        rows_of.setdefault(row[-1], []).append(row)
     found: dict[int, StoredChunk] = {}
     for id_, rows in rows_of.items():
-        found_row = connection.execute(
-            f"SELECT {_read(has_sums)} FROM resources LEFT JOIN bodies USING (id) WHERE id = ?", (id_,)
-        ).fetchone()
-        resource, text = _checked(found_row or _lost(f"the resource of chunk {rows[0][0]}"))
+        row = connection.execute(f"{_resources(has_sums)} WHERE id = ?", (id_,)).fetchone()
+        resource, text = _checked(row or _lost(f"the resource of chunk {rows[0][0]}"))
         for chunk in [_checked_chunk(row, resource.rid) for row in rows]:
             found[chunk.cid] = StoredChunk(chunk, resource, text[chunk.start : chunk.end])
     return {cid: found[cid] for cid in cids if cid in found}
@@ -104,15 +68,10 @@ def load_chunks(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int
 def load_resources(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int, Resource]:
     """The resources of those chunks that exist among `cids`, in the order of these."""
     number_of: dict[int, int] = {}
-    for batch in batched((cid for cid in cids if 0 <= cid < CID_LIMIT), _IDS_PER_STATEMENT):
-        marks = placeholders(batch)
-        number_of.update(connection.execute(f"SELECT cid, resource FROM chunks WHERE cid IN ({marks})", batch))
-    resources: dict[int, Resource] = {}
-    for batch in batched(dict.fromkeys(number_of.values()), _IDS_PER_STATEMENT):
-        rows = connection.execute(
-            f"SELECT {RESOURCE_COLUMNS}, id FROM resources WHERE id IN ({placeholders(batch)})", batch
-        )
-        resources |= {row[-1]: to_resource(row[:-1]) for row in rows}
+    number_of.update(rows_in(connection, "SELECT cid, resource FROM chunks WHERE cid IN ({})", _possible(cids)))
+    named = f"SELECT id, {RESOURCE_COLUMNS} FROM resources WHERE id IN ({{}})"
+    numbers = dict.fromkeys(number_of.values())
+    resources = {id_: to_resource(row) for id_, *row in rows_in(connection, named, numbers)}
     return {cid: resources[number_of[cid]] for cid in cids if cid in number_of}
 
 
@@ -131,22 +90,10 @@ def load_changes(connection: sqlite3.Connection, since: int, position: int, limi
         if id_ is None:
             changes.append(Change(seq, rid, dropped, frozenset(), None))
             continue
-        document, chunk_seqs = documents[id_]
-        added = frozenset(
-            chunk.cid for chunk, added_at in zip(document.chunks, chunk_seqs, strict=True) if added_at > since
-        )
-        changes.append(Change(seq, rid, dropped, added, document, id_))
+        document, added_at = documents[id_]
+        added = [chunk.cid for chunk, at in zip(document.chunks, added_at, strict=True) if at > since]
+        changes.append(Change(seq, rid, dropped, frozenset(added), document, id_))
     return changes
-
-
-def load_skipped(connection: sqlite3.Connection) -> list[SkippedPath]:
-    """The paths that were left out, ordered by path."""
-    return [to_skipped(row) for row in connection.execute("SELECT * FROM skipped ORDER BY path")]
-
-
-def placeholders(values: Sequence[Any]) -> str:
-    """As many question marks as there are values."""
-    return ",".join("?" * len(values))
 
 
 def load_counts(connection: sqlite3.Connection) -> dict[str, int]:
@@ -158,35 +105,25 @@ def load_counts(connection: sqlite3.Connection) -> dict[str, int]:
     return dict(zip(("resources", "chunks", "characters", "skipped"), row, strict=True))
 
 
-def count_made(connection: sqlite3.Connection) -> dict[str, int]:
-    """Type → how many resources that are no files; relations and terms of the glossary, where there are any."""
-    counts = dict(connection.execute("SELECT type, count(*) FROM resources WHERE type != 'file' GROUP BY type"))
-    for name, table in (("relation", "relations"), ("term", "glossary")):
-        (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
-        if count:
-            counts[name] = counts.get(name, 0) + count
-    return counts
-
-
-def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The values in lists of at most `size`."""
-    iterator = iter(values)
-    while batch := list(islice(iterator, size)):
-        yield batch
-
-
 def _drops(connection: sqlite3.Connection, rid: str, since: int) -> tuple[int, ...]:
     rows = connection.execute("SELECT cid FROM dropped WHERE rid = ? AND seq > ? ORDER BY cid", (rid, since))
     return tuple([cid for (cid,) in rows])
 
 
-def _has_sums(connection: sqlite3.Connection) -> bool:
-    return read_header(connection).format >= SUMS_FORMAT
+def _possible(cids: Iterable[int]) -> list[int]:
+    return [cid for cid in cids if 0 <= cid < CID_LIMIT]
 
 
-def _read(has_sums: bool) -> str:
-    """The columns that `_checked` takes."""
-    return f"{RESOURCE_COLUMNS}, {'resources.sum, bodies.sum' if has_sums else 'NULL, NULL'}, text"
+def _chunks(has_sums: bool) -> str:
+    """A query for rows that `_checked_chunk` takes; they end in the change and the number of the resource."""
+    return f"SELECT {CHUNK_COLUMNS}, {'sum' if has_sums else 'NULL'}, seq, resource FROM chunks"
+
+
+def _resources(has_sums: bool, *more: str) -> str:
+    """A query for rows that end in what `_checked` takes."""
+    sums = "resources.sum, bodies.sum" if has_sums else "NULL, NULL"
+    columns = ", ".join((*more, RESOURCE_COLUMNS, sums, "text"))
+    return f"SELECT {columns} FROM resources LEFT JOIN bodies USING (id)"
 
 
 def _checked(row: Sequence[Any]) -> tuple[Resource, str]:

@@ -1,21 +1,22 @@
-"""Domain values as SQLite rows, and checksums by which a turned bit is noticed."""
+"""Domain values as SQLite rows, and checksums that reveal a turned bit."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
 from findling.domain.errors import StoreDamagedError
 from findling.domain.ports import SkippedPath
 from findling.domain.resources import Chunk, Fingerprint, Place, Resource
-from findling.stores.validation import HEADING_SEPARATOR, predecessor
+from findling.stores.validation import HEADING_SEPARATOR, batched, predecessor
 
 __all__ = [
     "CHUNK_COLUMNS",
     "CHUNK_WIDTH",
     "FINGERPRINT_COLUMNS",
+    "GLOSSARY_COLUMNS",
     "RESOURCE_COLUMNS",
     "Row",
     "check_row",
@@ -27,6 +28,7 @@ __all__ = [
     "resource_row",
     "resource_sum",
     "row_sum",
+    "rows_in",
     "scan_predecessors",
     "skipped_row",
     "stored_time",
@@ -47,7 +49,18 @@ CHUNK_WIDTH = 9
 FINGERPRINT_COLUMNS = "size, mtime_ns, digest, inode"
 """`mtime_ns` holds the later one of the times at which content and status changed."""
 
+GLOSSARY_COLUMNS = '"group", key, surface, status, source, snippet, decided_at'
+
 Row = tuple[Any, ...]
+
+_VALUES_PER_STATEMENT = 500
+"""SQLite takes 32,766 values; the gain is flat long before."""
+
+
+def rows_in(connection: sqlite3.Connection, statement: str, values: Iterable[Any]) -> Iterator[Row]:
+    """The rows of a statement whose `IN ({})` lists the values, in as many turns as it takes."""
+    for batch in batched(values, _VALUES_PER_STATEMENT):
+        yield from connection.execute(statement.format(",".join("?" * len(batch))), batch)
 
 
 def resource_row(resource: Resource) -> Row:
@@ -68,11 +81,11 @@ def resource_row(resource: Resource) -> Row:
 
 
 def to_visibility(text: str | None) -> tuple[str, ...] | None:
-    """A list of principals; one that cannot be read is that of nobody."""
+    """A list of principals; an unreadable one is empty, so that nobody sees the resource."""
     if text is None:
         return None
     try:
-        return tuple(map(str, decode_words(text))) if text else ()
+        return tuple(map(str, decode_words(text)))
     except ValueError:
         return ()
 
@@ -87,22 +100,22 @@ def to_resource(row: Sequence[Any]) -> Resource:
         path=path,
         author=author,
         lang=lang,
-        tags=decode_words(tags) if tags else (),
+        tags=decode_words(tags),
         visibility=None if visibility is None else decode_words(visibility),
         created_at=created_at,
         updated_at=updated_at,
-        fields=decode_fields(fields) if fields else {},
+        fields=decode_fields(fields),
     )
 
 
 def decode_words(text: str) -> tuple[str, ...]:
-    """The words in a column of `tags` or `visibility` that has any."""
-    return tuple(_decode(text))
+    """The words in a column of `tags` or `visibility`."""
+    return tuple(_decode(text)) if text else ()
 
 
 def decode_fields(text: str) -> dict[str, str]:
-    """The fields in a column of `fields` that has any."""
-    return dict(_decode(text))
+    """The fields in a column of `fields`."""
+    return dict(_decode(text)) if text else {}
 
 
 def chunk_row(chunk: Chunk) -> Row:
@@ -115,17 +128,8 @@ def to_chunk(row: Sequence[Any]) -> Chunk:
     """The chunk in a row that begins with `CHUNK_COLUMNS`."""
     cid, digest, ordinal, start, end, line_start, line_end, heading, places = row[:CHUNK_WIDTH]
     headings = tuple(heading.split(HEADING_SEPARATOR)) if heading else ()
-    return Chunk(
-        cid,
-        digest,
-        ordinal,
-        start,
-        end,
-        line_start,
-        line_end,
-        headings,
-        _decode_places(places, start) if places else (),
-    )
+    known = _decode_places(places, start) if places else ()
+    return Chunk(cid, digest, ordinal, start, end, line_start, line_end, headings, known)
 
 
 def fingerprint_row(fingerprint: Fingerprint | None) -> Row:
@@ -134,7 +138,7 @@ def fingerprint_row(fingerprint: Fingerprint | None) -> Row:
 
 
 def skipped_row(entry: SkippedPath) -> Row:
-    """The columns of `skipped`: file names need not be valid Unicode, so they are kept as bytes."""
+    """The columns of `skipped`, with names as bytes: they need not be valid Unicode."""
     path, reason, detail, size, changed_ns = entry
     return path.encode("utf-8", "surrogatepass"), reason, detail.encode("utf-8", "surrogatepass"), size, changed_ns
 
@@ -182,7 +186,7 @@ def scan_predecessors(connection: sqlite3.Connection) -> Iterator[tuple[int, str
 
 
 _TIMES = slice(8, 10)
-"""Where a row of a resource has its times."""
+"""The places of times in the row of a resource."""
 
 
 def row_sum(row: Sequence[Any]) -> int:
@@ -196,7 +200,7 @@ def resource_sum(row: Sequence[Any]) -> int:
 
 
 def stored_time(time: float | None) -> float | None:
-    """A time as a table hands it back: a float whatever was put in, without the sign of a zero, nothing for NaN."""
+    """A time as a table returns it: a float without the sign of a zero, None for NaN."""
     return None if time is None or time != time else time + 0.0
 
 
@@ -211,16 +215,16 @@ def vector_sum(digest: bytes, vector: bytes) -> int:
 
 
 def check_row(what: str, row: Sequence[Any], noted: int | None) -> None:
-    """Raise StoreDamagedError for a row that is not what was written; nothing is noted of rows of older formats."""
+    """Raise StoreDamagedError for a changed row; rows of older formats have no checksum."""
     if noted is not None and row_sum(row) != noted:
-        raise _other(what)
+        raise _changed(what)
 
 
 def check_text(what: str, text: str, noted: int | None) -> None:
-    """The same for a text."""
+    """Raise StoreDamagedError for a changed text."""
     if noted is not None and text_sum(text) != noted:
-        raise _other(what)
+        raise _changed(what)
 
 
-def _other(what: str) -> StoreDamagedError:
+def _changed(what: str) -> StoreDamagedError:
     return StoreDamagedError(f"{what} is not what was written", hint="findling doctor")

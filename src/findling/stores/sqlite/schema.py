@@ -26,8 +26,10 @@ __all__ = [
     "SUMS_FORMAT",
     "Header",
     "Migration",
+    "is_older",
     "prepare",
     "read_header",
+    "sum_column",
 ]
 
 APPLICATION_ID = 0x46444C47
@@ -39,12 +41,13 @@ FEATURE = 1
 class Migration(NamedTuple):
     """One step from the format before; `min_reader` is the lowest format that can still read the result.
 
-    Our readers can do without a step that is `optional`: what it adds is empty, or slower to find, before it.
+    Readers can do without a step that is `optional`: without it, its content is empty or slower to find.
     """
 
-    apply: Callable[[sqlite3.Connection], None]
-    min_reader: int
+    statements: Sequence[str]
+    min_reader: int = 1
     optional: bool = False
+    finish: Callable[[sqlite3.Connection], None] = lambda connection: None
 
 
 class Header(NamedTuple):
@@ -100,6 +103,16 @@ def read_header(connection: sqlite3.Connection) -> Header:
     return Header(*row)
 
 
+def is_older(connection: sqlite3.Connection, format_: int) -> bool:
+    """Whether a store that we may read but not migrate lacks what a format has added."""
+    return read_header(connection).format < format_
+
+
+def sum_column(connection: sqlite3.Connection) -> str:
+    """The column of checksums, `NULL` in a store that has none."""
+    return "NULL" if is_older(connection, SUMS_FORMAT) else "sum"
+
+
 def _find_header(connection: sqlite3.Connection, name: str) -> Header | None:
     """The header, or `None` in an empty database."""
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
@@ -125,7 +138,9 @@ def _migrate(connection: sqlite3.Connection, name: str, steps: Sequence[Migratio
         # Read again: another process may have finished the same work while we waited for the lock.
         header = _find_header(connection, name)
         for number in range(header.format if header else 0, len(steps)):
-            steps[number].apply(connection)
+            for statement in steps[number].statements:
+                connection.execute(statement)
+            steps[number].finish(connection)
             connection.execute("UPDATE header SET format = ?, min_reader = ?", (number + 1, steps[number].min_reader))
             connection.execute(f"PRAGMA user_version = {number + 1}")
         return read_header(connection)
@@ -146,17 +161,11 @@ def _switch_to_log(connection: sqlite3.Connection) -> None:
             return
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    for statement in _FORMAT_1:
-        connection.execute(statement)
-    connection.execute("INSERT INTO header VALUES (0, ?, 0, 0, 0)", (FEATURE,))
-
-
 # Bodies stand apart from resources so that a scan over metadata never reads text. Chunks are clustered by resource:
 # their ids are random, and in their own order every batch would touch every page. `dropped` and `deleted` are the
 # change log: they keep the latest drop only, which is all a leg needs whatever number it has reached.
 _FORMAT_1 = (
+    f"PRAGMA application_id = {APPLICATION_ID}",
     """CREATE TABLE header (
         format INTEGER NOT NULL, feature INTEGER NOT NULL, min_reader INTEGER NOT NULL,
         seq INTEGER NOT NULL, log_floor INTEGER NOT NULL)""",
@@ -182,17 +191,10 @@ _FORMAT_1 = (
         size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL)""",
     "CREATE TABLE folders (path TEXT PRIMARY KEY, mtime_ns INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    f"INSERT INTO header VALUES (0, {FEATURE}, 0, 0, 0)",
 )
 
-
-def _add_places(connection: sqlite3.Connection) -> None:
-    connection.execute("ALTER TABLE chunks ADD COLUMN places TEXT NOT NULL DEFAULT ''")
-
-
-def _add_vectors(connection: sqlite3.Connection) -> None:
-    for statement in _FORMAT_3:
-        connection.execute(statement)
-
+_FORMAT_2 = ("ALTER TABLE chunks ADD COLUMN places TEXT NOT NULL DEFAULT ''",)
 
 # Numbers of models and vectors are never used twice, so that what remembers one can tell when it is gone. The index
 # on `model` alone ends in the mark, and serves vectors in their order. Triggers keep `covered`, the number of chunks
@@ -230,15 +232,6 @@ _FORMAT_3 = (
 )
 
 
-def _add_glossary(connection: sqlite3.Connection) -> None:
-    from findling.stores.sqlite.rows import scan_predecessors
-
-    for statement in _FORMAT_4:
-        connection.execute(statement)
-    rows = [(replaced, id_) for id_, _, replaced in scan_predecessors(connection)]
-    connection.executemany("UPDATE resources SET supersedes = ? WHERE id = ?", rows)
-
-
 # A column and not an index on json_extract(fields, ...), which ends at a NUL character, hands out half a surrogate
 # pair as text that cannot be decoded, and fails for the empty string that stands for no fields.
 _FORMAT_4 = (
@@ -250,9 +243,11 @@ _FORMAT_4 = (
 )
 
 
-def _add_relations(connection: sqlite3.Connection) -> None:
-    for statement in _FORMAT_5:
-        connection.execute(statement)
+def _note_predecessors(connection: sqlite3.Connection) -> None:
+    from findling.stores.sqlite.rows import scan_predecessors
+
+    rows = [(replaced, id_) for id_, _, replaced in scan_predecessors(connection)]
+    connection.executemany("UPDATE resources SET supersedes = ? WHERE id = ?", rows)
 
 
 _FORMAT_5 = (
@@ -261,12 +256,6 @@ _FORMAT_5 = (
         PRIMARY KEY (subject, relation, object)) WITHOUT ROWID""",
     "CREATE TABLE accesses (rid TEXT PRIMARY KEY, count INTEGER NOT NULL, last_at REAL NOT NULL) WITHOUT ROWID",
 )
-
-
-def _add_sums(connection: sqlite3.Connection) -> None:
-    for statement in _FORMAT_6:
-        connection.execute(statement)
-
 
 # Checksums are empty in rows that an older format has written. What is no file is few, and counted with every write.
 _FORMAT_6 = (
@@ -278,12 +267,12 @@ _FORMAT_6 = (
 
 
 MIGRATIONS: tuple[Migration, ...] = (
-    Migration(_create, min_reader=1),
-    Migration(_add_places, min_reader=1),
-    Migration(_add_vectors, min_reader=1),
-    Migration(_add_glossary, min_reader=1, optional=True),
-    Migration(_add_relations, min_reader=1, optional=True),
-    Migration(_add_sums, min_reader=1, optional=True),
+    Migration(_FORMAT_1),
+    Migration(_FORMAT_2),
+    Migration(_FORMAT_3),
+    Migration(_FORMAT_4, finish=_note_predecessors, optional=True),
+    Migration(_FORMAT_5, optional=True),
+    Migration(_FORMAT_6, optional=True),
 )
 """`MIGRATIONS[n]` brings format `n` to format `n + 1`; the first one creates the tables."""
 

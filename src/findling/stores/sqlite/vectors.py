@@ -1,42 +1,33 @@
-"""Vectors in the tables, by the digest of the chunks they were made from. Runs inside the caller's transaction.
+"""Vectors in the tables, by the digest of the chunks they were made from.
 
-How many chunks each model covers, and which wishes are fulfilled, is kept up to date by triggers of the schema.
+Triggers of the schema keep the number of chunks that each model covers, and clear fulfilled wishes.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from typing import NamedTuple
 
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
-from findling.stores.sqlite.reads import batched, placeholders
-from findling.stores.sqlite.rows import vector_sum
-from findling.stores.sqlite.schema import SUMS_FORMAT, read_header
+from findling.domain.resources import StoredChunk
+from findling.stores.sqlite.connections import Connections
+from findling.stores.sqlite.files import StoreErrors
+from findling.stores.sqlite.reads import load_chunks
+from findling.stores.sqlite.rows import rows_in, vector_sum
+from findling.stores.sqlite.schema import SUMS_FORMAT, is_older, read_header, sum_column
 from findling.stores.validation import CID_LIMIT, MOST_WISHES, vector_width
 
-__all__ = [
-    "Frontier",
-    "Unembedded",
-    "add_wishes",
-    "count_covered",
-    "count_vectors",
-    "drop_model",
-    "drop_unused",
-    "find_damaged",
-    "find_unembedded",
-    "insert_vectors",
-    "load_vector_rows",
-    "load_vectors",
-]
+__all__ = ["Frontier", "SqliteVectors"]
 
-_DIGESTS_PER_STATEMENT = 500
+_VECTORS_PER_BATCH = 1024
+"""The vectors that `vector_rows` holds at a time: at 768 bytes each, less than 1 MB."""
 
 _NO_MODEL = 0
-"""The number of a model of which there are no vectors."""
+"""The number of a model without vectors."""
 
 _LAST = CID_LIMIT - 1
 
@@ -49,49 +40,93 @@ class Frontier(NamedTuple):
     resource: int
 
 
-class Unembedded(NamedTuple):
-    """The chunks that were found, and where to begin the next time."""
+class SqliteVectors:
+    """The part of `SqliteStore` that keeps vectors and wishes for them."""
 
-    cids: list[int]
-    frontier: Frontier
+    _connections: Connections
+    _errors: StoreErrors
+    _frontiers: dict[str, Frontier]
+
+    def put_vectors(self, model: str, vectors: Mapping[bytes, bytes], *, patience_s: float | None = None) -> None:
+        """Keep the vectors that are new; no write lock of the workspace is needed.
+
+        Raises LockedError when others write for longer than `patience_s`, and InvalidValueError for vectors of another
+        length than the stored ones; then none is kept.
+        """
+        if not vectors:
+            return
+        with self._connections.writing(patience_s) as connection, self._errors:
+            width = vector_width(model, vectors.values())
+            connection.execute("INSERT OR IGNORE INTO models (fingerprint, width) VALUES (?, ?)", (model, width))
+            id_, stored = connection.execute("SELECT id, width FROM models WHERE fingerprint = ?", (model,)).fetchone()
+            if stored != width:
+                what = f"vectors of {model} have {stored} bytes, not {width}"
+                raise InvalidValueError(what, hint="drop the old ones first")
+            connection.executemany(
+                "INSERT OR IGNORE INTO vectors (model, digest, vector, sum) VALUES (?, ?, ?, ?)",
+                [(id_, digest, vector, vector_sum(digest, vector)) for digest, vector in vectors.items()],
+            )
+
+    def vectors(self, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        with self._connections.reading() as connection:
+            columns = f"SELECT digest, vector, {sum_column(connection)} FROM vectors"
+            named = f"{columns} WHERE model = {_model_id(connection, model):d} AND digest IN ({{}})"
+            return {row[0]: _sound(*row) for row in rows_in(connection, named, digests)}
+
+    def vector_rows(self, model: str, since: int) -> Iterator[VectorRow]:
+        reached: int | None = since
+        while reached is not None:
+            with self._connections.reading() as connection:
+                rows, reached = _load_rows(connection, model, reached)
+            yield from rows
+
+    def unembedded(self, model: str, limit: int, *, skip: Container[bytes] = ()) -> list[StoredChunk]:
+        with self._connections.reading() as connection:
+            known = self._frontiers.get(model)
+            cids, self._frontiers[model] = _find_unembedded(connection, model, limit, skip, known)
+            return list(load_chunks(connection, cids).values())
+
+    def want(self, cids: Iterable[int], *, patience_s: float | None = None) -> None:
+        wishes = [(cid,) for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
+        if not wishes:
+            return
+        with self._connections.writing(patience_s) as connection, self._errors:
+            # The first one is the most urgent and gets the latest turn.
+            existing = "INSERT OR REPLACE INTO wanted (cid) SELECT cid FROM chunks WHERE cid = ?"
+            connection.executemany(existing, reversed(wishes))
+            connection.execute("DELETE FROM wanted WHERE turn <= (SELECT max(turn) FROM wanted) - ?", (MOST_WISHES,))
+
+    def coverage(self, model: str) -> tuple[int, int]:
+        with self._connections.reading() as connection:
+            return _count_covered(connection, model)
+
+    def models(self) -> dict[str, int]:
+        with self._connections.reading() as connection:
+            vectors = "SELECT fingerprint, count(*) FROM models JOIN vectors ON model = id"
+            return dict(connection.execute(f"{vectors} GROUP BY id ORDER BY fingerprint").fetchall())
+
+    def damaged_vectors(self) -> int:
+        with self._connections.reading() as connection:
+            return len(_find_damaged(connection))
+
+    def drop_vectors(self, model: str | None = None) -> int:
+        with self._connections.writing() as connection, self._errors:
+            if model is None:
+                return _drop_unused(connection)
+            id_ = _model_id(connection, model)
+            connection.execute("DELETE FROM models WHERE id = ?", (id_,))
+            return connection.execute("DELETE FROM vectors WHERE model = ?", (id_,)).rowcount
 
 
-def insert_vectors(connection: sqlite3.Connection, model: str, vectors: Mapping[bytes, bytes]) -> None:
-    """Keep the vectors that are not there yet. Raises InvalidValueError when their length is not the model's."""
-    width = vector_width(model, vectors.values())
-    connection.execute("INSERT OR IGNORE INTO models (fingerprint, width) VALUES (?, ?)", (model, width))
-    id_, stored = connection.execute("SELECT id, width FROM models WHERE fingerprint = ?", (model,)).fetchone()
-    if stored != width:
-        raise InvalidValueError(f"vectors of {model} have {stored} bytes, not {width}", hint="drop the old ones first")
-    connection.executemany(
-        "INSERT OR IGNORE INTO vectors (model, digest, vector, sum) VALUES (?, ?, ?, ?)",
-        [(id_, digest, vector, vector_sum(digest, vector)) for digest, vector in vectors.items()],
-    )
-
-
-def load_vectors(connection: sqlite3.Connection, model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
-    """The vectors that exist among `digests`, in no order."""
-    id_, noted = _model_id(connection, model), _sum_column(connection)
-    found: dict[bytes, bytes] = {}
-    for batch in batched(digests, _DIGESTS_PER_STATEMENT):
-        rows = connection.execute(
-            f"SELECT digest, vector, {noted} FROM vectors WHERE digest IN ({placeholders(batch)}) AND model = ?",
-            (*batch, id_),
-        )
-        found.update((digest, _sound(digest, vector, sum_)) for digest, vector, sum_ in rows)
-    return found
-
-
-def load_vector_rows(
-    connection: sqlite3.Connection, model: str, since: int, limit: int
-) -> tuple[list[VectorRow], int | None]:
-    """The rows of the next `limit` vectors after mark `since`, and the mark they reach; `None` after the last one."""
-    id_, noted = _model_id(connection, model), _sum_column(connection)
+def _load_rows(connection: sqlite3.Connection, model: str, since: int) -> tuple[list[VectorRow], int | None]:
+    """The rows of the next vectors after mark `since`, and the mark they reach; `None` after the last one."""
+    id_ = _model_id(connection, model)
     found = connection.execute(
-        f"SELECT mark, digest, vector, {noted} FROM vectors WHERE model = ? AND mark > ? ORDER BY mark LIMIT ?",
-        (id_, since, limit),
+        f"SELECT mark, digest, vector, {sum_column(connection)} FROM vectors"
+        " WHERE model = ? AND mark > ? ORDER BY mark LIMIT ?",
+        (id_, since, _VECTORS_PER_BATCH),
     )
-    vectors = {mark: _sound(digest, vector, sum_) for mark, digest, vector, sum_ in found}
+    vectors = {mark: _sound(*row) for mark, *row in found}
     if not vectors:
         return [], None
     reached = max(vectors)
@@ -104,18 +139,14 @@ def load_vector_rows(
     return [VectorRow(mark, cid, resource, vectors[mark]) for mark, cid, resource in rows], reached
 
 
-def find_unembedded(
-    connection: sqlite3.Connection,
-    model: str,
-    limit: int,
-    skip: Container[bytes] = (),
-    frontier: Frontier | None = None,
-) -> Unembedded:
-    """Up to `limit` chunks without a vector, one for each digest, those that searches wanted first."""
+def _find_unembedded(
+    connection: sqlite3.Connection, model: str, limit: int, skip: Container[bytes], frontier: Frontier | None
+) -> tuple[list[int], Frontier]:
+    """Up to `limit` chunks without a vector, one for each digest, wanted ones first, and the next frontier."""
     id_, seq = _model_id(connection, model), read_header(connection).seq
-    covered, chunks = count_covered(connection, model)
+    covered, chunks = _count_covered(connection, model)
     if covered == chunks:
-        return Unembedded([], Frontier(id_, seq, _LAST))
+        return [], Frontier(id_, seq, _LAST)
     start = _first_resource(connection, id_, frontier)
     cids: list[int] = []
     seen: set[bytes] = set()
@@ -130,74 +161,39 @@ def find_unembedded(
                 seen.add(digest)
                 cids.append(cid)
         else:
-            return Unembedded(cids, Frontier(id_, seq, first))
+            return cids, Frontier(id_, seq, first)
     # Cut short among the wishes, the rest has not been looked at.
-    return Unembedded(cids, Frontier(id_, seq, start if first == _LAST else first))
+    return cids, Frontier(id_, seq, start if first == _LAST else first)
 
 
-def add_wishes(connection: sqlite3.Connection, cids: Iterable[int]) -> None:
-    """Note wishes for those of the chunks that exist; of one call the first are the most urgent."""
-    known = [cid for cid in dict.fromkeys(cids) if 0 <= cid < CID_LIMIT]
-    connection.executemany(
-        "INSERT OR REPLACE INTO wanted (cid) SELECT cid FROM chunks WHERE cid = ?", [(cid,) for cid in reversed(known)]
-    )
-    connection.execute("DELETE FROM wanted WHERE turn <= (SELECT max(turn) FROM wanted) - ?", (MOST_WISHES,))
-
-
-def count_covered(connection: sqlite3.Connection, model: str) -> tuple[int, int]:
-    """How many chunks have a vector, and how many there are."""
+def _count_covered(connection: sqlite3.Connection, model: str) -> tuple[int, int]:
     row = connection.execute("SELECT covered FROM models WHERE fingerprint = ?", (model,)).fetchone()
     (chunks,) = connection.execute("SELECT count(*) FROM chunks").fetchone()
     return (row[0] if row else 0), chunks
 
 
-def count_vectors(connection: sqlite3.Connection) -> dict[str, int]:
-    """Model → how many vectors are kept of it."""
-    return dict(
-        connection.execute(
-            "SELECT fingerprint, count(*) FROM models JOIN vectors ON model = id GROUP BY id ORDER BY fingerprint"
-        ).fetchall()
-    )
-
-
-def drop_model(connection: sqlite3.Connection, model: str) -> int:
-    """Forget a model with its vectors; tells how many there were."""
-    id_ = _model_id(connection, model)
-    connection.execute("DELETE FROM models WHERE id = ?", (id_,))
-    return connection.execute("DELETE FROM vectors WHERE model = ?", (id_,)).rowcount
-
-
-def find_damaged(connection: sqlite3.Connection) -> list[int]:
+def _find_damaged(connection: sqlite3.Connection) -> list[int]:
     """The marks of the vectors that are not what was put in."""
-    if read_header(connection).format < SUMS_FORMAT:
+    if is_older(connection, SUMS_FORMAT):
         return []
     rows = connection.execute("SELECT mark, digest, vector, sum FROM vectors WHERE sum IS NOT NULL")
     return [mark for mark, digest, vector, noted in rows if vector_sum(digest, vector) != noted]
 
 
-def drop_unused(connection: sqlite3.Connection) -> int:
-    """Forget vectors that are damaged or that no chunk has use for, and models left with none; tells how many."""
-    damaged = find_damaged(connection)
+def _drop_unused(connection: sqlite3.Connection) -> int:
+    """Drop damaged vectors, those that no chunk uses, and models left with none; return how many vectors."""
+    damaged = [(mark,) for mark in _find_damaged(connection)]
     # No trigger counts what goes here: unlike an unused vector, a damaged one may serve chunks.
-    for mark in damaged:
-        connection.execute(
-            "UPDATE models SET covered = covered - (SELECT count(*) FROM chunks JOIN vectors USING (digest)"
-            " WHERE mark = ?1) WHERE id = (SELECT model FROM vectors WHERE mark = ?1)",
-            (mark,),
-        )
-    connection.executemany("DELETE FROM vectors WHERE mark = ?", [(mark,) for mark in damaged])
-    dropped = (
-        len(damaged)
-        + connection.execute(
-            "DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.digest = vectors.digest)"
-        ).rowcount
+    connection.executemany(
+        "UPDATE models SET covered = covered - (SELECT count(*) FROM chunks JOIN vectors USING (digest)"
+        " WHERE mark = ?1) WHERE id = (SELECT model FROM vectors WHERE mark = ?1)",
+        damaged,
     )
+    connection.executemany("DELETE FROM vectors WHERE mark = ?", damaged)
+    unused = "DELETE FROM vectors WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.digest = vectors.digest)"
+    dropped = len(damaged) + connection.execute(unused).rowcount
     connection.execute("DELETE FROM models WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE model = models.id)")
     return dropped
-
-
-def _sum_column(connection: sqlite3.Connection) -> str:
-    return "sum" if read_header(connection).format >= SUMS_FORMAT else "NULL"
 
 
 def _sound(digest: bytes, vector: bytes, noted: int | None) -> bytes:
@@ -212,7 +208,7 @@ def _model_id(connection: sqlite3.Connection, model: str) -> int:
 
 
 def _first_resource(connection: sqlite3.Connection, model: int, frontier: Frontier | None) -> int:
-    """Where to begin: what lay behind the frontier is still embedded unless its resource was written since.
+    """The resource to begin with: before the frontier, only resources written since can lack vectors.
 
     Vectors that chunks use go only with their model, whose number never comes back.
     """

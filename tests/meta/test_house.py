@@ -23,6 +23,8 @@ SWEPT = (
     "pipelines/content",
     "pipelines/indexing",
     "ranking",
+    "service/content",
+    "service/server",
     "service/settings",
     "service/upkeep",
     "service/workspace",
@@ -34,8 +36,8 @@ _SWEPT_PATHS = tuple(f"findling/{room}/" for room in SWEPT)
 VAGUE_BEGINNING = re.compile(r"(What|Whatever|Who|Whoever|Whose|How|Where|Wherever|When|Which)\b")
 SHARED_CLASS_NAMES = {
     "FindlingRetriever",  # one adapter for each framework
-    "Candidates", "Header", "Pages", "Part", "Question", "Reading", "Statistics",
-    "Step", "_Asked", "_Read", "_Run", "_State",
+    "Header", "Pages", "Part", "Question", "Reading",
+    "Step", "_Asked", "_Run", "_State",
 }  # fmt: skip
 """Names that several classes have; the set may only shrink."""
 THIRD_PARTY_OF_A_SEARCH = {"click", "tantivy", "Stemmer", "cython_runtime", "platformdirs"}

@@ -17,7 +17,7 @@ from findling.domain.results import Degradation
 from findling.service.engine.answer_cache import AnswerCache, cache_key
 from findling.service.server import engine_pool
 from findling.service.server.engine_pool import Host
-from findling.service.server.statistics import Statistics
+from findling.service.server.statistics import ServerStatistics
 from findling.service.workspace.workspaces import create_workspace
 
 ANN = Caller("ann", ("user:ann",), frozenset({"read"}))
@@ -311,7 +311,7 @@ def test_an_index_that_another_process_makes_anew_is_asked_at_once(
 
 
 def test_the_99th_percentile_is_that_of_the_latest_questions() -> None:
-    statistics = Statistics()
+    statistics = ServerStatistics()
     for _ in range(5000):
         statistics.answered("keyword", 5.0)
     for number in range(4096):

@@ -1,4 +1,4 @@
-"""The chats of a workspace: taken in message by message, listed, deleted."""
+"""Chats of one workspace: indexed message by message, listed, deleted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["ChatReport", "ThreadSummary", "WorkspaceChats"]
 
 _BATCH_MESSAGES = 2_000
 _BATCH_CHARACTERS = 4_000_000
-"""As much as is held in memory, and taken in under the lock at once."""
+"""Size of a batch, which is held in memory and written under one lock."""
 
 _WINDOW = 160
 """Tokens of a passage of a chat, about four messages. Of 442 conversations with 571 queries (NDCG@10, instant and after
@@ -29,7 +29,7 @@ a model has read them): 80 tokens .786; 120 .808 and .815; 160 .809 and .817; 24
 
 
 class ThreadSummary(NamedTuple):
-    """A thread at a glance; times are seconds since the epoch, `None` when nobody knows."""
+    """A thread at a glance; times are seconds since the epoch, `None` when unknown."""
 
     thread: str
     title: str
@@ -45,11 +45,10 @@ class WorkspaceChats:
         self._writer = writer
 
     def add(self, threads: Iterable[Thread], *, on_progress: Callable[[ChatReport], None] | None = None) -> ChatReport:
-        """Take in the messages of threads: those that are new or were edited; the others are there already.
+        """Index the new and edited messages of threads, in batches that are durable when `on_progress` reports them.
 
-        It goes in batches, each of which is durable and can be searched when `on_progress` is told of it. When reading
-        the threads fails, what was read before that is kept, and then the failure is raised. Raises InvalidValueError
-        for a thread or message that cannot be kept, and as `WorkspaceWriter.writing` does.
+        When reading the threads fails, the messages before it are kept, and then the failure is raised. Raises
+        InvalidValueError for a thread or message that cannot be kept, and as `WorkspaceWriter.writing` does.
         """
         report, counts, seen = ChatReport(), Counter[str](), set[str]()
         for batch in _batches(arrivals(threads)):
@@ -61,7 +60,7 @@ class WorkspaceChats:
         return report
 
     def delete(self, thread: str) -> int:
-        """Delete a thread; tells how many messages that were. Raises NotFoundError when there is no such thread."""
+        """Delete a thread; returns the number of its messages. Raises NotFoundError when there is no such thread."""
         rids = parts_by_thread(self._writer.store.rids("chat")).get(thread, []) if self._writer.exists else []
         if not rids:
             raise NotFoundError(f"there is no thread {thread}", hint="findling chats list")
@@ -88,7 +87,7 @@ class WorkspaceChats:
 
 
 def _batches(messages: Iterator[Arrival]) -> Iterator[list[Arrival]]:
-    """The messages in batches; when reading them fails, those before that come first."""
+    """The messages in batches; when reading fails, those before the failure come first."""
     failure: FindlingError | OSError | None = None
     batch: list[Arrival] = []
     characters = 0

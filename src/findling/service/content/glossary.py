@@ -19,38 +19,38 @@ from findling.text.mining.glossary_keys import glossary_key
 __all__ = ["WorkspaceGlossary"]
 
 _MINED_AT = "glossary_mined"
-"""Name of the number of the change up to which texts were looked through for candidates."""
+"""Name of the meta value with the number of the last change that was searched for candidates."""
 
 _FORMAT_HINT = "findling glossary list --export shows the format"
 
 
 class WorkspaceGlossary:
-    """What means the same in one workspace. Every change raises as `OpenedWorkspace.writing` does, besides its own."""
+    """The glossary of one workspace. Every change raises as `OpenedWorkspace.writing` does, besides its own errors."""
 
     trouble: Degradation | None = None
-    """What kept a language model from being asked when `pending` looked for candidates last."""
+    """The failure of the language model in the latest `pending`."""
 
     def __init__(self, files: OpenedWorkspace, settings: Settings) -> None:
         self._files = files
         self._settings = settings
 
     def terms(self) -> list[GlossaryTerm]:
-        """All terms, ordered by group and key; none where nothing was ever written."""
+        """All terms, ordered by group and key."""
         self._files.let_go_if_replaced()
         return self._files.store.glossary() if self._files.exists else []
 
     def groups(self) -> list[Group]:
-        """The groups that searches make use of."""
+        """The groups that searches use."""
         return rules.groups(self.terms())
 
     def protected(self) -> list[GlossaryTerm]:
-        """The terms that are taken to the letter."""
+        """The terms that searches take literally."""
         return self._with_status("protected")
 
     def pending(self, *, refill: bool = True) -> list[GlossaryTerm]:
-        """The terms that wait for a decision; with `refill`, after looking for candidates in what has changed.
+        """The terms that wait for a decision; `refill` first looks for candidates in changed texts.
 
-        When the language model that the user has chosen fails, `trouble` says so, and it is asked again the next time.
+        When the chosen language model fails, `trouble` says so, and the next call asks it again.
         """
         self.trouble = None
         if refill:
@@ -58,11 +58,11 @@ class WorkspaceGlossary:
         return self._with_status("pending")
 
     def add(self, canonical: str, aliases: Sequence[str]) -> Edit:
-        """Have a term stand for others, and they for it. Raises UsageError for what cannot be so."""
+        """Make terms aliases of a canonical one. Raises UsageError for terms that cannot be."""
         return self._change(lambda terms: rules.add(terms, canonical, aliases))
 
     def approve(self, surface: str, group: str | None = None, *, canonical: bool = False) -> Edit:
-        """Take a pending term into use. Raises UsageError when there is none, or more than one."""
+        """Approve a pending term. Raises UsageError when there is none, or more than one."""
         return self._change(lambda terms: rules.approve(terms, surface, group, canonical))
 
     def reject(self, surface: str, group: str | None = None) -> Edit:
@@ -70,11 +70,11 @@ class WorkspaceGlossary:
         return self._change(lambda terms: rules.reject(terms, surface, group))
 
     def protect(self, surface: str) -> Edit:
-        """Have a term taken to the letter, in no group. Raises UsageError for what is no term."""
+        """Have searches take a term literally, in no group. Raises UsageError for text that is no term."""
         return self._change(lambda terms: rules.protect(terms, surface))
 
     def unprotect(self, surface: str) -> Edit:
-        """Let a protected term be suggested and added again. Raises UsageError when it is not protected."""
+        """Allow a protected term to be suggested and added again. Raises UsageError when it is not protected."""
         return self._change(lambda terms: rules.unprotect(terms, surface))
 
     def remove(self, surface: str, group: str | None = None) -> Edit:
@@ -82,20 +82,20 @@ class WorkspaceGlossary:
         return self._change(lambda terms: rules.remove(terms, surface, group))
 
     def merge(self, group: str, into: str) -> Edit:
-        """Make two groups one. Raises UsageError when one is not there, or a rejection stands between them."""
+        """Merge two groups. Raises UsageError when one is not there, or a rejection stands between them."""
         return self._change(lambda terms: rules.merge(terms, group, into))
 
     def propose(self, candidates: Iterable[tuple[str, str, str, str]]) -> Edit:
-        """Put candidates (surface, surface of its group, source, snippet) into the queue, unless they are decided."""
+        """Queue undecided candidates: surface, surface of its group, source, snippet."""
         listed = list(candidates)
         return self._change(lambda terms: rules.propose(terms, listed))
 
     def export_rows(self) -> list[dict[str, Any]]:
-        """Every term with all that is known of it, ready for JSON."""
+        """Every term with all its fields, ready for JSON."""
         return [term._asdict() for term in self.terms()]
 
     def import_rows(self, rows: Sequence[Mapping[str, Any]], *, replace: bool = False) -> Edit:
-        """Put in what `export_rows` gave: all of it or, when a row is wrong, nothing; `replace` drops the rest.
+        """Import rows of `export_rows`: all or, when one is wrong, none; `replace` drops the other terms.
 
         Raises InvalidValueError that names the row.
         """
@@ -109,7 +109,7 @@ class WorkspaceGlossary:
         return self._change(lambda present: rules.take_in(present, terms.values(), replace))
 
     def _refill(self) -> None:
-        """Look for candidates in the texts, unless that was done since they changed last."""
+        """Look for candidates in the texts that have changed since the last time."""
         files = self._files
         files.let_go_if_replaced()
         if not files.exists or files.store.get_meta(_MINED_AT) == str(files.store.seq()):
@@ -120,7 +120,7 @@ class WorkspaceGlossary:
         found = candidates(files.store, since, self.groups(), self._settings)
         self.propose(found.pairs)
         self.trouble = found.trouble
-        # Without the mark the texts are looked through once more, and what they give is put to the model then.
+        # Without the mark the next call reads the texts again, and asks the model.
         if found.trouble is None:
             with files.writing():
                 files.store.set_meta(_MINED_AT, str(found.seq))
@@ -129,7 +129,7 @@ class WorkspaceGlossary:
         return [term for term in self.terms() if term.status == status]
 
     def _change(self, decide: Callable[[list[GlossaryTerm]], Edit]) -> Edit:
-        # What changes nothing, or cannot be done, needs no lock and makes no workspace.
+        # An edit without effect, or an impossible one, needs no lock and creates no workspace.
         if not any(decide(self.terms())):
             return Edit()
         with self._files.writing():
@@ -140,7 +140,7 @@ class WorkspaceGlossary:
 
 
 def _dated(terms: Sequence[GlossaryTerm]) -> tuple[GlossaryTerm, ...]:
-    """Terms that were decided just now say when, one after the other, so that their order is kept."""
+    """The terms with the time of their decision, increasing, so that their order stays."""
     now = time.time()
     return tuple(
         term
@@ -151,7 +151,7 @@ def _dated(terms: Sequence[GlossaryTerm]) -> tuple[GlossaryTerm, ...]:
 
 
 def _term(number: int, row: object) -> GlossaryTerm:
-    """One row of a file as a term; its key is made anew, as it depends on how words are analysed here."""
+    """One row of a file as a term; its key is computed again, as it depends on the analysis of words here."""
     if not isinstance(row, Mapping):
         raise _wrong(number, "it is no object")
     if unknown := sorted(str(name) for name in set(row) - set(GlossaryTerm._fields)):

@@ -16,17 +16,17 @@ from findling.service.index.privacy import may_send
 from findling.service.settings.settings import Settings
 from findling.text.mining.synonyms import SynonymCandidate
 
-__all__ = ["Candidates", "candidates"]
+__all__ = ["GlossaryCandidates", "candidates"]
 
 _LOOKED_THROUGH = 20_000_000
-"""Characters that are all read again: two spellings of a word are told from errors by how many texts have them.
-Reading takes about 0.1 s a million characters, so in larger workspaces only what has changed is looked at."""
+"""Most characters that are all read again: the number of texts tells a spelling from an error. Reading takes 0.1 s a
+million characters, so of larger workspaces only changed texts are read."""
 
 
-class Candidates(NamedTuple):
-    """Pairs of terms that may mean the same, and the number of the change up to which texts were looked through.
+class GlossaryCandidates(NamedTuple):
+    """Pairs of terms that may mean the same, and the number of the last change that was read.
 
-    `trouble` is what kept the language model from answering; then the pairs are those of the texts alone.
+    `trouble` is the failure of the language model; then the pairs are those of the texts alone.
     """
 
     pairs: list[SynonymCandidate]
@@ -36,35 +36,34 @@ class Candidates(NamedTuple):
 
 def candidates(
     store: TruthStore, since: int, groups: Sequence[Group], settings: Settings, *, looked_through: int = _LOOKED_THROUGH
-) -> Candidates:
-    """What the texts suggest, and what a language model says belongs to one of the groups.
+) -> GlossaryCandidates:
+    """Candidates from the texts, and from a language model that assigns terms to the groups.
 
-    Only what has changed `since` is looked at in stores of more characters than `looked_through`. Raises LockedError
-    when the store is written meanwhile, InvalidValueError when the settings name no language model.
+    Of stores with more characters than `looked_through` only texts changed `since` are read. Raises LockedError when
+    the store is written meanwhile, InvalidValueError when the settings name no language model.
     """
     seq = store.seq()
     is_small = store.counts()["characters"] <= looked_through
     start = 0 if is_small or since > seq or since < store.log_floor() else since
     found = mine(_documents(store, start))
     try:
-        return Candidates([*_matched(store, start, found, groups, settings), *found], seq)
+        return GlossaryCandidates([*_matched(store, start, found, groups, settings), *found], seq)
     except ModelError as error:
-        return Candidates(found, seq, Degradation(what=f"no language model was asked: {error.message}", fix=error.hint))
+        trouble = Degradation(what=f"no language model was asked: {error.message}", fix=error.hint)
+        return GlossaryCandidates(found, seq, trouble)
 
 
 def _matched(
     store: TruthStore, start: int, found: list[SynonymCandidate], groups: Sequence[Group], settings: Settings
 ) -> list[SynonymCandidate]:
-    """What the language model makes of the candidates. Nothing is sent that stands in private documents alone."""
+    """The judgement of the language model. Terms of private documents alone are never sent."""
     chat = choose_chat(settings)
     if chat is None or not groups:
         return []
-    from findling.pipelines.glossary.glossary_matching import match
+    from findling.pipelines.glossary.glossary_matching import Presence, match
 
     if not chat.host:
         return match(chat, found, [group.canonical for group in groups])
-    from findling.pipelines.glossary.glossary_matching import Presence
-
     allowed = may_send(settings)
     presence = Presence(surface for group in groups for surface in (group.canonical, *group.aliases))
 
@@ -75,7 +74,7 @@ def _matched(
                 yield document
 
     known = mine(readable())
-    # A group goes by the first of its terms that may be sent: its own name may be the one that is private.
+    # A group goes by the first of its terms that may be sent: its own name may be private.
     names = (next((name for name in (each.canonical, *each.aliases) if name in presence.found), "") for each in groups)
     return match(chat, known, list(dict.fromkeys(filter(None, names))))
 

@@ -1,11 +1,10 @@
-"""The memories of one workspace: remembered and forgotten under its lock, recalled without."""
+"""Memories of one workspace: remembered and forgotten under its lock, recalled without."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,14 +33,13 @@ from findling.pipelines.content.memories import (
 from findling.service.index.access_log import AccessLog
 
 if TYPE_CHECKING:
-    from findling.domain.resources import Document, Resource
     from findling.service.index.writing import WorkspaceWriter
 
 __all__ = ["WorkspaceMemories", "usual_cosines"]
 
 _POOL = 20
-"""Hits that are asked for at least: importance may lift what is further down. Among 1,000 memories 15 % of recalls need
-more. Asking for 40 at once takes 7 % longer, and so does asking for 12, as more recalls have to ask again."""
+"""Fewest hits of a search: importance may lift lower ones. Among 1,000 memories 15 % of recalls need more. Asking for
+40 at once takes 7 % longer, and so does asking for 12, as more recalls have to ask again."""
 
 _EVERYTHING = 1 << 20
 """A limit that cuts nothing off."""
@@ -52,10 +50,10 @@ _NO_VECTORS = Degradation(
 
 
 class WorkspaceMemories:
-    """What was remembered in one workspace.
+    """The memories of one workspace.
 
-    `search` answers a request as `Engine.search` does, from this workspace alone; it need not look at the files on
-    disk. `above` gives the memories of the folders above by their folder. `clock` gives seconds since the epoch.
+    `search` answers a request as `Engine.search` does, from this workspace alone, without a look at its files.
+    `above` gives the memories of the folders above by their folder. `clock` gives seconds since the epoch.
     """
 
     def __init__(
@@ -74,7 +72,7 @@ class WorkspaceMemories:
 
     @property
     def folder(self) -> Path:
-        """Where the workspace lies."""
+        """The folder of the workspace."""
         return self._writer.files.folder
 
     def remember(
@@ -87,10 +85,10 @@ class WorkspaceMemories:
         visibility: Iterable[str] | None = None,
         id: str = "",  # noqa: A002 - what everybody calls it
     ) -> Memory:
-        """Keep a text. The same text again is the same memory: an access, which may raise its importance.
+        """Keep a text. The same text again is an access to the same memory, which may raise its importance.
 
-        An `id` names the memory; another text under it takes the place of the old one. Raises InvalidValueError for
-        what cannot be remembered, and as `WorkspaceWriter.writing` does.
+        An `id` names the memory; another text under it replaces the old one. Raises InvalidValueError for a wrong
+        value, and as `WorkspaceWriter.writing` does.
         """
         wish = checked_wish(Wish(text, importance, tags, author, visibility, id))
         rid, now = memory_rid(wish), self._clock()
@@ -100,13 +98,13 @@ class WorkspaceMemories:
             known, access = store.document(rid), store.accesses([rid]).get(rid)
             if known is None:
                 resource = make_resource(wish, rid, now, accesses_before=access.count if access else 0)
-                put(self._documents(resource, wish.text), ())
+                put(self._writer.documents([(resource, wish.text)]), ())
                 return make_memory(resource, wish.text, access, now, "new")
             is_same = is_same_text(known.text, wish.text)
             text = known.text if is_same else wish.text
             resource = renewed_resource(wish, known.resource, now, is_same_text=is_same)
             if resource != known.resource or not is_same:
-                put(self._documents(resource, text), ())
+                put(self._writer.documents([(resource, text)]), ())
             store.add_accesses({rid: Access(1, now)})
             return make_memory(resource, text, store.accesses([rid])[rid], now, "known" if is_same else "changed")
 
@@ -119,10 +117,10 @@ class WorkspaceMemories:
         min_importance: float = 0.0,
         principals: tuple[str, ...] | None = None,
     ) -> RecallAnswer:
-        """The memories that answer a query, best first; each of them is noted as accessed, without any waiting.
+        """The memories that answer a query, best first; an access of each is noted, without a lock.
 
-        What has none of the query's words must be close to it in meaning. `mode` is `hybrid`, `keyword` or `semantic`,
-        by default that of the settings. The owner recalls the memories of the folders above as well. Raises
+        A memory without a word of the query must be close to it in meaning. `mode` is `hybrid`, `keyword` or
+        `semantic`, by default that of the settings. The owner recalls the memories of the folders above, too. Raises
         InvalidValueError for a limit, mode or importance that cannot be.
         """
         _check(limit, mode, min_importance)
@@ -144,7 +142,7 @@ class WorkspaceMemories:
         ask: Callable[[WorkspaceMemories], RecallAnswer],
         limit: int,
     ) -> RecallAnswer:
-        """The answer of this workspace with the memories of those above, by relevance; the nearest has each id."""
+        """The answer of this workspace with the memories of those above, by relevance; the nearest wins an id."""
         answers, nearer, degraded = [own], [self], list(own.degraded)
         for label, place in above.items():
             try:
@@ -173,7 +171,7 @@ class WorkspaceMemories:
         min_importance: float,
         principals: tuple[str, ...] | None = None,
     ) -> RecallAnswer:
-        """What of this workspace answers a query; no access is noted."""
+        """The memories of this workspace that answer a query; no access is noted."""
         if not self._writer.exists:
             return RecallAnswer(query=query)
         plan = self._plan(mode)
@@ -211,7 +209,7 @@ class WorkspaceMemories:
     def list(self, *, principals: tuple[str, ...] | None = None) -> Sequence[Memory]:
         """All memories that a caller may see, the most important first, which is no access.
 
-        A caller is told nothing of others: neither who else sees a memory, nor how often and when it was recalled.
+        Only the owner learns who else sees a memory, and how often and when it was recalled.
         """
         if not self._writer.exists:
             return []
@@ -222,17 +220,17 @@ class WorkspaceMemories:
             everything = replace(_request("", self._plan("keyword"), principals), limit=_EVERYTHING)
             rids = list(dict.fromkeys(hit.rid for hit in self._search(everything)))
         documents = [document for rid in rids if (document := store.document(rid))]
-        accesses = self._accesses([document.resource.rid for document in documents], principals)
+        accesses = self._accesses(rids, principals)
         memories = [make_memory(one.resource, one.text, accesses.get(one.resource.rid), now) for one in documents]
         memories = [replace(one, visibility=_shown_list(one.visibility, principals)) for one in memories]
         return sorted(memories, key=lambda memory: (-memory.importance, memory.rid))
 
     def _accesses(self, rids: Iterable[str], principals: tuple[str, ...] | None) -> Mapping[str, Access]:
-        """The accesses of resources, which are the owner's to know."""
+        """The accesses of resources; none for anybody but the owner."""
         return self._log.counts(self._writer.store, rids) if principals is None else {}
 
     def fold(self) -> None:
-        """Count in what recalls have noted. Takes the workspace's lock, and raises as `OpenedWorkspace.writing`."""
+        """Count the accesses that recalls have noted, under the lock. Raises as `OpenedWorkspace.writing` does."""
         if self._writer.exists:
             with self._writer.files.writing():
                 self._fold_held()
@@ -241,13 +239,8 @@ class WorkspaceMemories:
         store = self._writer.store
         self._log.fold(store, lambda rid: store.document(rid) is not None)
 
-    def _documents(self, resource: Resource, text: str) -> Iterator[Document]:
-        from findling.pipelines.indexing.document_build import text_documents
-
-        return chain.from_iterable(text_documents([(resource, text)], self._writer.chunk_plan))
-
     def _plan(self, mode: str | None) -> Plan:
-        """Meaning counts 0.7 and words 0.3, as the profile `memory` says; what is asked for is a memory, not a path."""
+        """The profile `memory` weighs meaning 0.7 and words 0.3; a memory has no path to route to."""
         from findling.service.settings.profiles import plan_of
 
         plan = plan_of(self._writer.settings, MEMORY)
@@ -256,25 +249,27 @@ class WorkspaceMemories:
         )
 
     def _ranked(self, request: SearchRequest, limit: int, least: float) -> tuple[SearchAnswer, Sequence[Recalled]]:
-        """The best memories, out of so many hits that nothing further down could be lifted among them."""
+        """The best memories, out of so many hits that importance can lift no other one among them."""
         size = max(_POOL, 2 * limit)
         while True:
             answer = self._search(replace(request, limit=size))
             judged = self._judged(answer, least, request.principals)[:limit]
             within_reach = answer.hits[-1].score * LARGEST_FACTOR if len(answer.hits) >= size else 0.0
             if not within_reach or (len(judged) == limit and judged[-1].relevance >= within_reach):
-                return answer, self._with_texts(judged)
+                documents = [(one, self._writer.store.document(one.rid)) for one in judged]
+                return answer, [replace(one, text=document.text) for one, document in documents if document is not None]
             size *= 4
 
     def _judged(self, answer: SearchAnswer, least: float, principals: tuple[str, ...] | None) -> Sequence[Recalled]:
-        """What of an answer is recalled, by its relevance and importance, without the texts."""
+        """The memories of an answer, ordered by relevance and importance, without the texts."""
         store, now = self._writer.store, self._clock()
         found: dict[str, tuple[Hit, tuple[str, ...]]] = {}
         for hit in answer.hits:
             reasons = evidence(hit, usual_cosines(hit.receipt.speed, answer.meaning.get("model", "")))
             if reasons and hit.rid not in found:
                 found[hit.rid] = hit, reasons
-        resources = {one.resource.rid: one.resource for one in store.chunks(_chunk_ids(found.values())).values()}
+        chunks = store.chunks([int(hit.id, 16) for hit, _ in found.values()])
+        resources = {one.resource.rid: one.resource for one in chunks.values()}
         accesses = self._accesses(resources, principals)
         recalled = []
         for rid, resource in resources.items():
@@ -283,10 +278,6 @@ class WorkspaceMemories:
                 hit, reasons = found[rid]
                 recalled.append(make_recalled(hit, memory, reasons, now))
         return sorted(recalled, key=lambda one: (-one.relevance, one.rid))
-
-    def _with_texts(self, recalled: Sequence[Recalled]) -> Sequence[Recalled]:
-        documents = [(one, self._writer.store.document(one.rid)) for one in recalled]
-        return [replace(one, text=document.text) for one, document in documents if document is not None]
 
 
 def usual_cosines(speed: str, model: str) -> tuple[float, float] | None:
@@ -307,14 +298,14 @@ def _request(query: str, plan: Plan, principals: tuple[str, ...] | None) -> Sear
         plan=plan,
         filters=Filters(type=(MEMORY,)),
         principals=principals,
-        # Memories have no path and no system, by which a folder or a project would leave them all out.
+        # Memories have no path and no system: a folder or a project would exclude them all.
         within="",
         in_context=False,
     )
 
 
 def _shown_list(visibility: tuple[str, ...] | None, principals: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Those of a list that a caller is; all of it for the owner."""
+    """The principals of a list that are the caller's; all of them for the owner."""
     if visibility is None or principals is None:
         return visibility
     return tuple([one for one in visibility if one in (*principals, EVERYONE)])
@@ -331,7 +322,3 @@ def _check(limit: int, mode: str | None, min_importance: float) -> None:
 
 def _rid(id_: str) -> str:
     return f"{MEMORY}:{id_.removeprefix(f'{MEMORY}:')}"
-
-
-def _chunk_ids(found: Iterable[tuple[Hit, tuple[str, ...]]]) -> Sequence[int]:
-    return [int(hit.id, 16) for hit, _ in found]

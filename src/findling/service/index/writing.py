@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import CorruptError, QuotaError, StoreDamagedError
@@ -128,7 +128,10 @@ class WorkspaceWriter:
 
     def put_texts(self, items: Iterable[tuple[Resource, str]], deleted_rids: Iterable[str] = ()) -> int:
         """Upsert resources, each with its text, and delete others; tells how many changed."""
+        return self.put(self.documents(items), deleted_rids)
+
+    def documents(self, items: Iterable[tuple[Resource, str]]) -> Iterator[Document]:
+        """The documents of resources that come with their texts."""
         from findling.pipelines.indexing.document_build import text_documents
 
-        plan = self.chunk_plan
-        return self.put((document for batch in text_documents(items, plan) for document in batch), deleted_rids)
+        return chain.from_iterable(text_documents(items, self.chunk_plan))

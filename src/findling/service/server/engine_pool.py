@@ -1,4 +1,4 @@
-"""The workspaces that a server keeps open, and the clients that search them."""
+"""The open workspaces of a server, and the clients that search them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.index.index import Index
 from findling.service.index.model_table import ModelTable
-from findling.service.server.statistics import Statistics
+from findling.service.server.statistics import ServerStatistics
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings
 from findling.service.workspace.backends import has_store
@@ -28,25 +28,32 @@ from findling.service.workspace.workspaces import FoundWorkspace, WorkspaceAccou
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport
+    from findling.domain.results import Degradation
 
 __all__ = ["IDLE_S", "MAX_BODY", "Host"]
-
 
 _MOST_OPEN = 16
 """Workspaces that stay open: one with 100,000 passages and a model maps some 100 MB."""
 
+_MOST_ENGINES = 8
+"""Engines of one open workspace that keep their plans: for its parts, and for settings of callers."""
+
 IDLE_S = 900.0
-"""After this time without a question models are let go."""
+"""Time without a question after which models are released."""
 
 MAX_BODY = 16 << 20
-"""The largest request of the owner with resources, or to MCP, that is read; others may have 256 KB."""
+"""The largest request of the owner with resources, or to MCP; others may send 256 KB."""
 
 _ANSWERS = 512
-"""Answers kept for the same question on the same index."""
+"""Answers in the cache."""
+
+_CANDIDATES, _READ, _ROWS = 5_000, 500, 1_000
+"""Limits of one request of a token: passages looked at (0.3 s, and fifty pages of a hundred hits), passages split into
+words (0.5 s), and rows of words searched for neighbours (0.2 s)."""
 
 _SECTIONS_OF_LEGS = ("keyword.", "semantic.", "rerank.", "remote.", "privacy.", "permissions.", "chat.", "store.")
 _OF_LEGS = tuple(setting.name for setting in SETTINGS if setting.name.startswith(_SECTIONS_OF_LEGS))
-"""Settings that decide how legs are opened: whoever differs in one of them has engines of their own."""
+"""Settings that decide how legs are opened; callers who differ in one of them have engines of their own."""
 
 
 class _Key(NamedTuple):
@@ -54,12 +61,8 @@ class _Key(NamedTuple):
     settings: tuple[Value, ...]
 
 
-_MOST_ENGINES = 8
-"""Engines of one opened workspace that are kept with their plans: for its parts, and for settings of callers."""
-
-
 class _Kept:
-    """An opened workspace, by how many it is in use, and when it was last."""
+    """An open workspace, the number of its users, and the time of its last use."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
@@ -68,8 +71,8 @@ class _Kept:
         self.used_at = time.monotonic()
 
     def engine(self, place: Workspace, settings: Settings) -> Engine:
-        """The engine for a part of the root and settings, which keeps the plans that it has made."""
-        key = (place, id(settings))  # an engine holds its settings, so no others have their id meanwhile
+        """The engine for a part of the root and settings, which caches its plans."""
+        key = (place, id(settings))  # the engine holds its settings, so their id stays theirs
         engine = self._engines.pop(key, None) or Engine(place, settings, self.index)
         self._engines[key] = engine
         while len(self._engines) > _MOST_ENGINES:
@@ -77,28 +80,18 @@ class _Kept:
         return engine
 
 
-_CANDIDATES = 5_000
-"""Passages that are looked at for one request of a token: 0.3 s, and fifty pages of a hundred hits."""
-
-_READ = 500
-"""Passages that are taken apart into words for one request of a token: 0.5 s."""
-
-_ROWS = 1_000
-"""Rows of words that are looked for to find words near each other, for one request of a token: 0.2 s a search."""
-
-
 class Host:
-    """The workspaces of one home, opened when they are asked for. `path` says which one is asked by default."""
+    """The workspaces of one home, opened on demand; `path` belongs to the default one."""
 
     def __init__(self, settings: Settings, path: str | Path | None = None, *, served_by: str = "") -> None:
         self.settings = settings
         self.home = home_folder(settings["store.home"])
-        self.statistics = Statistics()
+        self.statistics = ServerStatistics()
         self.served_by = served_by
         self.is_ready = False
         with open_engine(path, settings=settings) as engine:
             has_files = engine.root != engine.home
-            # What was asked for, which may be a part of what is indexed.
+            # It may be a part of the indexed root.
             self._subject = engine.asked if has_files else engine.home
             self.default = str(self._subject if has_files else engine.root)
         self._place = self._served()
@@ -112,25 +105,24 @@ class Host:
 
     @contextlib.contextmanager
     def opened(self, caller: Caller, workspace: str = "") -> Iterator[Engine]:
-        """The engine of a workspace, the served one by default, which stays open and loaded meanwhile.
+        """The engine of a workspace, the served one by default, which stays loaded meanwhile.
 
-        Raises NotFoundError for a name that no workspace has and, in the same words, for one that the caller may not
-        ask.
+        Raises NotFoundError for an unknown name and, in the same words, for one that the caller may not ask.
         """
         place, settings = self._find(caller, workspace)
         with spending(self.budget(caller)), self._leased(place, settings) as engine:
-            # The items of the folders above are for those who may ask the workspaces that hold them.
+            # Items of the folders above are for callers who may ask their workspaces.
             yield engine if caller.is_owner and ALL_WORKSPACES in caller.workspaces else engine.alone()
 
     def budget(self, caller: Caller) -> WorkBudget:
-        """What one request of a caller may cost: the owner's processor is the owner's, everybody else shares it."""
+        """The budget of one request: none for the owner, whose processor everybody else shares."""
         if caller.is_owner:
             return WorkBudget()
         return WorkBudget(cpu_s=self.settings["serve.cpu_s"], candidates=_CANDIDATES, read=_READ, rows=_ROWS)
 
     @contextlib.contextmanager
     def opened_local(self, path: str | Path, settings: Settings, workspace: str = "") -> Iterator[Engine]:
-        """The engine that `open_engine` would give: for whoever could open it without a server. Raises as that does."""
+        """The engine that `open_engine` would give, for callers who could open it themselves. Raises as that does."""
         name = workspace or settings["workspace.name"] or settings["context.workspace"]
         place = locate(path, home=home_folder(settings["store.home"]), name=name, place=settings["store.place"])
         with self._leased(place, settings) as engine:
@@ -138,7 +130,7 @@ class Host:
 
     @contextlib.contextmanager
     def client(self, caller: Caller, workspace: str = "") -> Iterator[LocalClient]:
-        """A workspace as the caller may see it, whose answers are kept and counted. Raises as `opened` does."""
+        """A client of a workspace with the rights of the caller; its answers are cached. Raises as `opened` does."""
         with self.opened(caller, workspace) as engine:
             yield self._client(
                 engine,
@@ -152,7 +144,7 @@ class Host:
     def local_client(
         self, path: str | Path, settings: Settings, caller: Caller = OWNER, workspace: str = "", longest_s: float = 0.0
     ) -> Iterator[LocalClient]:
-        """The same for whoever could open it without a server, whose settings decide what follows a search."""
+        """A client for callers who could open the workspace themselves; their settings decide what follows a search."""
         with self.opened_local(path, settings, workspace) as engine:
             yield self._client(
                 engine, caller.principals, settings=settings, served_by=self.served_by, longest_s=longest_s
@@ -169,15 +161,13 @@ class Host:
             return accounts
         return [one for one in accounts if one.folder == self._place.folder or one.label in caller.workspaces]
 
-    # Looking after it
+    # Upkeep
 
     def warm_up(self, *, awaits_index: bool = False) -> None:
-        """Load what the first question would have to wait for.
+        """Load the legs and models that the first question needs.
 
-        What is not indexed yet is not ready if that is awaited; it is to be called again then.
+        With `awaits_index` a workspace without an index is not ready; then call it again.
         """
-        from findling.domain.results import Degradation
-
         notes: list[Degradation] = []
         try:
             with self.opened(OWNER) as engine:
@@ -206,27 +196,25 @@ class Host:
         return report
 
     def unload_idle(self) -> bool:
-        """Let models and vectors go that nobody has asked for a while; tells whether there were any.
+        """Release models and vectors that nobody has used for a while; returns whether there were any.
 
-        What was dropped by another process is closed, too: its space is given back only then.
+        A workspace that another process has dropped is closed, too, which frees its space on disk.
         """
-        idle_s = IDLE_S
-        let_go = False
+        was_loaded = False
         with self._guard:
-            for key in [key for key, kept in self._kept.items() if not kept.leases and kept.index.files.is_replaced()]:
-                self._kept.pop(key).index.close()
-            if not idle_s:
-                return False
-            for kept in self._kept.values():
-                if not kept.leases and time.monotonic() - kept.used_at >= idle_s:
-                    let_go = kept.index.unload() or let_go
-        if let_go:
+            unused = {key: kept for key, kept in self._kept.items() if not kept.leases}
+            for key, kept in unused.items():
+                if kept.index.files.is_replaced():
+                    self._kept.pop(key).index.close()
+                elif time.monotonic() - kept.used_at >= IDLE_S:
+                    was_loaded = kept.index.unload() or was_loaded
+        if was_loaded:
             self._answers.clear()
             self._tell_legs()
-        return let_go
+        return was_loaded
 
     def close(self) -> None:
-        """Close all workspaces; whoever is still at it finishes first, or finds them closed."""
+        """Close all workspaces."""
         with self._guard:
             while self._kept:
                 self._kept.popitem()[1].index.close()
@@ -234,7 +222,7 @@ class Host:
     # Inside
 
     def _tell_legs(self) -> None:
-        """Note what of the served workspace is in memory."""
+        """Note the parts of the served workspace that are in memory."""
         kept = [one.index for key, one in list(self._kept.items()) if key.folder == self._place.folder]
         loaded = [one.loaded() for one in kept]
         self.statistics.tell(legs={name: any(one[name] for one in loaded) for name in ("keyword", "vectors", "model")})
@@ -244,22 +232,19 @@ class Host:
             if not has_store(self._place.folder):
                 self._place = self._served()
             return self._place, self.settings
-        found = None
+        found: list[FoundWorkspace] = []
         if ALL_WORKSPACES in caller.workspaces or workspace in caller.workspaces:
-            # By what they are called, never by a path that would have to be looked up on disk.
-            found = next((one for one in all_workspaces(self.home) if workspace in (one.name, one.key)), None)
-            found = found or self._rooted_at(workspace)
-        if found is None:
+            # By name, or by root as `workspaces` shows it, never by a path to look up on disk.
+            known = all_workspaces(self.home)
+            found = [one for one in known if workspace in (one.name, one.key)]
+            found = found or [one for one in known if workspace == str(indexed_root(one.folder) or "")]
+        if not found:
             raise NotFoundError(f"there is no workspace {workspace}", hint="findling workspaces list")
-        place = workspace_in(found.folder)
+        place = workspace_in(found[0].folder)
         if place.folder not in self._named:
-            # The settings of its own project file, under which the command line searches it as well.
+            # Those of its own project file, as the command line has them.
             self._named[place.folder] = load_settings(place.root if place.root.exists() else ".")
         return place, self._named[place.folder]
-
-    def _rooted_at(self, root: str) -> FoundWorkspace | None:
-        """The workspace of a folder, which is written as `workspaces` tells it."""
-        return next((one for one in all_workspaces(self.home) if root == str(indexed_root(one.folder) or "")), None)
 
     def _served(self) -> Workspace:
         name = self.settings["workspace.name"] or self.settings["context.workspace"]
@@ -273,15 +258,12 @@ class Host:
             self._kept[key] = kept
             kept.leases += 1
             engine = kept.engine(place, settings)
-            self._let_go_of_old()
+            unused = [key for key, other in self._kept.items() if not other.leases]
+            for old in unused[: max(0, len(self._kept) - _MOST_OPEN)]:
+                self._kept.pop(old).index.close()
         try:
             yield engine
         finally:
             with self._guard:
                 kept.leases -= 1
                 kept.used_at = time.monotonic()
-
-    def _let_go_of_old(self) -> None:
-        unused = [key for key, kept in self._kept.items() if not kept.leases]
-        for key in unused[: max(0, len(self._kept) - _MOST_OPEN)]:
-            self._kept.pop(key).index.close()

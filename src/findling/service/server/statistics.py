@@ -1,43 +1,35 @@
-"""What a server counts: how many questions, how long they took, what was missing, how long it took to get ready."""
+"""Counters of a server: questions, their times, degraded answers, and the times of its start."""
 
 from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_left
 from collections import Counter, deque
 from typing import Any, NamedTuple
 
-__all__ = ["BUCKETS_S", "Histogram", "Statistics"]
+__all__ = ["BUCKETS_S", "Histogram", "ServerStatistics"]
 
 BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds by which times are counted."""
+"""Upper bounds of the buckets of times."""
 
 _RECENT = 4096
-"""Questions that the 99th percentile is taken of: one in a hundred of them is 41."""
+"""Questions of the 99th percentile: one in a hundred of them is 41."""
 
 
 class Histogram(NamedTuple):
-    """Times of one kind of work: how many were at most each bound, not counting lower ones, and their sum.
-
-    The last count is of those above every bound.
-    """
+    """Times of one kind of work: the count of each bucket, the last one above every bound, and their sum."""
 
     counts: list[int]
     sums: list[float]
 
-    @classmethod
-    def empty(cls) -> Histogram:
-        """Of nothing yet."""
-        return cls([0] * (len(BUCKETS_S) + 1), [0.0])
-
     def add(self, seconds: float) -> None:
         """Count one time."""
-        place = next((place for place, bound in enumerate(BUCKETS_S) if seconds <= bound), len(BUCKETS_S))
-        self.counts[place] += 1
+        self.counts[bisect_left(BUCKETS_S, seconds)] += 1
         self.sums[0] += seconds
 
 
-class Statistics:
+class ServerStatistics:
     """Counts since the start; may be shared between threads."""
 
     def __init__(self) -> None:
@@ -52,19 +44,20 @@ class Statistics:
         self._seconds = 0.0
 
     def took(self, name: str, seconds: float) -> None:
-        """Note how long a step of getting ready took, under a name that ends in `_time_ms`."""
+        """Note the time of a step of the start, under a name that ends in `_time_ms`."""
         with self._lock:
             self._times_ms[name] = round(seconds * 1000, 3)
 
     def tell(self, **facts: Any) -> None:
-        """Note what holds now, such as `documents` or `last_index_refresh`."""
+        """Note present facts, such as `documents` or `last_index_refresh`."""
         with self._lock:
             self._facts |= facts
 
     def observe(self, stage: str, mode: str, seconds: float) -> None:
         """Count a stage of answering, such as `search` or `fetch`."""
         with self._lock:
-            self._histograms.setdefault((stage, mode), Histogram.empty()).add(seconds)
+            empty = Histogram([0] * (len(BUCKETS_S) + 1), [0.0])
+            self._histograms.setdefault((stage, mode), empty).add(seconds)
 
     def answered(self, mode: str, seconds: float, *, degraded: int = 0, cached: bool = False) -> None:
         """Count a question that was answered."""

@@ -1,4 +1,4 @@
-"""Tokens by which callers from elsewhere are known: made and revoked by the owner, kept as hashes only."""
+"""Tokens of callers from elsewhere: created and revoked by the owner, kept as hashes only."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ __all__ = ["TokenAccount", "TokenBook"]
 
 _FILE, _LOCK, _USED = ".tokens.json", ".tokens.lock", ".tokens.used"
 _SCHEMA = 1
-_PREFIX = "fdl_"  # tells people, and tools that look for leaked secrets, what they have before them
+_PREFIX = "fdl_"  # by which people and scanners for leaked secrets know it
 _NAME = re.compile(r"\w[\w.@-]{0,63}")
 _DAY_S = 86_400
 
 _START = 16
-"""Characters of a hash by which its token is found: 64 bits, so that no two tokens have the same."""
+"""Characters of a hash that find its token: 64 bits, so that no two tokens share them."""
 
 _SETTLED_NS = 1_000_000_000
-"""How old a change of the file is before its times tell it from the next one: clocks of disks tick in milliseconds."""
+"""Age of a change from which the file's time tells it from the next one: clocks of disks tick in milliseconds."""
 
 
 class TokenAccount(NamedTuple):
-    """What is known of a token. `principals` are `None` for the owner; `last_used_at` is the beginning of a day."""
+    """A token without its secret. `principals` are `None` for the owner; `last_used_at` is the start of a day."""
 
     name: str
     principals: tuple[str, ...] | None
@@ -43,20 +43,15 @@ class TokenAccount(NamedTuple):
     workspaces: tuple[str, ...]
     created_at: float
     expires_at: float | None
-    last_used_at: float | None
+    last_used_at: float | None = None
 
 
 class _Token(NamedTuple):
-    name: str
     sha256: str
-    principals: tuple[str, ...] | None
-    scopes: tuple[str, ...]
-    workspaces: tuple[str, ...]
-    created_at: float
-    expires_at: float | None
+    account: TokenAccount
 
 
-class _Read(NamedTuple):
+class _TokenFile(NamedTuple):
     """The file as it was read; `stamp` is `None` while another change could leave the same one."""
 
     stamp: tuple[int, ...] | None
@@ -66,14 +61,14 @@ class _Read(NamedTuple):
 class TokenBook:
     """The tokens of one home. A change holds from the next request on, in every process.
 
-    Everything raises CorruptError when the file of tokens is damaged: nobody is let in or shut out by accident.
+    Every method raises CorruptError for a damaged file of tokens: nobody is admitted or refused by accident.
     """
 
     def __init__(self, home: Path, *, clock: Callable[[], float] = time.time) -> None:
         self._home = home
         self._path = home / _FILE
         self._clock = clock
-        self._last = _Read(None, {})
+        self._last = _TokenFile(None, {})
         self._noted: dict[str, int] = {}
 
     def create(
@@ -85,47 +80,47 @@ class TokenBook:
         workspaces: Iterable[str] = (),
         expires_at: float | None = None,
     ) -> str:
-        """Make a token and return its secret, which is kept nowhere and cannot be shown again.
+        """Create a token and return its secret, which is kept nowhere and cannot be shown again.
 
-        `principals` are those whose rights it has, `None` for all of the owner's. `workspaces` may be asked besides the
-        one that is served; the owner's may ask all unless some are named. Raises InvalidValueError for what cannot be,
-        and for a name that is taken; LockedError, ReadOnlyError or DiskFullError when it cannot be written.
+        It has the rights of its `principals`, `None` for all of the owner's. It may ask `workspaces` besides the
+        served one; the owner's may ask all unless some are named. Raises InvalidValueError for a wrong value, or a
+        name that is taken; LockedError, ReadOnlyError or DiskFullError when it cannot be written.
         """
-        secret = _PREFIX + secrets.token_urlsafe(32)
+        secret, now = _PREFIX + secrets.token_urlsafe(32), self._clock()
         named = tuple(dict.fromkeys(workspaces)) or ((ALL_WORKSPACES,) if principals is None else ())
-        token = _Token(name, _digest(secret), principals, tuple(scopes), named, self._clock(), expires_at)
-        token = _checked(token, self._clock())
+        account = _checked(TokenAccount(name, principals, tuple(scopes), named, now, expires_at), now)
         with self._changing() as tokens:
-            if any(each.name == name for each in tokens):
+            if any(each.account.name == name for each in tokens):
                 raise InvalidValueError(f"there is a token {name} already", hint=f"findling token revoke {name}")
-            tokens.append(token)
+            tokens.append(_Token(_digest(secret), account))
         return secret
 
     def revoke(self, name: str) -> None:
-        """Let a token be good for nothing. Raises NotFoundError when there is none of that name."""
+        """Revoke a token. Raises NotFoundError when there is none of that name."""
         with self._changing() as tokens:
-            gone = next((each for each in tokens if each.name == name), None)
+            gone = next((each for each in tokens if each.account.name == name), None)
             if gone is None:
                 raise NotFoundError(f"there is no token {name}", hint="findling token list")
             tokens.remove(gone)
-        with suppress(OSError):  # it only told when the token was used
+        with suppress(OSError):  # it only notes the last use
             (self._home / _USED / gone.sha256).unlink(missing_ok=True)
 
     def caller(self, secret: str) -> Caller:
-        """Whoever a secret stands for. Raises TokenError, with one text for all that may be wrong with it."""
+        """The caller of a secret. Raises TokenError, with one text for every reason."""
         digest = _digest(secret)
         token = self._tokens().get(digest[:_START])
-        # How long the lookup takes tells of the beginning of a hash at most; what decides always takes the same time.
+        # The time of the lookup reveals the start of a hash at most; the comparison takes constant time.
         is_known = token is not None and compare_digest(token.sha256, digest)
-        if token is None or not is_known or (token.expires_at is not None and token.expires_at <= self._clock()):
+        account = token.account if token is not None and is_known else None
+        if account is None or (account.expires_at is not None and account.expires_at <= self._clock()):
             raise TokenError("the token is not valid", hint="findling token create gives a new one")
         self._note_use(digest)
-        return Caller(token.name, token.principals, frozenset(token.scopes), token.workspaces)
+        return Caller(account.name, account.principals, frozenset(account.scopes), account.workspaces)
 
     def list(self) -> Sequence[TokenAccount]:
-        """All tokens in the order of their names, those that have expired as well."""
-        tokens = sorted(self._tokens().values(), key=lambda token: token.name)
-        return [_account(token, self._last_use(token.sha256)) for token in tokens]
+        """All tokens in the order of their names, expired ones included."""
+        tokens = sorted(self._tokens().values(), key=lambda token: token.account.name)
+        return [token.account._replace(last_used_at=self._last_use(token.sha256)) for token in tokens]
 
     def _tokens(self) -> dict[str, _Token]:
         """Beginning of its hash → token, read again when the file has changed."""
@@ -136,29 +131,32 @@ class TokenBook:
                 if stamp != self._last.stamp:
                     is_settled = time.time_ns() - status.st_mtime_ns > _SETTLED_NS
                     data = self._path.read_bytes()
-                    self._last = _Read(stamp if is_settled else None, _parsed(data, self._path))
+                    self._last = _TokenFile(stamp if is_settled else None, _parsed(data, self._path))
             except FileNotFoundError:
-                self._last = _Read(None, {})
+                self._last = _TokenFile(None, {})
         return self._last.by_start
 
     @contextmanager
     def _changing(self) -> Iterator[MutableSequence[_Token]]:
-        """The tokens, to be changed by nobody else; what was made of them is written."""
+        """The tokens under a lock, to be changed; they are written when the block ends."""
         with FileErrors(self._home):
             make_private(self._home)
         with WriteLock(self._home / _LOCK):
             tokens = [*self._tokens().values()]
             yield tokens
-            document = {"schema": _SCHEMA, "tokens": [token._asdict() for token in tokens]}
+            rows = [{"sha256": token.sha256, **token.account._asdict()} for token in tokens]
+            for row in rows:
+                del row["last_used_at"]
+            document = {"schema": _SCHEMA, "tokens": rows}
             write_whole(self._path, json.dumps(document, ensure_ascii=False, indent=1).encode())
 
     def _note_use(self, digest: str) -> None:
-        """Keep the day in the time of an empty file: one write for a token and a day, and no lock."""
+        """Note the day as the time of an empty file: one write for a token and a day, and no lock."""
         today = int(self._clock() // _DAY_S)
         if self._noted.get(digest) == today:
             return
         self._noted[digest] = today
-        with suppress(OSError):  # read-only or full: an answer is worth more than this
+        with suppress(OSError):  # read-only or full: the answer matters more
             folder = self._home / _USED
             folder.mkdir(mode=0o700, exist_ok=True)
             (folder / digest).touch(mode=0o600)
@@ -171,17 +169,12 @@ class TokenBook:
 
 
 def _digest(secret: str) -> str:
-    # A fast hash is right here: 256 random bits cannot be guessed, however fast guesses are tried.
+    # A fast hash suffices: 256 random bits cannot be guessed at any speed.
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _account(token: _Token, last_used_at: float | None) -> TokenAccount:
-    kept = {name: value for name, value in token._asdict().items() if name != "sha256"}
-    return TokenAccount(**kept, last_used_at=last_used_at)
-
-
-def _checked(token: _Token, now: float) -> _Token:
-    """The token without repetitions. Raises InvalidValueError for what cannot be."""
+def _checked(token: TokenAccount, now: float) -> TokenAccount:
+    """The token without repetitions. Raises InvalidValueError for a wrong value."""
     if _NAME.fullmatch(token.name) is None:
         hint = "up to 64 letters, digits, dots, dashes, underscores and @, a letter or digit first"
         raise InvalidValueError(f"{token.name!r} is no name of a token", hint=hint)
@@ -214,17 +207,17 @@ def _parsed(data: bytes, path: Path) -> dict[str, _Token]:
 
 
 def _restored(row: dict[str, Any]) -> _Token:
-    """A token as it was written. Raises KeyError, TypeError or ValueError for anything else."""
+    """A token of the file. Raises KeyError, TypeError or ValueError for a damaged row."""
     principals, expires_at = row["principals"], row["expires_at"]
-    return _Token(
+    account = TokenAccount(
         name=_text(row["name"]),
-        sha256=_text(row["sha256"]),
         principals=None if principals is None else _texts(principals),
         scopes=_texts(row["scopes"]),
         workspaces=_texts(row["workspaces"]),
         created_at=float(row["created_at"]),
         expires_at=None if expires_at is None else float(expires_at),
     )
+    return _Token(_text(row["sha256"]), account)
 
 
 def _text(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What has the system start the daemon when its user logs in: a unit for systemd, a property list for launchd."""
+"""Files that start the daemon when its user logs in: a unit for systemd, a property list for launchd."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ SAVED_AS = {
     "systemd": "~/.config/systemd/user/findling.service",
     "launchd": f"~/Library/LaunchAgents/{_LABEL}.plist",
 }
-"""Where the system looks for it."""
+"""Paths where the system looks for them."""
 
 STARTED_BY = {
     "systemd": "systemctl --user enable --now findling",
     "launchd": f"launchctl bootstrap gui/$UID {SAVED_AS['launchd']}",
 }
-"""What starts it once it is there."""
+"""Commands that start the daemon from them."""
 
 _STOP_S = 20
-"""How long it may take to end: what is being answered is finished first."""
+"""Longest time to end: open requests are answered first."""
 
 
 def systemd_unit(command: Sequence[str], environment: Mapping[str, str], about: str) -> str:
-    """A unit of the user's own systemd. It needs no network but that of the machine itself, so it waits for none."""
-    given = [f"Environment={_quoted(f'{name}={value}')}" for name, value in environment.items()]
+    """A unit of the user's own systemd. It needs loopback alone, so it waits for no network."""
     lines = [
         "[Unit]",
         f"Description=findling: search over {about.replace('%', '%%')}",
@@ -37,7 +36,7 @@ def systemd_unit(command: Sequence[str], environment: Mapping[str, str], about: 
         "[Service]",
         "Type=exec",
         f"ExecStart={' '.join(map(_quoted_argument, command))}",
-        *given,
+        *(f"Environment={_quoted(f'{name}={value}')}" for name, value in environment.items()),
         "Restart=on-failure",
         "RestartSec=5",
         "# It is no use to try again when the port is taken or another daemon runs.",
@@ -54,7 +53,7 @@ def systemd_unit(command: Sequence[str], environment: Mapping[str, str], about: 
 
 
 def launchd_plist(command: Sequence[str], environment: Mapping[str, str], log: str) -> str:
-    """An agent of the user's own launchd; what the daemon has to say goes into the file `log`."""
+    """An agent of the user's own launchd; the daemon logs to the file `log`."""
     agent: dict[str, object] = {
         "Label": _LABEL,
         "ProgramArguments": list(command),
@@ -70,7 +69,7 @@ def launchd_plist(command: Sequence[str], environment: Mapping[str, str], log: s
 
 
 def _quoted(text: str) -> str:
-    """One word of a unit, whatever is in it."""
+    """One word of a unit, with any characters."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("%", "%%")
     return f'"{escaped}"'
 

@@ -1,7 +1,6 @@
-"""The roots that are watched: a list in the home of the workspaces, and beside it who watches each and how that goes.
+"""The watched roots: a list in the home of the workspaces, and a lock and a state for each root.
 
-The list is written as a whole or not at all, under a lock. Who watches a root holds another lock, which is gone with
-its process however that ends.
+The list is written as a whole under a lock. The watcher of a root holds another lock, which ends with its process.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _STATES = ".watching"
 _PATIENCE_S = 30.0
 
 _state_guard = threading.Lock()
-"""Two threads of a watcher write the same state: the one that listens and the one that takes in."""
+"""Two threads of a watcher write the same state: one listens, one indexes."""
 
 
 class WatchList:
@@ -67,14 +66,14 @@ class WatchList:
         return list(self._read[1])
 
     def add(self, root: Path) -> bool:
-        """Put a root on the list; tells whether it was not there before. Raises ReadOnlyError, LockedError."""
+        """Add a root; returns whether it was new. Raises ReadOnlyError, LockedError."""
         return self._change(lambda roots: sorted({*roots, root}))
 
     def remove(self, root: Path) -> bool:
-        """Take a root off the list, and forget how its watching went; tells whether it was there."""
+        """Remove a root and its state; returns whether it was there."""
         was_there = self._change(lambda roots: [each for each in roots if each != root])
         if was_there and watcher_of(self._home, root)[0] is None:
-            _state_file(self._home, root).unlink(missing_ok=True)
+            _file(self._home, root, "json").unlink(missing_ok=True)
         return was_there
 
     def _change(self, change: Callable[[list[Path]], list[Path]]) -> bool:
@@ -101,7 +100,7 @@ class WatchList:
 
 @dataclass(frozen=True, kw_only=True)
 class WatchAccount:
-    """One watched root: who watches it (no process: nobody), how, and what was taken in last."""
+    """One watched root: its watcher (no process: nobody), and the last changes that it indexed."""
 
     root: Path
     is_listed: bool
@@ -116,7 +115,7 @@ class WatchAccount:
 
 
 def watch_accounts(home: Path) -> list[WatchAccount]:
-    """The roots of the list, and those that are watched without being on it. Raises CorruptError for a damaged list."""
+    """The roots of the list, and other watched ones. Raises CorruptError for a damaged list."""
     listed = WatchList(home).roots()
     states = sorted((home / _STATES).glob("*.json"))
     others = {Path(state["root"]) for state in map(_read_state, states) if "root" in state}
@@ -125,28 +124,28 @@ def watch_accounts(home: Path) -> list[WatchAccount]:
 
 
 def watch_lock(home: Path, root: Path) -> WriteLock:
-    """The lock of whoever watches a root. Raises ReadOnlyError when the home cannot be written."""
+    """The lock of the watcher of a root. Raises ReadOnlyError when the home cannot be written."""
     folder = home / _STATES
     with FileErrors(folder):
         make_private(folder)
-    return WriteLock(_lock_file(home, root))
+    return WriteLock(_file(home, root, "lock"))
 
 
 def watcher_of(home: Path, root: Path) -> tuple[int | None, str]:
-    """The process that watches a root, and what it is called; None when nobody does."""
-    file = _lock_file(home, root)
+    """The process that watches a root, and its name; None when nobody does."""
+    file = _file(home, root, "lock")
     if not file.exists():
         return None, ""
     lock = WriteLock(file)
     if lock.acquire(0.0):
         lock.release()
         return None, ""
-    return lock.holder(), str(_read_state(_state_file(home, root)).get("by", ""))
+    return lock.holder(), str(_read_state(_file(home, root, "json")).get("by", ""))
 
 
 def note_state(home: Path, root: Path, **changes: object) -> None:
-    """Note how the watching of a root goes. Raises ReadOnlyError or DiskFullError."""
-    file = _state_file(home, root)
+    """Note the state of a watched root. Raises ReadOnlyError or DiskFullError."""
+    file = _file(home, root, "json")
     with _state_guard:
         with FileErrors(file.parent):
             make_private(file.parent)
@@ -157,13 +156,13 @@ def note_state(home: Path, root: Path, **changes: object) -> None:
 
 
 def note_problem(home: Path, root: Path, problem: str) -> None:
-    """Note what stands in the way of watching a root, as far as that can be noted: it may be what is in the way."""
+    """Note the problem of a watched root; a home that cannot be written may be the problem."""
     with suppress(FindlingError, OSError):
         note_state(home, root, problem=problem)
 
 
 def note_taken_in(home: Path, root: Path, report: IndexReport) -> None:
-    """Note that changes of a root were taken in, if there were any; nothing stands in the way then."""
+    """Note that the changes of a root were indexed, if there were any, and that there is no problem."""
     taken_in = {"added": report.added, "updated": report.updated, "removed": report.removed}
     changes: dict[str, object] = {"taken_in_at": time.time(), "taken_in": taken_in} if report.changed else {}
     note_state(home, root, problem="", **changes)
@@ -171,7 +170,7 @@ def note_taken_in(home: Path, root: Path, report: IndexReport) -> None:
 
 def _account(home: Path, root: Path, *, is_listed: bool) -> WatchAccount:
     pid, by = watcher_of(home, root)
-    state = _read_state(_state_file(home, root))
+    state = _read_state(_file(home, root, "json"))
     return WatchAccount(
         root=root,
         is_listed=is_listed,
@@ -187,7 +186,7 @@ def _account(home: Path, root: Path, *, is_listed: bool) -> WatchAccount:
 
 
 def _read_state(file: Path) -> dict[str, Any]:
-    """What is noted; nothing where nothing is, or nothing that can be read: it only tells, nobody depends on it."""
+    """The noted state; empty where nothing readable is: it is only for display."""
     try:
         found = read_json(file.read_bytes())
     except (OSError, ValueError):
@@ -195,9 +194,5 @@ def _read_state(file: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _state_file(home: Path, root: Path) -> Path:
-    return home / _STATES / f"{folder_name(root)}.json"
-
-
-def _lock_file(home: Path, root: Path) -> Path:
-    return home / _STATES / f"{folder_name(root)}.lock"
+def _file(home: Path, root: Path, suffix: str) -> Path:
+    return home / _STATES / f"{folder_name(root)}.{suffix}"

@@ -1,7 +1,7 @@
-"""Listening to one root: a thread that knows when its changes are to be taken in.
+"""Listening to one root: a thread that reports when its changes are due to be indexed.
 
-It waits for a root that is away and begins anew when it is back, or when the rules for it have changed. Of all changes
-it keeps no more than when the first and the last of them were seen.
+It waits for a missing root and starts again when the root is back, or when its rules have changed. Of all changes it
+keeps only the times of the first and the last.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from findling.sources.files.watching import Tree, TreeWatch, open_watch
 __all__ = ["POLL_S", "Calm", "Listener", "settings_for", "workspaces_of"]
 
 _QUIET_S = 0.2
-"""When nothing has changed for so long, whoever writes is probably done."""
+"""Time without changes after which a writer is probably done."""
 
 _PAUSE_S = 1.0
-"""How often a root that cannot be watched is tried again, and one that can is looked after."""
+"""Pause between two attempts to watch a root, and between two looks at a watched one."""
 
 _FILES_AND_ENVIRONMENT = ("default", "user", "project", "profile", "env")
-"""How the origins begin of values that `load_settings` finds by itself."""
+"""Starts of the origins of values that `load_settings` finds by itself."""
 
 
 class Calm:
-    """When changes are to be taken in: after a quiet time, but not later than some time after the first of them."""
+    """The time to index changes: after a quiet time, but not later than some time after the first of them."""
 
     def __init__(self, quiet_s: float, wait_s: float) -> None:
         self._quiet_s, self._wait_s = quiet_s, wait_s
@@ -43,17 +43,17 @@ class Calm:
         self.is_waiting = False
 
     def disturb(self, now: float) -> None:
-        """Something has changed."""
+        """Note a change."""
         self._first_at = self._first_at if self.is_waiting else now
         self._last_at = now
         self.is_waiting = True
 
     def left_s(self, now: float) -> float:
-        """How long to wait if nothing else changes; nothing or less when it is time. Only while it is waiting."""
+        """Seconds to wait if nothing else changes; 0 or less when it is time. Only while it is waiting."""
         return min(self._last_at + self._quiet_s, self._first_at + self._wait_s) - now
 
     def clear(self) -> None:
-        """The changes are being taken in."""
+        """Forget the changes, which are being indexed."""
         self.is_waiting = False
 
 
@@ -62,7 +62,7 @@ POLL_S = 2.0
 
 
 class Listener:
-    """A watched root: `on_due` is called, in a thread of its own, whenever changes of it are to be taken in."""
+    """A watched root; its own thread calls `on_due` whenever changes are due to be indexed."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Listener:
         self._thread.start()
 
     def stop(self) -> None:
-        """Have it end; `join` waits for that."""
+        """Ask it to end; `join` waits for that."""
         self._stop.set()
 
     def join(self) -> None:
@@ -94,7 +94,7 @@ class Listener:
         self._thread.join(timeout=5.0)
 
     def is_there(self) -> bool:
-        """Whether the root is still the one that is watched: a disk that was taken out leaves an empty folder."""
+        """Whether the root is still the watched one: an unmounted disk leaves an empty folder."""
         return self._identity is not None and _identity(self.root) == self._identity
 
     def _run(self) -> None:
@@ -119,7 +119,7 @@ class Listener:
                 lock.release()
 
     def _watch(self) -> None:
-        """Watch the root until it is another one, or the rules for it are. The lock is held."""
+        """Watch the root until it is another one, or has other rules. The lock is held."""
         rules_at = _circumstances(self.root)
         settings = settings_for(self.root, self._settings)
         identity = _identity(self.root)
@@ -130,7 +130,7 @@ class Listener:
             self._identity = identity
             self._tell(watch.note or f"watching {self.root}")
             note_state(self._home, self.root, by=self._called, since=time.time(), polls=watch.polls, problem="")
-            # What has changed while nobody watched; an empty folder may be that of a disk that is not mounted.
+            # Changes from before; an empty folder may be that of a disk that is not mounted.
             if not _is_empty(self.root):
                 self._on_due(self.root)
             self._listen(watch, settings["watch.wait_s"], rules_at)
@@ -155,7 +155,7 @@ class Listener:
             note_problem(self._home, self.root, text)
 
     def _tell(self, text: str) -> bool:
-        """Note what is new; tells whether it was."""
+        """Report a new message; returns whether it was new."""
         is_new, self._told = text != self._told, text
         if is_new:
             self._note(text)
@@ -163,10 +163,7 @@ class Listener:
 
 
 def settings_for(root: Path, settings: Settings) -> Settings:
-    """What holds for a root: its own project file, with what was given on the command line or by a program.
-
-    Raises as `load_settings` does.
-    """
+    """The settings of a root: its own project file, with values of flags and programs. Raises as `load_settings`."""
     own = load_settings(root)
     for name in settings:
         if settings.origin(name).partition(" ")[0] not in _FILES_AND_ENVIRONMENT:
@@ -175,7 +172,7 @@ def settings_for(root: Path, settings: Settings) -> Settings:
 
 
 def workspaces_of(root: Path, settings: Settings) -> list[tuple[str, Workspace]]:
-    """The workspaces that index a root, each with its name if it has one; the one it would get when there is none.
+    """The workspaces that index a root, each with its name if it has one, or the one that it would get.
 
     Raises PathNotFoundError when the root is not there.
     """
@@ -187,12 +184,12 @@ def workspaces_of(root: Path, settings: Settings) -> list[tuple[str, Workspace]]
 
 
 def _tree(root: Path, settings: Settings) -> Tree:
-    """What is watched of a root, by the rules of the scan; the folders of indexes are left out."""
+    """The watched part of a root, by the rules of the scan, without the folders of indexes."""
     workspaces = [workspace for _, workspace in workspaces_of(root, settings)]
     only = workspaces[0].only
     top = workspaces[0].root if only else root
     own = [workspace.folder for workspace in workspaces]
-    # Watching writes to the home, and must not wake itself.
+    # The watcher writes to the home, which must not wake it.
     home = home_folder(settings["store.home"])
     if home != top:
         own.append(home)
@@ -200,17 +197,17 @@ def _tree(root: Path, settings: Settings) -> Tree:
 
 
 def _circumstances(root: Path) -> tuple[int, ...]:
-    """What else decides on what is indexed below a root: settings files, and rules that do not lie in it."""
+    """Times of the files outside a root that decide on its rules: settings files, and ignore files above it."""
     folders = (root, *root.parents)
     files = [folder / name for folder in folders for name in (PROJECT_FILE, ".git/info/exclude")]
     files += [folder / name for folder in root.parents for name in IGNORE_FILES]
     files += filter(None, [user_file()])
-    # A repository changes all the time; what counts is where one begins.
+    # A repository changes all the time; only its presence counts.
     return (*map(_mtime_ns, files), *((folder / ".git").exists() for folder in folders))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a folder from another one at the same path; a file goes by its folder, for files are replaced."""
+    """The identity of a folder at a path; a file goes by its folder, because editors replace files."""
     try:
         status = (path if path.is_dir() else path.parent).stat() if path.exists() else None
     except OSError:

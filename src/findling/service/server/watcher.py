@@ -1,7 +1,7 @@
 """Watching: indexes that follow their files by themselves.
 
-Each root has a thread that listens; whatever is due is taken in by the thread that called `watch_roots`, one root after
-the other. What changes meanwhile makes its root due once more, however much it is.
+Each root has a thread that listens; the thread that called `watch_roots` indexes due roots, one after the other.
+Changes meanwhile make a root due once more.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from findling.sources.files.watching import need_watchfiles
 __all__ = ["take_in", "watch_roots"]
 
 _TICK_S = 0.5
-"""How often it is asked which roots there are, and whether to stop."""
+"""Time between two looks at the list of roots and the wish to stop."""
 
 _LOCKED_PAUSE_S, _FAILED_PAUSE_S = 1.0, 60.0
-"""When changes are tried again after another process was writing, or after anything else went wrong."""
+"""Pauses before a retry, after another process was writing, and after any other failure."""
 
 
 def watch_roots(
@@ -39,11 +39,11 @@ def watch_roots(
     note: Callable[[str], None],
     called: str = "findling watch run",
 ) -> None:
-    """Call `on_change` with each root whose files have changed, and once with each at the start, until told to stop.
+    """Call `on_change` with each root whose files have changed, and once with each at the start, until it should stop.
 
-    `roots` is asked again and again, so that others can be added meanwhile. A root that another process watches is
-    left to it as long as it lives; one that is away is waited for. `called` is what others are told of this process.
-    What `on_change` raises is noted, and it is called again later. Raises MissingExtraError without watchfiles.
+    `roots` is asked again and again, so that others can be added meanwhile. A root that another process watches stays
+    with it; a missing one is waited for. `called` names this process to others. A failure of `on_change` is noted, and
+    retried later. Raises MissingExtraError without watchfiles.
     """
     if settings["watch.polling"] != "always":
         need_watchfiles()
@@ -65,11 +65,10 @@ def take_in(
     should_stop: threading.Event | None = None,
     afterwards: Callable[[Engine, Settings], None] | None = None,
 ) -> IndexReport:
-    """Bring every index of a root up to date; without one, it gets one. Returns what has changed in all of them.
+    """Update every index of a root, or create one; returns the changes of all of them.
 
-    The root's own project file counts. A run that is stopped goes on where it was with the next one. `afterwards` is
-    called with each index while it is open, and the settings for it. Raises LockedError at once when another process is
-    writing, and otherwise as `Engine.index` does.
+    The root's own project file counts. The next run continues a stopped one. `afterwards` is called with each open
+    index and its settings. Raises LockedError at once when another process is writing, and otherwise as `Engine.index`.
     """
     settings = settings_for(root, settings)
     reports: list[IndexReport] = []
@@ -77,9 +76,11 @@ def take_in(
         own = settings.override({"workspace.name": name, "context.workspace": ""}, "flag --workspace")
         with Engine(workspace, own) as engine:
             try:
-                # A search that indexes the same changes finishes first.
+                # A search that indexes the same changes finishes first; other processes are not waited for.
                 with engine.queue.turn(REFRESH_PATIENCE_S):
-                    _must_be_free(engine)
+                    if writer := engine.queue.writer():
+                        hint = "try again when it has finished"
+                        raise LockedError(f"{writer} is writing {engine.home}", hint=hint)
                     reports.append(engine.index(on_progress=_stopping(should_stop), reason="it is watched"))
             except _StoppedError:
                 break
@@ -98,12 +99,12 @@ class _Watcher:
         self._home = home_folder(settings["store.home"])
         self._listeners: dict[Path, Listener] = {}
         self._due: dict[Path, float] = {}
-        """Root → when it is to be taken in."""
+        """Root → time to index it."""
         self._changed = threading.Condition()
         self._told: dict[Path, str] = {}
 
     def attend(self, roots: Callable[[], Iterable[Path]]) -> None:
-        """Listen to these roots and to no others; a list that cannot be read leaves things as they are."""
+        """Listen to these roots and to no others; a list that cannot be read changes nothing."""
         try:
             wanted = dict.fromkeys(roots())
         except FindlingError as error:
@@ -123,7 +124,7 @@ class _Watcher:
                 listener.start()
 
     def next_due(self, timeout_s: float) -> Path | None:
-        """A root whose changes are to be taken in now, if there is one within the time."""
+        """A root that is due now, if there is one within the time."""
         with self._changed:
             found = self._first_due()
             if found is None:
@@ -134,10 +135,10 @@ class _Watcher:
             return found
 
     def take(self, root: Path, on_change: Callable[[Path], None]) -> None:
-        """Have the changes of a root taken in, later if that is not possible now."""
+        """Index the changes of a root, later if that is not possible now."""
         listener = self._listeners.get(root)
         if listener is None or not listener.is_there():
-            return  # a listener says so, and begins anew when its root is back
+            return  # its listener reports that, and starts again when the root is back
         try:
             on_change(root)
             self._told.pop(root, None)
@@ -148,7 +149,7 @@ class _Watcher:
             self._mark_due(root, _FAILED_PAUSE_S)
 
     def close(self) -> None:
-        """Listen to nothing any more."""
+        """End all listeners."""
         for listener in self._listeners.values():
             listener.stop()
         for listener in self._listeners.values():
@@ -173,7 +174,7 @@ class _Watcher:
 
 
 class _StoppedError(Exception):
-    """An index run is to end before it is done."""
+    """The wish to stop an index run."""
 
 
 def _stopping(should_stop: threading.Event | None) -> Callable[[IndexProgress], None] | None:
@@ -182,12 +183,6 @@ def _stopping(should_stop: threading.Event | None) -> Callable[[IndexProgress], 
             raise _StoppedError
 
     return look if should_stop is not None else None
-
-
-def _must_be_free(engine: Engine) -> None:
-    """Raises LockedError when another process is writing: whoever watches has others to attend to than to wait."""
-    if writer := engine.queue.writer():
-        raise LockedError(f"{writer} is writing {engine.home}", hint="try again when it has finished")
 
 
 def _together(reports: list[IndexReport]) -> IndexReport:

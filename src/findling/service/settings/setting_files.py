@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError, UsageError
 
-__all__ = ["PROJECT_FILE", "find_project_file", "format_value", "read_file", "set_value", "unset_value", "user_file"]
+__all__ = [
+    "PROJECT_FILE",
+    "find_project_file",
+    "format_value",
+    "read_file",
+    "set_value",
+    "unset_value",
+    "user_file",
+    "user_home",
+]
 
 PROJECT_FILE = ".findling.toml"
 
@@ -34,7 +43,7 @@ def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
 
         return user_config_path("findling", appauthor=False) / "config.toml"
     # platformdirs gives the same folder, but its import costs 7 ms of every search.
-    base, home = environ.get("XDG_CONFIG_HOME", ""), _home()
+    base, home = environ.get("XDG_CONFIG_HOME", ""), user_home()
     if base.startswith("/"):
         return Path(base, "findling", "config.toml")
     return None if home is None else home / ".config" / "findling" / "config.toml"
@@ -42,7 +51,7 @@ def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
 
 def find_project_file(path: str | Path = ".") -> Path | None:
     """The nearest `.findling.toml` at or above `path`, up to a repository's top, the home folder or the root."""
-    start, home = Path(path).resolve(), _home()
+    start, home = Path(path).resolve(), user_home()
     for folder in (start, *start.parents):
         candidate = folder / PROJECT_FILE
         if candidate.is_file():
@@ -291,8 +300,9 @@ def _not_editable(path: Path, name: str) -> InvalidValueError:
     return InvalidValueError(f"cannot change {name} in {path} and keep the rest as it is", hint=f"edit {path} by hand")
 
 
-def _home() -> Path | None:
+def user_home() -> Path | None:
+    """The home folder of the user; None without one, as in some containers."""
     try:
         return Path.home()
-    except RuntimeError:  # no HOME and no entry in the user database, as in some containers
+    except RuntimeError:  # no HOME and no entry in the user database
         return None

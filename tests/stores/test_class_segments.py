@@ -36,8 +36,8 @@ NODES: Sequence[Node] = (
     All((Term("pools"), Not(Word("cat")))),
     Same((Word("budget"), Word("salary"))),
     Phrase("pool budget"),
-    # Not at a distance: tantivy counts a phrase with slop from its rarer word on, and asks each segment which that is.
     Near("pool", "token", 0),
+    Near("pool", "token", 9),
     Near("getUser", "budget", 4),
     Prefix("budg"),
     Prefix("po"),

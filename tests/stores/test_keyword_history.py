@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from findling.domain.queries import Any, Filters, Node, Word
+from findling.domain.queries import Any, Filters, Near, Node, Word
 from findling.domain.resources import Document
 from findling.pipelines.indexing.fanout import catch_up
 from findling.stores.keyword.commit_note import NOTE_FILE, LegNote, read_opstamp, read_state, write_note
@@ -21,7 +21,12 @@ from findling.testing.samples import line_document
 from tests.processes import BoundedProcess
 
 WORDS = [f"{first}{second}{third}" for first in "bdfgk" for second in "aeiou" for third in "lmnr"]
-QUERIES: list[Node] = [Word("bal"), Any((Word("bal"), Word("dem"), Word("gin"))), Any(tuple(map(Word, WORDS[::7])))]
+QUERIES: list[Node] = [
+    Word("bal"),
+    Any((Word("bal"), Word("dem"), Word("gin"))),
+    Any(tuple(map(Word, WORDS[::7]))),
+    *(Near(first, second, 6) for first, second in zip(WORDS, WORDS[1:9], strict=False)),
+]
 
 
 def documents(count: int = 120) -> list[Document]:

@@ -45,12 +45,12 @@ def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> t
     weights = question.plan.weights
     here = Filters(within=question.filters.within)
     for filters, wider, told in ((question.filters, here, "without the filters"), (here, Filters(), "")):
-        elsewhere = keyword.search(question.node, wider, 1, weights=weights).total if filters != wider else 0
+        elsewhere = keyword.search(question.node, wider, 0, weights=weights).total if filters != wider else 0
         if elsewhere:
             return (f"{_counted(elsewhere)} {told or f'outside of {here.within}'}",)
     demanded = tuple(part for part in _parts(question) if not isinstance(part, Not))
     if demanded and len(demanded) < len(_parts(question)):
-        elsewhere = keyword.search(All(demanded), question.filters, 1, weights=weights).total
+        elsewhere = keyword.search(All(demanded), question.filters, 0, weights=weights).total
         if elsewhere:
             return (f"{_counted(elsewhere)} without what is excluded",)
     known = [term for term in question.asked if found.keyword.forms.get(term)]
@@ -64,7 +64,7 @@ def idle_exclusions(keyword: KeywordLeg, question: AnalyzedQuery) -> tuple[str, 
     return tuple(
         f"{canonical(part)} excludes nothing: nothing says so"
         for part in _parts(question)
-        if isinstance(part, Not) and not keyword.search(part.node, Filters(), 1).total
+        if isinstance(part, Not) and not keyword.search(part.node, Filters(), 0).total
     )
 
 

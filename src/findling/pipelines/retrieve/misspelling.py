@@ -83,7 +83,7 @@ def _whole(keyword: KeywordLeg, compound: str, unknown: Collection[str], vocabul
             cased = other.upper() if part.isupper() else other.capitalize() if part[0].isupper() else other
             whole = whole[: start + moved] + cased + whole[end + moved :]
             moved += len(cased) - len(part)
-        if " " not in whole and keyword.search(Term(whole), Filters(), 1).total:
+        if " " not in whole and keyword.search(Term(whole), Filters(), 0).total:
             return whole
     return ""
 

@@ -239,55 +239,60 @@ class Leaves:
 
     def _made_begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> Part:
         *first, prefix = words
+        fields = set(weights)
         for word in first:
-            self._note(word, (word,) if self._words.fields(word, [*weights]) else ())
+            standing = self._words.fields(word, [*weights])
+            self._note(word, (word,) if standing else ())
+            fields.intersection_update(standing)
         forms = self._words.begun(prefix, [*weights])
         self._note(last, forms.known)
         worth = self._worth(first, weights) + self._words.idf(self._words.spread(forms.scored))
         queries = []
-        for field, weight in weights.items():
+        for field in [field for field in weights if field in fields]:
             for group in self._words.beginnings(prefix, field, _MOST_EXPANSIONS):
                 query = Query.regex_phrase_query(self._schema, field, [*map(re.escape, first), group])
                 # tantivy would add up what each of the expansions tells.
-                queries.append(Query.const_score_query(query, weight * worth))
+                queries.append(Query.const_score_query(query, weights[field] * worth))
         return Part(_sum(queries), self._most(worth, weights))
 
     def _near(self, leaf: Near) -> Part:
+        """Both words in the body, scored as they are anywhere, where they stand near each other.
+
+        tantivy counts a phrase with slop from the word on that is rarer in a segment, so that its score would tell
+        which chunks share a segment. Whether it matches does not depend on that.
+        """
         weights = self._weights_in("body")
-        first, first_worth = self._ways(leaf.first, weights)
-        second, second_worth = self._ways(leaf.second, weights)
-        worth = first_worth + second_worth
+        parts = [self._meant(Term(word, "body"), weights) for word in (leaf.first, leaf.second)]
+        first, second = self._ways(leaf.first), self._ways(leaf.second)
         distance = max(0, leaf.distance)
         pairs = list(dict.fromkeys((*product(first, second), *product(second, first))))
         rows = _granted_rows(leaf, pairs, distance)
-        queries = []
+        close = []
         for one, other in pairs[:rows]:
-            boost = weights["body"] * worth / self._worth([*one, *other], weights)
             if _is_one_row(one, other):
-                close = [Query.phrase_query(self._schema, "body", [*one, *other], slop=min(distance, _MOST_SLOP))]
+                slop = min(distance, _MOST_SLOP)
+                close.append(Query.phrase_query(self._schema, "body", [*one, *other], slop=slop))
             else:
                 gaps = range(min(distance + 1, max(1, rows // len(pairs))))
-                close = [Query.phrase_query(self._schema, "body", _apart(one, other, gap)) for gap in gaps]
-            queries += [Query.boost_query(query, boost) for query in close]
-        return Part(_best_of(queries, 0.0), self._most(worth, weights))
+                close += [Query.phrase_query(self._schema, "body", _apart(one, other, gap)) for gap in gaps]
+        ceiling = sum(part.ceiling for part in parts)
+        queries = [part.query for part in parts if part.query is not None]
+        if len(queries) < len(parts) or not close:
+            return Part(None, ceiling)
+        among = Query.const_score_query(_sum(close) or Query.empty_query(), 0.0)
+        return Part(Query.boolean_query([(Occur.Must, query) for query in (among, *queries)]), ceiling)
 
-    def _ways(self, text: str, weights: Mapping[str, float]) -> tuple[list[tuple[str, ...]], float]:
-        """The rows in which a word stands in the body, and what it tells."""
+    def _ways(self, text: str) -> list[tuple[str, ...]]:
+        """The rows in which a word stands in the body."""
         row = row_terms(text)
         if not row:
-            return [], 0.0
+            return []
         *first, last = row
-        forms = self._words.inflected(last, [*weights])
+        forms = [form.text for form in self._words.inflected(last, ["body"]).scored]
         if first and not begins_longer_terms(last):
-            forms = Forms([form for form in forms.scored if form.text == last], (last,) if last in forms.known else ())
-        for word in first:
-            self._note(word, (word,) if self._words.frequency("body", word) else ())
-        self._note(last, forms.known)
-        ways = [(*first, form.text) for form in forms.scored]
-        if first and (whole := _whole(text)) and self._words.frequency("body", whole):
-            self._note(whole, (whole,))
-            ways.append((whole,))
-        return ways, self._worth(first, weights) + self._words.idf(self._words.spread(forms.scored))
+            forms = [form for form in forms if form == last]
+        whole = _whole(text) if first else ""
+        return [(*first, form) for form in forms] + ([(whole,)] if self._words.frequency("body", whole) else [])
 
     def _worth(self, words: Iterable[str], weights: Mapping[str, float]) -> float:
         """What words tell together, by how rare each is in the main field."""

@@ -8,12 +8,13 @@ same chunks score the same, however many commits they came with.
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from heapq import nsmallest
 from math import inf
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 import tantivy
 
@@ -21,7 +22,7 @@ from findling.domain.backends import Scoring
 from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, KeywordHits
-from findling.domain.queries import Any, Filters, Node
+from findling.domain.queries import Filters, Node
 from findling.stores.keyword.commit_note import LegNote, read_opstamp, read_state, write_note
 from findling.stores.keyword.entries import LAYOUT, entries, prepare, schema
 from findling.stores.keyword.filter_clauses import rid_token
@@ -38,15 +39,17 @@ _HEAP_BYTES = 64_000_000
 _SCARCE_BYTES = 64_000_000
 """With less space than the writer may flush at once, a writer that fails has run out of it."""
 
-_TIES = 32
-"""Hits fetched beyond those asked for, so that equals at the end have one order, whatever segments they are in."""
+_AT_ONCE, _UNRANKED = 2_000, 20_000
+"""Hits fetched at least: equals at the end of an answer need one order, and a count those above a score. A second look
+costs more than 2,000 hits (0.2 ms). Without words to rank by equals are the rule."""
 
 
-_COUNTED = 2_000
-"""Hits of a ranked query that are fetched, so that most need no second look to count those above a score; 0.2 ms."""
+class _Fetched(NamedTuple):
+    """Hits of one state of the index, best first: scores, or times where nothing ranks, and addresses."""
 
-_Hit: TypeAlias = tuple[float, tantivy.DocAddress]
-"""A score, or the value of the field that orders, and a place in the index."""
+    searcher: tantivy.Searcher
+    hits: list[tuple[float | None, tantivy.DocAddress]]
+    total: int
 
 
 class TantivyLeg:
@@ -126,7 +129,7 @@ class TantivyLeg:
         if built.query is None:
             return KeywordHits([], 0, built.ceiling, built.forms)
         with self._reading:
-            hits, total = self._find(built, limit, node)
+            hits, total = self._find(built, limit, is_ranked=asks_for_text(node))
         return KeywordHits(hits, total, built.ceiling, built.forms)
 
     def scores(
@@ -139,7 +142,9 @@ class TantivyLeg:
         with self._reading:
             searcher = self._searcher()
             hits = searcher.search(self._among(query, cids), len(cids), count=False).hits
-            return dict(_scored(hits, searcher, is_ranked=asks_for_text(node)))
+            found = searcher.fast_field_values("cid", [address for _, address in hits]) if hits else []
+        is_ranked = asks_for_text(node)
+        return {int(cid or 0): score if is_ranked else 0.0 for cid, (score, _) in zip(found, hits, strict=True)}
 
     def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
         """How many chunks a search would score with at least so much. Raises as `search` does."""
@@ -147,11 +152,11 @@ class TantivyLeg:
         if built.query is None:
             return 0
         with self._reading:
-            hits, total = self._best(built)
-            if len(hits) < total and hits[-1][0] >= least:
+            searcher, hits, total = self._best(built, _AT_ONCE)
+            if len(hits) < total and -_place(hits[-1]) >= least:
                 # The scores alone: looking up 50,000 chunks would take ten times as long as finding them.
-                hits = self._searcher().search(built.query, total).hits
-        return bisect_left(hits, True, key=lambda hit: hit[0] < least)
+                hits = searcher.search(built.query, total).hits
+        return bisect_right(hits, -least, key=_place)
 
     def size(self) -> int:
         """How many chunks, or pages, it holds. Raises CorruptError as `search` does."""
@@ -199,29 +204,34 @@ class TantivyLeg:
                     writer.rollback()
             writer.wait_merging_threads()
 
-    def _find(self, built: BuiltQuery, limit: int, node: Node) -> tuple[list[tuple[int, float]], int]:
-        searcher, is_ranked = self._searcher(), asks_for_text(node)
-        assert built.query is not None
-        # Without a word to rank by the latest come first; what has no time comes last.
-        order = None if is_ranked else "updated"
-        if is_ranked and isinstance(node, Any) and limit + _TIES <= _COUNTED:
-            found, total = self._best(built)
-            found = found[: limit + _TIES]
-        else:
-            found, total = _fetched(searcher, built.query, limit + _TIES, order)
-        if 0 < limit < len(found) < total and found[limit - 1][0] == found[-1][0]:
-            found, _ = _fetched(searcher, built.query, total, order)  # nobody knows where equals end
-        hits = _scored(found, searcher, is_ranked=is_ranked)
-        turns = searcher.fast_field_values("turn", [address for _, address in found]) if hits else []
-        keys = [-score for _, score in hits] if is_ranked else [_age(time) for time, _ in found]
-        ordered = sorted(zip(keys, turns, hits, strict=True))
-        return [hit for _, _, hit in ordered[:limit]], total
+    def _find(self, built: BuiltQuery, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
+        """The best `limit` chunks in one order, whatever segments equals are in, and how many match."""
+        usual = _AT_ONCE if is_ranked else _UNRANKED
+        depth = usual if limit < usual else limit + usual
+        searcher, found, total = self._best(built, depth if limit else 1, is_ranked=is_ranked)
+        if not limit or not found:
+            return [], total
+        end = bisect_right(found, _place(found[limit - 1]), key=_place) if limit < len(found) else len(found)
+        if end == len(found) < total:  # nobody knows where equals end
+            return self._find(built, total, is_ranked=is_ranked)[0][:limit], total
+        addresses = [address for _, address in found[:end]]
+        turns = searcher.fast_field_values("turn", addresses)
+        best = nsmallest(limit, zip(map(_place, found[:end]), turns, range(end), strict=True))
+        cids = searcher.fast_field_values("cid", [addresses[number] for _, _, number in best])
+        scores = [-place if is_ranked else 0.0 for place, _, _ in best]
+        return list(zip([int(cid or 0) for cid in cids], scores, strict=True)), total
 
-    def _best(self, built: BuiltQuery) -> tuple[list[_Hit], int]:
-        """The best hits of a ranked query, fetched once for an answer, which takes some and counts the others."""
-        query = built.query
+    def _best(self, built: BuiltQuery, depth: int, *, is_ranked: bool = True) -> _Fetched:
+        """The best hits and how many match; fetched once for an answer."""
+        query, searcher = built.query, self._searcher()
         assert query is not None
-        return current_budget().once((self, id(built)), lambda: _fetched(self._searcher(), query, _COUNTED))
+
+        def fetch() -> _Fetched:
+            most = max(1, min(depth, searcher.num_docs))
+            result = searcher.search(query, most, order_by_field=None if is_ranked else "updated")
+            return _Fetched(searcher, result.hits, int(getattr(result, "count", 0) or 0))  # missing in type stubs
+
+        return current_budget().once((self, id(built), depth), fetch)
 
     def _among(self, query: tantivy.Query, cids: Sequence[int]) -> tantivy.Query:
         named = [tantivy.Query.term_query(self._index.schema, "cid", cid, index_option="basic") for cid in cids]
@@ -321,23 +331,9 @@ def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
     return index
 
 
-def _age(time: float | None) -> float:
-    return inf if time is None else -time
-
-
-def _fetched(
-    searcher: tantivy.Searcher, query: tantivy.Query, depth: int, order: str | None = None
-) -> tuple[list[_Hit], int]:
-    """The best hits, and how many there are."""
-    result = searcher.search(query, max(1, min(depth, searcher.num_docs)), order_by_field=order)
-    return result.hits, int(getattr(result, "count", 0) or 0)  # missing in tantivy's type stubs
-
-
-def _scored(hits: Sequence[_Hit], searcher: tantivy.Searcher, *, is_ranked: bool) -> list[tuple[int, float]]:
-    if not hits:
-        return []
-    cids = searcher.fast_field_values("cid", [address for _, address in hits])
-    return [(int(cid or 0), score if is_ranked else 0.0) for cid, (score, _) in zip(cids, hits, strict=True)]
+def _place(hit: tuple[float | None, tantivy.DocAddress]) -> float:
+    """The key that orders hits. Without a word to rank by the latest come first, and what has no time comes last."""
+    return inf if hit[0] is None else -hit[0]
 
 
 def _write_error(error: Exception, folder: Path) -> Exception:

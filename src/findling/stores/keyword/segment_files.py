@@ -14,6 +14,7 @@ from zlib import crc32
 
 import tantivy
 
+from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError
 from findling.stores.keyword.scoring import PAD
 
@@ -73,9 +74,14 @@ class Statistics:
 
     def begun(self, field: str, prefix: str, limit: int | None = None) -> list[tuple[str, int]]:
         """The terms of a field that begin so, in order, each with its frequency."""
-        with self._reading:
-            found = self._searcher.terms_with_prefix(field, prefix, limit=limit)
-        return found if prefix else [pair for pair in found if pair[0] != PAD]
+
+        def walk() -> list[tuple[str, int]]:
+            with self._reading:
+                found = self._searcher.terms_with_prefix(field, prefix, limit=limit)
+            return found if prefix else [pair for pair in found if pair[0] != PAD]
+
+        # One letter begins thousands of terms, and a row that ends with it asks for them twice.
+        return current_budget().once((self, field, prefix, limit), walk)
 
 
 def damaged_parts(folder: Path) -> list[str]:

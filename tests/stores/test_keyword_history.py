@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -25,7 +26,7 @@ QUERIES: list[Node] = [
     Word("bal"),
     Any((Word("bal"), Word("dem"), Word("gin"))),
     Any(tuple(map(Word, WORDS[::7]))),
-    *(Near(first, second, 6) for first, second in zip(WORDS, WORDS[1:9], strict=False)),
+    *(Near(first, second, 6) for first, second in pairwise(WORDS[:9])),
 ]
 
 

@@ -17,12 +17,12 @@ from findling.pipelines.glossary.glossary import (
     add,
     approve,
     groups,
+    import_terms,
     merge,
     propose,
     protect,
     reject,
     remove,
-    take_in,
     unprotect,
 )
 from findling.text.mining.glossary_keys import glossary_key
@@ -371,17 +371,17 @@ def test_what_is_taken_in_wins_unless_it_is_pending() -> None:
         GlossaryTerm("auth", "login", "login", "pending"),
         GlossaryTerm("auth", "author", "author", "rejected"),
     ]
-    merged = after(terms, take_in(terms, theirs))
+    merged = after(terms, import_terms(terms, theirs))
     assert groups(merged) == [Group("Auth", ("login", "SSO"))]
     assert ("Auth", "author", "rejected") in statuses(merged)
-    assert groups(after(terms, take_in(terms, theirs, replace=True))) == [Group("auth", ("SSO",))]
+    assert groups(after(terms, import_terms(terms, theirs, replace=True))) == [Group("auth", ("SSO",))]
 
 
 def test_nothing_is_taken_in_that_breaks_a_rule() -> None:
     with pytest.raises(InvalidValueError, match="sso is an alias of auth, which has no canonical term"):
-        take_in([], [GlossaryTerm("auth", "sso", "sso", "alias")])
+        import_terms([], [GlossaryTerm("auth", "sso", "sso", "alias")])
     with pytest.raises(InvalidValueError, match="login is protected and cannot be alias in auth"):
-        take_in(made(adding("auth", "login")), [GlossaryTerm("", "login", "login", "protected")])
+        import_terms(made(adding("auth", "login")), [GlossaryTerm("", "login", "login", "protected")])
 
 
 # All of it

@@ -1,8 +1,8 @@
-"""The glossary at work: words of a query that have aliases stand for them too, protected words for themselves alone.
+"""Query expansion by the glossary: words stand for their aliases too, protected words for themselves alone.
 
     auth rate limit → (auth | authentication | sign-in) AND ("rate limit" | throttle | quota)
 
-Phrases, exclusions, prefixes, fields and the like say exactly what they mean, and stay as they are.
+Phrases, exclusions, prefixes, fields and the like stay as they are.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from weakref import WeakKeyDictionary
 from findling.domain.ports import ReadStore
 from findling.domain.queries import All, Any, Node, Phrase, Same, Term, Word
 from findling.domain.records import GlossaryTerm
-from findling.pipelines.glossary.glossary_book import members
 from findling.text.analysis.analysis import STOP_WORDS, row_terms
 from findling.text.mining.glossary_keys import LONGEST_TERM, glossary_key, has_hangul, lower_key
 
-__all__ = ["Fired", "Lookup", "expand", "lookup_of"]
+__all__ = ["ACCEPTED", "Fired", "Lookup", "expand", "lookup_of", "members"]
+
+ACCEPTED = ("canonical", "alias")
+"""The statuses of terms that are in a group."""
 
 
 class Fired(NamedTuple):
-    """A group of the glossary that a query made use of: what was typed, and what was looked for besides."""
+    """A group of the glossary that a query used: the typed words, and their aliases."""
 
     group: str
     typed: str
@@ -31,7 +33,7 @@ class Fired(NamedTuple):
 
 
 def expand(node: Node, lookup: Lookup) -> tuple[Node, tuple[Fired, ...]]:
-    """The tree with the aliases of its words beside them, and which groups they come from."""
+    """The tree with the aliases of its words beside them, and the groups they come from."""
     if lookup.empty:
         return node, ()
     fired: list[Fired] = []
@@ -39,19 +41,30 @@ def expand(node: Node, lookup: Lookup) -> tuple[Node, tuple[Fired, ...]]:
 
 
 def lookup_of(store: ReadStore) -> Lookup:
-    """The terms of a store, made anew only when its glossary has been written since it was asked for last."""
+    """The terms of a store, read again only after its glossary was written."""
     version = store.glossary_version()
     if version == 0:
         return _NO_TERMS
     kept = _lookups.get(store)
     if kept is None or kept[0] != version:
-        # The version was read first: terms that are written in between are read once more the next time.
+        # The version was read first: terms written in between are read again the next time.
         kept = _lookups[store] = version, Lookup(store.glossary())
     return kept[1]
 
 
+def members(terms: Iterable[GlossaryTerm]) -> dict[str, list[GlossaryTerm]]:
+    """Group → its accepted terms, the canonical one first, the others in the order of the decisions."""
+    found: dict[str, list[GlossaryTerm]] = {}
+    for term in terms:
+        if term.status in ACCEPTED:
+            found.setdefault(term.group, []).append(term)
+    for group in found.values():
+        group.sort(key=lambda term: (term.status != "canonical", term.decided_at or 0.0))
+    return found
+
+
 class Lookup:
-    """The terms of a glossary by what a person may type; `empty` when none of them is decided."""
+    """The terms of a glossary by the ways to type them; `empty` when none of them is decided."""
 
     def __init__(self, terms: Iterable[GlossaryTerm]) -> None:
         decided = [term for term in terms if term.status not in ("pending", "rejected")]
@@ -70,19 +83,19 @@ class Lookup:
         self._has_hangul = any(map(has_hangul, keys))
 
     def may_open(self, word: str) -> bool:
-        """Whether a term of several words can begin with this one; saves most of the looking up."""
+        """Whether a term of several words can begin with this one; saves most lookups."""
         if not word.isascii() or _MIXED_CASE.search(word):
             return True
         row = row_terms(word)
         return bool(row) and row[0] in self._openings
 
     def protects(self, text: str) -> bool:
-        """Whether what was typed is a protected term, to the letter."""
+        """Whether a typed text is a protected term, to the letter."""
         forms = self._protected.get(self._key(text)) if self._protected else None
         return forms is not None and row_terms(text) in forms
 
     def groups(self, text: str) -> dict[str, list[GlossaryTerm]]:
-        """Group → its terms, for every group that what was typed is in."""
+        """Group → its terms, for every group that a typed text is in."""
         key = self._key(text)
         for way in _ways_to_type(key, text) if key else ():
             if groups := self._groups.get(way):
@@ -90,7 +103,7 @@ class Lookup:
         return {}
 
     def _key(self, text: str) -> str:
-        # The analyser of Korean takes seconds to load: it is asked only where it can make a difference.
+        # The analyser of Korean takes seconds to load, and here it makes no difference.
         is_foreign = has_hangul(text) and not self._has_hangul and not _LATIN.search(text)
         return "" if is_foreign else glossary_key(text)
 
@@ -98,7 +111,7 @@ class Lookup:
 _NO_TERMS = Lookup(())
 
 _lookups: WeakKeyDictionary[ReadStore, tuple[int, Lookup]] = WeakKeyDictionary()
-"""Reading 7,000 terms and ordering them takes 60 ms, asking for the version 10 µs."""
+"""Reading 7,000 terms takes 60 ms, asking for the version 10 µs."""
 
 _Leaf = Word | Term
 
@@ -107,7 +120,7 @@ _LATIN = re.compile("[A-Za-z]")
 
 
 def _ways_to_type(key: str, surface: str) -> list[str]:
-    """The keys that a term may have when it is typed: without stop words inside, without capitals inside (GitHub)."""
+    """The keys of a term as it may be typed: without stop words inside, without capitals inside (GitHub)."""
     short = key
     if key.count(" ") > 1:
         first, *inner, last = key.split()
@@ -129,7 +142,7 @@ def _expanded(node: Node, lookup: Lookup, fired: list[Fired]) -> Node:
 
 
 def _parts(nodes: Sequence[Node], kind: type[_Leaf], lookup: Lookup, fired: list[Fired]) -> tuple[Node, ...]:
-    """The nodes with every longest run of words that is a term of the glossary in one."""
+    """The nodes with every longest run of words that is a term of the glossary as one node."""
     parts: list[Node] = []
     at = 0
     while at < len(nodes):
@@ -157,7 +170,7 @@ def _run(nodes: Sequence[Node], kind: type[_Leaf]) -> list[_Leaf]:
 
 
 def _replaced(words: Sequence[_Leaf], lookup: Lookup, fired: list[Fired]) -> Node | None:
-    """What stands for words that are a term of the glossary; `None` when they are not."""
+    """The node that replaces words that are a term of the glossary; `None` for other words."""
     typed = " ".join(word.text for word in words)
     if lookup.protects(typed):
         return Phrase(typed)
@@ -187,7 +200,7 @@ def _original(words: Sequence[_Leaf], typed: str, groups: dict[str, list[Glossar
 
 
 def _finds(original: Node, typed: str, term: GlossaryTerm) -> bool:
-    """Whether what was typed finds a term of its group as well: the same row, or another form of one word."""
+    """Whether a typed text finds a term of its group as well: the same row, or another form of one word."""
     if isinstance(original, Phrase):
         typed = original.text
     row, other = row_terms(typed), row_terms(term.surface)

@@ -1,7 +1,6 @@
-"""Candidates for the glossary from a language model, where the user has chosen one: strict, and still only candidates.
+"""Candidates for the glossary from a language model that the user has chosen.
 
-Terms and groups come from documents, so they are data to the model and are shown as such. Whatever it answers, nothing
-but the number of a group that was offered is taken from it.
+Terms and groups come from documents, so the model sees them as data. Only numbers of offered groups count as answers.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ["Presence", "match"]
 
 
 class Presence:
-    """Looks for surfaces in one text after the other: their words in a row, the last one in any form."""
+    """A search for surfaces in one text after the other: their words in a row, the last one in any form."""
 
     def __init__(self, surfaces: Iterable[str]) -> None:
         self.found: set[str] = set()
@@ -35,7 +34,7 @@ class Presence:
                     self._lengths.setdefault(row[0], set()).add(len(row))
 
     def look(self, text: str) -> None:
-        """Add to `found` what stands in the text."""
+        """Add the surfaces in the text to `found`."""
         given = terms(text)
         new = set(given) - self._seen
         self._seen |= new
@@ -46,10 +45,7 @@ class Presence:
                 self._note(given[at : at + length])
 
     def _note(self, row: list[str]) -> None:
-        self.found |= self._surfaces.get(_key(row), _NOTHING)
-
-
-_NOTHING: frozenset[str] = frozenset()
+        self.found |= self._surfaces.get(_key(row), frozenset())
 
 
 def _key(row: list[str]) -> tuple[str, ...]:
@@ -78,9 +74,9 @@ _ANSWER = re.compile(r"([0-9]{1,4}) ?: ?([0-9]{1,4}|NONE)")
 
 
 def match(chat: Chat, candidates: Sequence[SynonymCandidate], groups: Sequence[str]) -> list[SynonymCandidate]:
-    """The candidates that the model puts into one of the groups, as candidates for it; the others are left out.
+    """The candidates that the model puts into one of the groups, as candidates for it.
 
-    Those whose group is among the groups already are not asked about. Raises ModelError when the model cannot answer.
+    Those whose group is among the groups already are left out. Raises ModelError when the model cannot answer.
     """
     known = {glossary_key(group) for group in groups}
     unsure = [candidate for candidate in candidates if glossary_key(candidate.group) not in known]
@@ -88,7 +84,8 @@ def match(chat: Chat, candidates: Sequence[SynonymCandidate], groups: Sequence[s
     for batch in _batches(unsure, _TERMS_A_REQUEST):
         chosen: dict[int, set[str]] = {}
         for offered in _batches(groups, _GROUPS_A_REQUEST):
-            for term, group in _ask(chat, [candidate.surface for candidate in batch], offered).items():
+            user = f"Groups:\n{_numbered(offered)}\n\nTerms:\n{_numbered([one.surface for one in batch])}"
+            for term, group in _parsed(chat.complete(_SYSTEM, user), len(batch), len(offered)).items():
                 chosen.setdefault(term, set()).add(offered[group])
         for term, names in sorted(chosen.items()):
             if len(names) == 1 and not is_one_term(batch[term].surface, name := names.pop()):
@@ -98,12 +95,6 @@ def match(chat: Chat, candidates: Sequence[SynonymCandidate], groups: Sequence[s
 
 def _batches(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     return (items[start : start + size] for start in range(0, len(items), size))
-
-
-def _ask(chat: Chat, terms: Sequence[str], groups: Sequence[str]) -> dict[int, int]:
-    """Position of a term → position of its group, for the terms that have one."""
-    user = f"Groups:\n{_numbered(groups)}\n\nTerms:\n{_numbered(terms)}"
-    return _parsed(chat.complete(_SYSTEM, user), len(terms), len(groups))
 
 
 def _numbered(names: Sequence[str]) -> str:
@@ -117,7 +108,7 @@ def _numbered(names: Sequence[str]) -> str:
 
 
 def _parsed(answer: str, terms: int, groups: int) -> dict[int, int]:
-    """What the lines of an answer say that are as they should be; a term with two different answers has none."""
+    """Term → group by the well-formed lines of an answer; a term with two different answers has none."""
     said: dict[int, set[int]] = {}
     for line in answer.splitlines():
         found = _ANSWER.fullmatch(line.strip())

@@ -1,8 +1,8 @@
 """Candidates for the glossary from many documents, without a language model.
 
-What a text says outright (`Time To Live (TTL)`, `X, also known as Y`) counts from the first time on. What only looks
-alike needs evidence: `filename` and `file name` in three resources each, or one of them in a heading of a text that has
-the other; two rare words one letter apart in three resources each, with the same words beside them.
+Explicit statements (`Time To Live (TTL)`, `X, also known as Y`) count from the first time on. Lookalikes need evidence:
+`filename` and `file name` in three resources each, or one of them in a heading above the other; two rare words one
+letter apart in three resources each, with the same words beside them.
 """
 
 from __future__ import annotations
@@ -34,44 +34,44 @@ PROSE = frozenset(
     "asciidoc doc docx epub html latex mail markdown mdx msg opendocument org pdf ppt pptx roff rst rtf subtitles "
     "texinfo text textile".split()
 )
-"""The languages that are mined: in code and data a parenthesis is a call, and a name is no word."""
+"""The mined languages: in code and data a parenthesis is a call, and a name is no word."""
 
 _CERTAINTY = {"acronym": 4, "also": 3, "translation": 2, "variant": 2, "co-occurrence": 1}
 _ENOUGH = 3
-"""Resources that a spelling has to stand in before it says anything."""
+"""Resources that must hold a spelling before it counts."""
 _RARE = 50
-"""Resources beyond which a word is so common that its neighbours in spelling are other words."""
+"""Resources beyond which a word is so common that similar spellings are other words."""
 _SHORTEST = 7
 _SPACE = r"\s+"
 _MOST_HELD = 100_000
 """Words, pairs of words and explicit candidates held at once, each: 40 MB in all were measured on 45 MB of text."""
 _MOST_READ = 2_000_000
-"""Characters of one text whose spelling is looked at; what is longer is seldom written by hand."""
+"""Characters of one text whose spelling is looked at; longer texts are seldom written by hand."""
 
 
 def mine(documents: Iterable[Document], *, most: int = 200) -> list[SynonymCandidate]:
     """The candidates that the documents give, the most certain and most frequent first.
 
-    Reads each document once. Memory is bounded: where there are too many words, those seen least are forgotten.
+    Reads each document once. Memory is bounded: of too many words, those seen least are forgotten.
     """
-    said, written = _Said(), _Written()
+    stated, spelled = _Statements(), _Spellings()
     for document in documents:
         if document.resource.lang and document.resource.lang not in PROSE:
             continue
         text = prose(document.text)
-        said.look(f"{document.resource.title}\n\n{text}")
-        written.look(compounds(text[:_MOST_READ]), text, _headings(document))
-    return _best(chain(said.counted(), written.counted()), most)
+        stated.look(f"{document.resource.title}\n\n{text}")
+        spelled.look(compounds(text[:_MOST_READ]), text, _headings(document))
+    return _best(chain(stated.counted(), spelled.counted()), most)
 
 
 def _headings(document: Document) -> str:
     headings = {heading for chunk in document.chunks for heading in chunk.heading}
-    # The stop in between keeps the end of one heading from making a pair with the beginning of the next.
+    # The stop keeps the end of one heading from making a pair with the beginning of the next.
     return " . ".join([document.resource.title, *sorted(headings)])
 
 
 def _best(counted: Iterable[tuple[SynonymCandidate, int]], most: int) -> list[SynonymCandidate]:
-    """The first `most`, those that a glossary takes for the same one counted as one."""
+    """The first `most`, with candidates of the same keys counted as one."""
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], SynonymCandidate] = {}
     for candidate, count in counted:
@@ -85,8 +85,8 @@ def _best(counted: Iterable[tuple[SynonymCandidate, int]], most: int) -> list[Sy
     return [first[key] for key in sorted(first, key=lambda key: (-weight(key), first[key]))[:most]]
 
 
-class _Said:
-    """What texts say outright, with the number of resources that say it."""
+class _Statements:
+    """Explicit candidates, with the number of resources that state them."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -107,8 +107,8 @@ class _Said:
         return ((candidate, self._counts[key]) for key, candidate in self._first.items())
 
 
-class _Written:
-    """How words are written, with the number of resources that write them so."""
+class _Spellings:
+    """Spellings of words, with the number of resources that have them."""
 
     def __init__(self) -> None:
         self._joined: Counter[str] = Counter()
@@ -131,7 +131,7 @@ class _Written:
         self._forget()
 
     def counted(self) -> Iterator[tuple[SynonymCandidate, int]]:
-        """Compounds in one word here and in two there, and rare words one letter apart that keep the same company."""
+        """Compounds written in one word and in two, and rare words one letter apart with the same neighbours."""
         for whole, candidate in self._found.items():
             yield candidate, max(1, min(self._joined[whole], self._apart[whole]))
         rare = {word for word, count in self._joined.items() if _ENOUGH <= count <= _RARE and len(word) >= _SHORTEST}
@@ -151,7 +151,7 @@ class _Written:
             self._found[whole] = SynonymCandidate(whole, pair, "variant", snippet)
 
     def _company(self, words: AbstractSet[str]) -> dict[str, set[str]]:
-        """The pairs that the words stand in, with `…` in their place."""
+        """The pairs that hold the words, with `…` in their place."""
         company: dict[str, set[str]] = {word: set() for word in words}
         for pair in self._pairs.values():
             first, _, second = pair.partition(" ")
@@ -184,7 +184,7 @@ def _one_letter_apart(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _forget_rarest(counts: Counter[str] | Counter[tuple[str, str]]) -> None:
-    """Halve what is held, by leaving out what was counted least."""
+    """Forget the least counted half."""
     floor = 1
     while len(counts) > _MOST_HELD // 2:
         for key in [key for key, count in counts.items() if count <= floor]:

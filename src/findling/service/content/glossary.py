@@ -10,8 +10,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.records import GlossaryTerm
 from findling.domain.results import Degradation
 from findling.pipelines.glossary import glossary as rules
-from findling.pipelines.glossary.glossary import Edit, Group
-from findling.pipelines.glossary.glossary_book import STATUSES
+from findling.pipelines.glossary.glossary import STATUSES, Edit, Group
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
 from findling.text.mining.glossary_keys import glossary_key
@@ -106,7 +105,7 @@ class WorkspaceGlossary:
             if at in terms:
                 raise _wrong(number, f"{term.surface} is the same as {terms[at].surface} before it")
             terms[at] = term
-        return self._change(lambda present: rules.take_in(present, terms.values(), replace))
+        return self._change(lambda present: rules.import_terms(present, terms.values(), replace))
 
     def _refill(self) -> None:
         """Look for candidates in the texts that have changed since the last time."""

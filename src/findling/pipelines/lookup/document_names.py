@@ -1,4 +1,4 @@
-"""What a name means: an id, the beginning of one, the id of a hit, or a path, also with a line."""
+"""Names of documents: an id, the beginning of one, the id of a hit, or a path, also with a line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from findling.domain.resources import Document
 __all__ = ["find_document", "full_id", "not_there"]
 
 _SHORTEST_ID = 8
-"""Characters behind the type of an id that may stand for all of it."""
+"""Characters behind the type of an id that are enough."""
 
 _LONGEST_ECHO = 200
 """Characters of a name that an error repeats."""
@@ -24,8 +24,8 @@ _LONGEST_LINE_NUMBER = 9
 def find_document(store: ReadStore, name: str, below: str = "") -> tuple[Document, list[int]]:
     """The document that an id, the id of a hit or a path names, and the chunks that are meant.
 
-    A path may be given from the root or from the folder `below` it. Raises NotFoundError when there is none,
-    InvalidValueError when a shortened id, or a path that is none of a file, fits several.
+    A path starts at the root or at the folder `below` it. Raises NotFoundError when there is none, InvalidValueError
+    when a shortened id, or the path of items, fits several.
     """
     named = _named(store, name, below)
     if named is not None:
@@ -44,7 +44,7 @@ def find_document(store: ReadStore, name: str, below: str = "") -> tuple[Documen
 
 
 def full_id(store: ReadStore, name: str) -> str:
-    """The id that a name is, or the only one that it begins: at least 8 characters of it, with or without its type.
+    """The id that a name is, or the only one that begins so: at least 8 characters, with or without the type.
 
     Raises NotFoundError when there is none, InvalidValueError when there are several.
     """
@@ -65,7 +65,7 @@ def full_id(store: ReadStore, name: str) -> str:
 
 
 def not_there(name: str) -> NotFoundError:
-    """The error that says so, without all of a long name."""
+    """The error for an unknown name; a long name is cut."""
     return NotFoundError(f"there is no {_echoed(name)} in the index", hint="findling ls lists what is")
 
 
@@ -99,8 +99,8 @@ def _named(store: ReadStore, name: str, below: str) -> tuple[Document, list[int]
 
 
 def _lying_at(store: ReadStore, path: str) -> Document | None:
-    """The document with this path that is no file: answers show what has a path by it."""
-    # Most names are no paths at all: an index tells that at once, without a look at all resources.
+    """The item with this path, by which answers show it."""
+    # Most names are no paths: the filter says so at once, without a look at all resources.
     if not path.strip("/") or not any(True for _ in store.matching(Filters(path=(path,)))):
         return None
     rids = [resource.rid for resource in store.resources() if resource.path == path]

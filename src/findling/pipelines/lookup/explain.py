@@ -1,4 +1,4 @@
-"""Explaining: why a passage is in an answer, or which filter, which leg, which rank keeps it out."""
+"""Explaining: the reasons why a passage is in an answer, or the filter, leg or rank that keeps it out."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["explain", "find_document"]
 
 _DEEPEST = 100_000
-"""Ranks are counted this far; nobody has read beyond."""
+"""Ranks are counted this far; nobody reads beyond."""
 
 
 class _Case(NamedTuple):
-    """What a search made of a document: the answer's ranking, and the chunks of the document that are meant."""
+    """A document and the ranking of an answer; `cids` are the chunks of the document that are meant."""
 
     legs: Retrievers
     ranking: Ranking
@@ -48,7 +48,7 @@ class _Case(NamedTuple):
 
     @property
     def leg_cids(self) -> list[int]:
-        """What the keyword leg calls the chunks: a whole page goes by its first one."""
+        """The ids that the keyword leg knows the chunks by: a page goes by its first chunk."""
         is_page = self.legs.keyword.unit == "page" and self.document.chunks
         return [self.document.chunks[0].cid] if is_page else sorted(self.cids)
 
@@ -57,12 +57,8 @@ class _Case(NamedTuple):
 def explain(
     legs: Retrievers, request: SearchRequest, name: str, below: str = "", *, degraded: Sequence[Degradation] = ()
 ) -> Explanation:
-    """Why the document that a name stands for is among the hits of a request, or what keeps it out.
-
-    Raises as `find_document` does.
-    """
+    """Explain why the document of a name is among the hits of a request, or not. Raises as `find_document` does."""
     document, cids = find_document(legs.store, name, below)
-    # A page of an answer holds no other hits than the answer.
     request = replace(request, cursor="")
     plan = request.plan or Plan()
     exclude = check_request(request, plan)
@@ -72,16 +68,14 @@ def explain(
     shown = ranking.ranked[request.offset : request.offset + request.limit]
     ranked, place = shown, _place(shown, case.cids)
     found = place > 0
+    rank_ = place + request.offset if found else 0
     budget = current_budget()
     verdicts, reasons = tuple(_verdicts(case)), tuple[str, ...]()
-    if found:
-        place += request.offset
-    elif not budget.is_over("why it is not among the hits was not looked for"):
+    if not found and not budget.is_over("why it is not among the hits was not looked for"):
         ranked = rank(legs, _deeper(asked), exclude).ranked
-        place = _place(ranked, case.cids)
-        why = _held_back(case, ranked[place - 1], place) if place else _absent(case, ranked, verdicts)
-        reasons = tuple(why)
-    entry = next((one for one in ranked if case.cids.intersection(_stands_for(one))), None)
+        rank_ = place = _place(ranked, case.cids)
+        reasons = tuple(_held_back(case, ranked[place - 1], place) if place else _absent(case, ranked, verdicts))
+    entry = ranked[place - 1] if place else None
     question = ranking.question
     return Explanation(
         query=request.query,
@@ -90,7 +84,7 @@ def explain(
         rid=document.resource.rid,
         path=document.resource.path,
         found=found,
-        rank=place,
+        rank=rank_,
         shown=len(shown),
         reasons=reasons,
         filters=tuple(_filters(case)),
@@ -101,47 +95,41 @@ def explain(
 
 
 def _deeper(question: AnalyzedQuery) -> AnalyzedQuery:
-    """The question without what ends an answer: everything that matches, as far down as ranks are counted."""
+    """The question without limits: everything that matches, as far down as ranks are counted."""
     request = replace(question.request, limit=_DEEPEST, offset=0)
     return question._replace(request=request, plan=replace(question.plan, min_score=0.0, weak=True, adaptive_k=False))
 
 
 def _place(ranked: Sequence[Ranked], cids: set[int]) -> int:
-    return next((at for at, entry in enumerate(ranked, start=1) if cids.intersection(_stands_for(entry))), 0)
+    """The rank of the first hit that has one of the chunks, itself or in its group; 0 for none."""
+    for at, entry in enumerate(ranked, start=1):
+        if any(one.stored.chunk.cid in cids for one in (entry, *entry.others)):
+            return at
+    return 0
 
 
-def _stands_for(entry: Ranked) -> Iterator[int]:
-    """The chunk of a hit, and in a grouped answer the others of its group."""
-    yield from (one.stored.chunk.cid for one in (entry, *entry.others))
-
-
-def _held_back(case: _Case, entry: Ranked, place: int) -> Iterator[str]:
-    """Why something that matches is not among the hits."""
-    request, plan = case.question.request, case.question.plan
-    least = plan.min_score
-    is_low = entry.score < least
-    is_weak = entry.candidate.worth < case.ranking.found.least
-    is_before, is_behind = place <= request.offset, place > request.offset + request.limit
-    if is_low:
-        yield f"its score {entry.score:.4g} is below the {least:g} that is asked for"
-    if is_weak:
-        told = f"{entry.candidate.worth:.2f} where the best hit makes {case.ranking.found.least:.2f} the least"
-        yield f"it is a weaker match: it has {told}; findling search --weak"
-    if is_before:
-        yield f"it is hit {place:,}, and the answer leaves out the first {request.offset:,}"
-    if is_behind:
-        enough = place - request.offset
-        yield f"it is hit {place:,}, and at most {request.limit:,} are shown; findling search -k {enough}"
-    if is_low or is_weak or is_before or is_behind:
-        return
-    if plan.adaptive_k:
-        yield f"scores fall most above it, and adaptive_k ends the answer there; it is hit {place:,}"
-    else:
-        yield f"it is too far down in every leg to be looked at; an overfetch above {plan.overfetch:g} may do so"
+def _held_back(case: _Case, entry: Ranked, place: int) -> list[str]:
+    """The reasons why something that matches is not among the hits."""
+    request, plan, least = case.question.request, case.question.plan, case.ranking.found.least
+    worth, enough = entry.candidate.worth, place - request.offset
+    reasons = []
+    if entry.score < plan.min_score:
+        reasons.append(f"its score {entry.score:.4g} is below the {plan.min_score:g} that is asked for")
+    if worth < least:
+        weak = f"{worth:.2f} where the best hit makes {least:.2f} the least"
+        reasons.append(f"it is a weaker match: it has {weak}; findling search --weak")
+    if enough <= 0:
+        reasons.append(f"it is hit {place:,}, and the answer leaves out the first {request.offset:,}")
+    if enough > request.limit:
+        reasons.append(f"it is hit {place:,}, and at most {request.limit:,} are shown; findling search -k {enough}")
+    if not reasons and plan.adaptive_k:
+        reasons.append(f"scores fall most above it, and adaptive_k ends the answer there; it is hit {place:,}")
+    overfetch = f"it is too far down in every leg to be looked at; an overfetch above {plan.overfetch:g} may do so"
+    return reasons or [overfetch]
 
 
 def _absent(case: _Case, ranked: Sequence[Ranked], verdicts: Sequence[LegVerdict]) -> Iterator[str]:
-    """Why it does not come in the ranking of everything that matches, the most telling first."""
+    """The reasons why it is not in the ranking of everything that matches, the most telling first."""
     if not case.document.chunks:
         yield "it holds no text"
         return
@@ -169,12 +157,12 @@ def _excluded(case: _Case) -> Iterator[str]:
     spans = [text[chunk.start : chunk.end] for chunk in case.document.chunks if chunk.cid in cids]
     excluded = sum(case.exclude.search(span) is not None for span in spans)
     if excluded:
-        told = "it" if excluded == len(spans) else f"{excluded:,} of its {len(spans):,} passages"
-        yield f"the pattern {case.exclude.pattern} excludes {told}"
+        what = "it" if excluded == len(spans) else f"{excluded:,} of its {len(spans):,} passages"
+        yield f"the pattern {case.exclude.pattern} excludes {what}"
 
 
 def _stood_for(case: _Case, ranked: Sequence[Ranked]) -> Iterator[str]:
-    """The hit that is there in place of it, if there is one."""
+    """The hit that stands in its place, if there is one."""
     resource = case.document.resource
     one_each = case.question.reading == "browse" or case.legs.keyword.unit == "page"
     for place, entry in enumerate(ranked, start=1):
@@ -190,8 +178,8 @@ def _stood_for(case: _Case, ranked: Sequence[Ranked]) -> Iterator[str]:
 
 def _is_collapsed_into(case: _Case, entry: Ranked) -> bool:
     resource, text = case.document.resource, case.document.text
-    told = [step.reason for step in entry.steps if step.name == "collapse"]
-    if not any((resource.path or resource.rid) in reason for reason in told):
+    reasons = [step.reason for step in entry.steps if step.name == "collapse"]
+    if not any((resource.path or resource.rid) in reason for reason in reasons):
         return False
     from findling.ranking.diversity import collapse
     from findling.text.analysis.analysis import terms
@@ -211,8 +199,8 @@ def _unmatched(case: _Case) -> Iterator[str]:
     lacking = [part for part in parts if not is_over() and not keyword.scores(part, cids)]
     for part in lacking:
         typed = _as_typed(part, case.legs.store)
-        told = " or ".join(map(canonical, typed.nodes if isinstance(typed, Any) else (typed,)))
-        yield f"it has what {told} excludes" if told.startswith("-") else f"it does not have {told}"
+        words = " or ".join(map(canonical, typed.nodes if isinstance(typed, Any) else (typed,)))
+        yield f"it has what {words} excludes" if words.startswith("-") else f"it does not have {words}"
     if not lacking and not is_over():
         yield "no single passage of it has all that is asked for"
 
@@ -223,8 +211,8 @@ def _filters(case: _Case) -> Iterator[tuple[str, bool]]:
     for name in ("ext", "not_ext", "path", "within", "type", "lang", "tag", "author", "after", "before"):
         value = getattr(given, name)
         if value not in ((), None, ""):
-            told = ", ".join(value) if isinstance(value, tuple) else str(value)
-            yield f"{name} {told}", passes(resource, Filters(**{name: value}))
+            shown = ", ".join(value) if isinstance(value, tuple) else str(value)
+            yield f"{name} {shown}", passes(resource, Filters(**{name: value}))
     if given.where is not None:
         parts = given.where.nodes if isinstance(given.where, All) else (given.where,)
         for part in parts:
@@ -232,7 +220,7 @@ def _filters(case: _Case) -> Iterator[tuple[str, bool]]:
 
 
 def _as_typed(node: Node, store: ReadStore) -> Node:
-    """The node with `is:` again where ids stand for it: they are many, and not for every caller's eyes."""
+    """The node with `is:` in place of its ids: they are many, and not every caller may see them."""
     if isinstance(node, Field) and node.name == "rid":
         return Field("is", ("superseded",)) if node.values == tuple(store.superseded()) else node
     if isinstance(node, Not):
@@ -244,7 +232,7 @@ def _as_typed(node: Node, store: ReadStore) -> Node:
 
 
 def _verdicts(case: _Case) -> Iterator[LegVerdict]:
-    """What each leg makes of the chunks: the best rank and score, and whether that leg finds them."""
+    """The verdict of each leg on the chunks: the best rank and score, and whether the leg finds them."""
     if current_budget().is_over("its rank in each leg was not counted"):
         return
     legs, question, cids = case.legs, case.question, case.leg_cids
@@ -258,14 +246,8 @@ def _verdicts(case: _Case) -> Iterator[LegVerdict]:
         said = leg.search(query, _DEEPEST, cids)
         order = sorted(said, key=lambda cid: (-said[cid].strength, cid))
         best = next((cid for cid in order if cid in cids), None)
-        if best is None:
-            yield LegVerdict(leg=leg.name, found=False, rank=0, score=0.0, total=len(order))
-            continue
-        yield LegVerdict(
-            leg=leg.name,
-            found=said[best].worth > 0,
-            rank=order.index(best) + 1,
-            score=said[best].raw,
-            least=leg.least,
-            total=len(order),
-        )
+        verdict = LegVerdict(leg=leg.name, found=False, rank=0, score=0.0, total=len(order))
+        if best is not None:
+            found, at = said[best], order.index(best) + 1
+            verdict = replace(verdict, found=found.worth > 0, rank=at, score=found.raw, least=leg.least)
+        yield verdict

@@ -1,10 +1,8 @@
 """One ranking from the answers of several workspaces, by evidence that means the same in all of them.
 
-The words of a hit count by what they are worth of all that the query could be worth in its own workspace, words that
-nobody wrote there included: one that knows half of the question scores low, and one where every word is rare has no
-advantage. Meaning counts by the cosine, which is the same wherever a text lies; how far it stands out, which a single
-answer goes by, depends on what lies beside it. Both are weighed as in a single answer, and nothing depends on how large
-a workspace is.
+The words of a hit count by their share of the most that the query could score in its own workspace, unknown words
+included. A workspace that knows half of the question scores low, and rare words are no advantage. Meaning counts by the
+cosine, which is the same in every workspace. Both are weighed as in a single answer; sizes of workspaces do not matter.
 
 NDCG@10 on SciFact in four workspaces of 60, 25, 10 and 5 % (bench/across.py), by words and instant vectors: .717, in a
 single one .716; by the scores of the answers .675, by ranks (reciprocal rank fusion) .593; words alone .697 and .700.
@@ -25,11 +23,11 @@ from findling.ranking.evidence import falling, words_evidence
 __all__ = ["RankedAcross", "as_relaxed", "fuse_across"]
 
 _STEEPNESS = 1.3
-"""How fast words lose their say down the ranking, as in a single answer."""
+"""The power by which words lose their say down the ranking, as in a single answer."""
 
 
 class RankedAcross(NamedTuple):
-    """A hit with its score among all, the number of the answer that it comes from, and its place there from 1 on."""
+    """A hit with its score among all, the number of its answer, and its place there from 1 on."""
 
     answer: int
     rank: int
@@ -40,19 +38,18 @@ class RankedAcross(NamedTuple):
 def fuse_across(answers: Sequence[SearchAnswer], limit: int, offset: int = 0) -> list[RankedAcross]:
     """The hits of all answers, best first, `limit` of them after the first `offset`.
 
-    The answers were asked for with `explain`, which tells what a query could be worth. Hits of one answer keep their
-    order. Of equal ones the better place in its own answer comes first, then the answer that was given first. A hit
-    keeps its score, or has that of a hit above where that is less. Without words to rank by, the latest come first.
+    The answers come from requests with `explain`. Hits of one answer keep their order. Of equal ones the better place
+    in its own answer comes first, then the earlier answer. A hit has its own score, or that of a hit above where that
+    is less. Without words to rank by, the latest come first.
     """
     if answers and all(answer.reading == "browse" for answer in answers):
         return _latest(answers)[offset : offset + limit]
-    worth = _worth(answers)
-    ranked = []
-    for number, (answer, values) in enumerate(zip(answers, worth, strict=True)):
-        # A hit never counts more than the one above it: what moved it there (a newer version, a reranker) stays.
-        counting = falling(values)
-        for rank, (hit, value) in enumerate(zip(answer.hits, counting, strict=True), start=1):
-            ranked.append(RankedAcross(number, rank, value, hit))
+    # A hit never counts more than the one above it: its answer's own order (a newer version, a reranker) stays.
+    ranked = [
+        RankedAcross(number, rank, value, hit)
+        for number, (answer, values) in enumerate(zip(answers, _worth(answers), strict=True))
+        for rank, (hit, value) in enumerate(zip(answer.hits, falling(values), strict=True), start=1)
+    ]
     ranked.sort(key=lambda one: (-one.score, one.rank, one.answer))
     scores = falling(one.hit.score for one in ranked)
     scored = [one._replace(score=score) for one, score in zip(ranked, scores, strict=True)]
@@ -60,7 +57,7 @@ def fuse_across(answers: Sequence[SearchAnswer], limit: int, offset: int = 0) ->
 
 
 def as_relaxed(answer: SearchAnswer) -> SearchAnswer:
-    """An answer of what it has found without the demands of the query."""
+    """An answer with the hits that it found without the demands of the query."""
     return replace(
         answer, hits=answer.relaxed, plan={**answer.plan, **answer.plan.get("relaxed", {})}, reading="ranked"
     )
@@ -76,38 +73,32 @@ def _latest(answers: Sequence[SearchAnswer]) -> list[RankedAcross]:
 
 
 def _worth(answers: Sequence[SearchAnswer]) -> list[list[float]]:
-    """What every hit is worth, by answer, on one scale."""
-    words = [[_words(hit, answer) for hit in answer.hits] for answer in answers]
+    """The worth of every hit, by answer, on one scale."""
+    ceilings = [answer.plan.get("ceiling", 0.0) for answer in answers]
+    words = [
+        [words_evidence(hit.receipt.keyword_score, ceiling) if ceiling else 0.0 for hit in answer.hits]
+        for answer, ceiling in zip(answers, ceilings, strict=True)
+    ]
     meaning = _meaning(answers)
     alphas = [answer.plan["weighing"]["alpha"] for answer in answers if "weighing" in answer.plan]
     usual = sum(alphas) / len(alphas) if alphas else 0.0
     best_words = max((max(values) for values in words if values), default=0.0) or 1.0
     worth = []
     for number, answer in enumerate(answers):
-        # Where there are no vectors, words alone have to say it.
+        # Without vectors, words alone count.
         alpha = usual if "weighing" in answer.plan else 0.0
-        worth.append(
-            [
-                ((1 - alpha) * (own / best_words) ** _STEEPNESS + alpha * near + _further(hit))
-                * prod(step.factor for step in hit.receipt.steps)
-                for hit, own, near in zip(answer.hits, words[number], meaning[number], strict=True)
-            ]
-        )
+        values = []
+        for hit, own, near in zip(answer.hits, words[number], meaning[number], strict=True):
+            # The weights and scales of all further legs are the same everywhere.
+            further = sum(part.value for part in hit.receipt.further)
+            share = (1 - alpha) * (own / best_words) ** _STEEPNESS + alpha * near + further
+            values.append(share * prod(step.factor for step in hit.receipt.steps))
+        worth.append(values)
     return worth
 
 
-def _further(hit: Hit) -> float:
-    """The shares of all other legs: their weights and their scales are the same everywhere."""
-    return sum(part.value for part in hit.receipt.further)
-
-
-def _words(hit: Hit, answer: SearchAnswer) -> float:
-    ceiling = answer.plan.get("ceiling", 0.0)
-    return words_evidence(hit.receipt.keyword_score, ceiling) if ceiling else 0.0
-
-
 def _meaning(answers: Sequence[SearchAnswer]) -> list[list[float]]:
-    """How near every hit is, by answer: by cosines where all are of one kind of vectors, or by how they stand out."""
+    """The nearness of every hit, by answer: cosines of one kind of vectors, or else normalised strengths."""
     kinds = {
         (hit.receipt.speed, answer.meaning.get("model") if hit.receipt.speed == "refined" else "")
         for answer in answers
@@ -115,11 +106,8 @@ def _meaning(answers: Sequence[SearchAnswer]) -> list[list[float]]:
         if hit.receipt.speed
     }
     if len(kinds) > 1:
-        return [[_standing_out(hit) for hit in answer.hits] for answer in answers]
+        strengths = [[{part.leg: part.normalised for part in hit.receipt.parts} for hit in a.hits] for a in answers]
+        return [[strength.get("semantic", 0.0) for strength in of_answer] for of_answer in strengths]
     cosines = [[max(hit.receipt.vector_score, 0.0) for hit in answer.hits] for answer in answers]
     nearest = max((max(values) for values in cosines if values), default=0.0) or 1.0
     return [[cosine / nearest for cosine in values] for values in cosines]
-
-
-def _standing_out(hit: Hit) -> float:
-    return next((part.normalised for part in hit.receipt.parts if part.leg == "semantic"), 0.0)

@@ -1,4 +1,4 @@
-"""Similar: the resources most like one, by the meaning of its passages or, without vectors, by its telling words."""
+"""Similar: the resources most like one, by the meaning of its passages or, without vectors, by its key words."""
 
 from __future__ import annotations
 
@@ -27,25 +27,24 @@ from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
-    from findling.pipelines.retrieve.legs import Candidate, Retrievers, alone
 
 __all__ = ["similar", "telling_words"]
 
 _READ = 8
-"""Passages of a document that stand for all of it, from its beginning to its end; a model takes 25 ms for each."""
+"""Passages that stand for a document, evenly from beginning to end; a model takes 25 ms for each."""
 
 _WORDS = 16
 """Words that stand for a document: more find the same, fewer depend on chance."""
 
 _DEEPER = 10
-"""Times as many passages as resources are looked at first: some have several."""
+"""Passages that are looked at first for each resource: some have several."""
 
 
 @spending()
 def similar(legs: Retrievers, name: str, limit: int = 10, *, below: str = "", snippet_lines: int = 3) -> SearchAnswer:
-    """The resources most like the one, or the passage, that a name stands for; never that one or its own thread.
+    """The resources most like the resource or passage of a name, without that one and its thread.
 
-    A hit's score is the evidence of its meaning, or of its words; what was superseded has half of it. Raises as
+    A hit's score is the evidence of its meaning, or of its words; a superseded one has half of it. Raises as
     `find_document` does, and InvalidValueError for a limit below 0.
     """
     if limit < 0:
@@ -82,7 +81,7 @@ def _hits(page: Sequence[Ranked], asked: HighlightSpec, store: ReadStore) -> Ite
 
 
 def telling_words(keyword: KeywordLeg, document: Document, chunks: Sequence[Chunk]) -> list[str]:
-    """The words that tell these chunks from others and that others have, too; the most telling first."""
+    """The words that distinguish these chunks and that others have, too; the most telling first."""
     some = current_budget().take("read", len(chunks), "its first passages alone stand for it")
     texts = [terms(document.text[chunk.start : chunk.end]) for chunk in chunks[:some]]
     counts = Counter(word for text in texts for word in text)
@@ -101,11 +100,11 @@ def telling_words(keyword: KeywordLeg, document: Document, chunks: Sequence[Chun
 def _by_meaning(
     legs: Retrievers, document: Document, chunks: Sequence[Chunk], limit: int
 ) -> tuple[Meaning, list[Ranked]]:
-    """What is near, and what of meaning told so: one space, or none when there is none to compare in."""
+    """The nearest resources, and the one space they were compared in, if there is any."""
     if legs.meaning is None or legs.keyword.unit == "page" or not chunks:
         return Meaning(), []
     meaning = legs.meaning()
-    # Cosines of two models do not compare. Nothing is sent anywhere to find out what else is like it.
+    # Cosines of two models do not compare, and nothing is sent anywhere.
     able = [space for space in meaning.spaces if space.is_whole and not space.embedder.host]
     try:
         for space in able:
@@ -118,7 +117,7 @@ def _by_meaning(
 
 
 def _vector(space: Space, document: Document, chunks: Sequence[Chunk]) -> Vectors | None:
-    """The middle of what some of the chunks mean; `None` for a text that the model cannot read."""
+    """The mean vector of some of the chunks; `None` for a text that the model cannot read."""
     some = chunks[:: -(-len(chunks) // _READ)]
     texts = [passage(document.resource, chunk.heading, document.text[chunk.start : chunk.end]) for chunk in some]
     if not can_read(space.embedder, "\n".join(texts)):
@@ -129,7 +128,7 @@ def _vector(space: Space, document: Document, chunks: Sequence[Chunk]) -> Vector
 
 
 def _near(legs: Retrievers, space: Space, vector: Vectors, document: Document, limit: int) -> list[Ranked]:
-    # A document is nearest to itself. Its own passages are not looked up: 13,000 of them take a second.
+    # A document is nearest to itself, and looking up 13,000 of its own passages takes a second.
     own = {chunk.cid for chunk in document.chunks}
     depth = len(own) + max(limit, 1) * _DEEPER
     while True:
@@ -170,29 +169,19 @@ def _by_words(legs: Retrievers, document: Document, words: Sequence[str], limit:
 
 
 def _is_deep(depth: int) -> bool:
-    """Whether no more passages may be looked at for this answer."""
+    """Whether the budget allows no more passages."""
     budget = current_budget()
     return depth >= budget.candidates or budget.is_over("less was compared than is there")
 
 
 def _others(legs: Retrievers, document: Document, candidates: Sequence[Candidate]) -> tuple[list[Ranked], int]:
-    """The candidates by resource and thread, without the document's own, and how many of them still hold.
+    """The candidates by resource and thread, without the document's own, and the number of current ones.
 
-    Only these have the place that their score gave them: what was superseded has sunk below what is not here yet.
+    Superseded ones have sunk below others that are not here yet.
     """
-    own = group_of(document.resource, "thread")
-    others = [
-        entry
-        for entry in grouped(list(_stored(legs, candidates)), "thread")
-        if group_of(entry.stored.resource, "thread") != own
-    ]
+    own, stored = group_of(document.resource, "thread"), legs.store.chunks([one.cid for one in candidates])
+    found = [Ranked(stored[one.cid], one, one.score) for one in candidates if one.cid in stored]
+    others = [entry for entry in grouped(found, "thread") if group_of(entry.stored.resource, "thread") != own]
     replaced = replaced_by(legs.store, {entry.stored.resource.rid for entry in others})
     holding = sum(entry.stored.resource.rid not in replaced for entry in others)
     return demote(others, replaced) if replaced else others, holding
-
-
-def _stored(legs: Retrievers, candidates: Sequence[Candidate]) -> Iterator[Ranked]:
-    stored = legs.store.chunks([candidate.cid for candidate in candidates])
-    for candidate in candidates:
-        if candidate.cid in stored:
-            yield Ranked(stored[candidate.cid], candidate, candidate.score)

@@ -1,4 +1,4 @@
-"""Suggesting: how what is being typed may go on, by the words and titles that are there, or what it may have meant."""
+"""Suggesting: completions of a text that is being typed, by indexed words and titles, and corrections."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from findling.text.analysis.analysis import phrase_terms, prefix_terms
 __all__ = ["Completion", "suggest"]
 
 _TITLES_READ = 5
-"""Times as many passages as titles are looked at: a resource has several."""
+"""Passages that are looked at for one title: a resource has several."""
 
 _SHORTEST_BEGINNING = 2
 """Letters of a word to look for in titles: one letter begins too many."""
-
 
 _MOST_CHARACTERS = 20_000
 """Characters of all completions together, about."""
@@ -29,9 +28,9 @@ _MOST_CHARACTERS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """A text to search for: with its last `word` completed, with a `spelling` put right, or the `title` of something.
+    """A text to search for: with its last `word` completed, with a `spelling` corrected, or a `title`.
 
-    `count` is how many passages have the word, `rid` what has the title.
+    `count` passages have the word, the resource `rid` has the title.
     """
 
     text: str
@@ -42,7 +41,7 @@ class Completion:
 
 @spending()
 def suggest(legs: Retrievers, text: str, limit: int = 10) -> tuple[Completion, ...]:
-    """What a text that is being typed may become: put right, then completed, then titles that go on so.
+    """Completions of a text that is being typed: corrected, then completed, then titles that begin so.
 
     Raises InvalidValueError for a text without a word, and for a limit below 0.
     """
@@ -52,10 +51,10 @@ def suggest(legs: Retrievers, text: str, limit: int = 10) -> tuple[Completion, .
         raise InvalidValueError(f"there is no word in {text!r:.200} to complete", hint="type a letter")
     limit = min(limit, max(1, _MOST_CHARACTERS // len(text)))  # each completion repeats what is typed
     head, last = _split(text)
-    head = _put_right(legs, head)
+    head = _corrected(legs, head)
     words = _completions(legs, head, last, limit)
     titles = _titles(legs, head, last, limit)
-    meant = head + last if words or titles else _put_right(legs, text)
+    meant = head + last if words or titles else _corrected(legs, text)
     found = [Completion(text=meant, kind="spelling")][:limit] if meant != text else []
     room = limit - len(found)
     # Titles have half of the room, and what the words leave.
@@ -64,7 +63,7 @@ def suggest(legs: Retrievers, text: str, limit: int = 10) -> tuple[Completion, .
 
 
 def _split(text: str) -> tuple[str, str]:
-    """What is typed, and the word that is being typed; empty behind a space."""
+    """The text, and the word that is being typed; empty behind a space."""
     size = len(text)
     while size and (unicodedata.category(text[size - 1])[0] in "LNM" or text[size - 1] in "_+#"):
         size -= 1
@@ -74,7 +73,7 @@ def _split(text: str) -> tuple[str, str]:
 def _completions(legs: Retrievers, head: str, last: str, limit: int) -> list[Completion]:
     """The text with its last word completed, by how many passages have the longer word."""
     begun = prefix_terms(last)
-    if len(begun) != 1:  # none, or an identifier that is no longer a beginning
+    if len(begun) != 1:  # none, or an identifier of several words
         return []
     longer = [(word, count) for word, count in legs.keyword.vocabulary(begun[0]) if word != begun[0] and count]
     longer.sort(key=lambda entry: (-entry[1], len(entry[0]), entry[0]))
@@ -95,8 +94,8 @@ def _titles(legs: Retrievers, head: str, last: str, limit: int) -> list[Completi
     return [Completion(text=title, kind="title", rid=rid) for title, rid in titles.items() if title][:limit]
 
 
-def _put_right(legs: Retrievers, text: str) -> str:
-    """The text with every word put right that nobody wrote."""
+def _corrected(legs: Retrievers, text: str) -> str:
+    """The text with every unknown word corrected."""
     question = understand(SearchRequest(query=text), Plan(), legs.store)
     meant = misspelled(legs, question) if question.asked else []
     return meant[0].query if meant else text

@@ -87,8 +87,6 @@ class ChatPart:
         self.name = name
         self.messages: list[KeptMessage] = []
         self._keys: list[float] = []
-        self._characters = 0
-        self.ids: set[str] = set()
         for message in messages:
             self.insert(message, self.latest() if message.at is None else message.at)
 
@@ -98,32 +96,26 @@ class ChatPart:
 
     def has_room(self, key: float) -> bool:
         """Whether the part can hold another message, at this time; a part of some size ends with a long silence."""
-        count = len(self.messages)
+        count, characters = len(self.messages), sum(len(message.shown) for message in self.messages)
         if count >= _ENOUGH_MESSAGES and key - self._keys[-1] > _SILENCE_S:
             return False
-        return count < _MOST_MESSAGES and self._characters < _MOST_CHARACTERS
+        return count < _MOST_MESSAGES and characters < _MOST_CHARACTERS
 
     def insert(self, message: KeptMessage, key: float) -> None:
         """Put a message behind all those that are not later."""
         at = bisect_right(self._keys, key)
         self.messages.insert(at, message)
         self._keys.insert(at, key)
-        self.ids.add(message.id)
-        self._characters += len(message.shown)
 
-    def find(self, id_: str) -> int:
-        """The index of a message that is there."""
-        return next(index for index, message in enumerate(self.messages) if message.id == id_)
-
-    def replace(self, index: int, message: KeptMessage) -> None:
-        """Put another version of a message in its place."""
-        self._characters += len(message.shown) - len(self.messages[index].shown)
-        self.messages[index] = message
+    def find(self, id_: str, *, untimed: bool = False) -> int | None:
+        """The index of a message, of one without a time if it must be `untimed`."""
+        found = (
+            index for index, one in enumerate(self.messages) if one.id == id_ and not (untimed and one.at is not None)
+        )
+        return next(found, None)
 
     def remove(self, index: int) -> None:
         """Remove a message."""
-        self.ids.discard(self.messages[index].id)
-        self._characters -= len(self.messages[index].shown)
         del self.messages[index], self._keys[index]
 
     def split(self, end: str) -> tuple[float, list[KeptMessage]] | None:
@@ -138,8 +130,7 @@ class ChatPart:
         if not middle:
             return None
         key, moved = self._keys[middle], self.messages[middle:]
-        for index in range(len(self.messages) - 1, middle - 1, -1):
-            self.remove(index)
+        del self._keys[middle:], self.messages[middle:]
         return key, moved
 
     def latest(self) -> float:
@@ -147,10 +138,6 @@ class ChatPart:
         if self._keys:
             return self._keys[-1]
         return datetime.strptime(f"{self.name.second} +0000", "%Y%m%d-%H%M%S %z").timestamp()
-
-    def untimed_ids(self) -> set[str]:
-        """The ids of its messages that have no time."""
-        return {message.id for message in self.messages if message.at is None}
 
 
 def chat_rid(thread: str, name: PartName) -> str:

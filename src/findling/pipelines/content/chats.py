@@ -154,7 +154,6 @@ class Merge:
                 )
         self._put(documents, [rid for rid, found in self._pending.items() if found is None])
         self._pending.clear()
-        # A thread may have more parts than memory should hold.
         for thread in self._threads.values():
             thread.parts.clear()
 
@@ -178,17 +177,17 @@ class _ThreadParts:
         """File a message; the outcome is one of the counts."""
         if key is None:
             key = self.part(self.names[-1]).latest() if self.names else 0.0
-        part = self._holder(message, key)
-        if part is None:
+        held = self._held(message, key)
+        if held is None:
             self._file(message, key)
             return "added"
-        index = part.find(message.id)
+        part, index = held
         before = part.messages[index]
         if before == message:
             return "known"
         self.mark(part.name)
         if before.at == message.at:
-            part.replace(index, message)
+            part.messages[index] = message
         else:
             part.remove(index)
             self._file(message, key)
@@ -219,27 +218,26 @@ class _ThreadParts:
             raise InvalidValueError(f"{rid} has gone", hint="import it again")
         return part_of_document(document)
 
-    def _holder(self, message: KeptMessage, key: float) -> ChatPart | None:
-        """The part that holds a message already: at its time, or anywhere if neither copy has one."""
+    def _held(self, message: KeptMessage, key: float) -> tuple[ChatPart, int] | None:
+        """The place of a message that is known already: at its time, or anywhere if neither copy has one."""
         # Parts that begin in the second of the message may hold it, and so may the one before them.
         first = bisect_left(self.names, PartName(stamp(key)))
         for name in self.names[max(first - 1, 0) : self._behind(stamp(key))]:
-            if message.id in self.part(name).ids:
-                return self.part(name)
+            if (index := self.part(name).find(message.id)) is not None:
+                return self.part(name), index
         if message.at is not None:
             return None
         if self._untimed is None:
-            self._untimed = {id_ for part in self._all_parts() for id_ in part.untimed_ids()}
-        if message.id not in self._untimed:
-            return None
-        holders = (part.name for part in self._all_parts() if message.id in part.untimed_ids())
-        found = next(holders, None)
-        return None if found is None else self.part(found)
+            parts = (self._glance(name) for name in self.names)
+            self._untimed = {one.id for part in parts for one in part.messages if one.at is None}
+        for name in self.names if message.id in self._untimed else ():
+            if (index := self._glance(name).find(message.id, untimed=True)) is not None:
+                return self.part(name), index
+        return None
 
-    def _all_parts(self) -> Iterator[ChatPart]:
-        """The parts one after the other; none is held for that."""
-        for name in self.names:
-            yield self.parts[name] if name in self.parts else self._read(name)[0]
+    def _glance(self, name: PartName) -> ChatPart:
+        """A part, which is not held for that: a thread may have more than memory should hold."""
+        return self.parts[name] if name in self.parts else self._read(name)[0]
 
     def _behind(self, second: str) -> int:
         """The index behind the parts that do not begin after a second; a new message belongs to the last of them."""

@@ -1,15 +1,15 @@
-"""The content of a bundle as it may be taken in. A bundle is a stranger's data until its owner trusts a part of it.
+"""The content of a bundle as it may be imported. A bundle is a stranger's data until its owner trusts a part of it.
 
-`domain.strangers` says what needs which trust. Everything that follows from a text is made here again, never believed.
+`domain.strangers` says what needs which trust. Everything that follows from a text is computed again, never believed.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.permissions import MEMBER, PATH, UNSET, Relation, check_visibility
@@ -27,31 +27,31 @@ from findling.stores.validation import check_accesses, check_document, check_glo
 
 __all__ = ["VettedBundle"]
 
+_T = TypeVar("_T")
+
 _FILE = "file:"
 _LONGEST_NAME = 4096
 """Characters of an id, as of the longest path of a file."""
 
 _MOST_OVERLAP = 100
-"""How often a character of a text may be in chunks: those of all presets that overlap have it in two."""
+"""Chunks that may hold one character of a text; presets with overlap have it in two."""
 
 _WIDEST = 16_384
-"""Numbers of a vector: four times as many as those of the largest models."""
+"""Numbers of a vector: four times those of the largest models."""
 
 _LONGEST_VECTOR = 1.01
-"""Vectors have the length 1, but for what half of the bits loses."""
+"""Vectors have the length 1, with the error of 16-bit numbers."""
 
 _INT = 1 << 63
 _LATEST = 1e11
 """Seconds since 1970: the year 5138."""
 
-_Left = Counter[tuple[str, str]]
-
 
 class VettedBundle:
-    """One bundle, looked at as a whole before anything is written. `left_out` counts what is not taken.
+    """One bundle, checked as a whole before anything is written.
 
-    Each key of it is the trust that would take it, empty where none does, and what it is. With `merges`, rights that
-    would reach beyond the bundle are left out as well. Raises CorruptError for what makes no sense.
+    `left_out` counts content that is not imported, by the trust that would import it, empty for none, and its name.
+    With `merges`, rights that reach beyond the bundle are left out as well. Raises CorruptError for a damaged bundle.
     """
 
     def __init__(self, bundle: Bundle, trust: frozenset[str], *, merges: bool) -> None:
@@ -62,12 +62,13 @@ class VettedBundle:
         self._paths: set[str] = set()
         self._digests: set[bytes] = set()
         self._widths: dict[str, int] = {}
-        self.counts: dict[str, int] = {}
-        self.left_out: _Left = Counter()
-        self._look()
+        self.left_out: Counter[tuple[str, str]] = Counter()
+        self.counts = self._checked_documents() | self._checked_records()
+        self._check_meta()
+        self.left_out = +self.left_out
 
     def document(self, record: Record) -> Document:
-        """A document of the bundle. Raises KeyError, TypeError, ValueError or InvalidValueError for what is none."""
+        """A document of the bundle. Raises KeyError, TypeError, ValueError or InvalidValueError for a wrong record."""
         made = to_document(record)
         if not isinstance(made.text, str):
             raise TypeError("its text is none")
@@ -84,7 +85,7 @@ class VettedBundle:
         return with_own_ids(made)
 
     def order(self) -> list[str]:
-        """The ids in the order of their numbers, where the lines are in another one; else nothing."""
+        """The ids in the order of their numbers, if the lines have another order."""
         order = self.bundle.meta().get("order")
         if order is not None and not (isinstance(order, list) and all(isinstance(rid, str) for rid in order)):
             raise self._wrong_meta("its order is no list of ids")
@@ -103,38 +104,49 @@ class VettedBundle:
         return rid in self._rids
 
     def widths(self) -> Mapping[str, int]:
-        """Bytes of a vector as stores keep it, for each model."""
+        """Bytes of a stored vector, for each model."""
         return {model: 2 * width for model, width in self._widths.items()}
 
     def survey(self) -> SeenBefore | None:
-        """What the latest indexing run has seen, where that is trusted."""
+        """The survey of the latest indexing run, where it is trusted."""
         return self._survey() if "survey" in self._trust else None
 
-    # Looking
-
-    def _look(self) -> None:
-        """Read every line once."""
-        lists = 0
+    def _checked_documents(self) -> dict[str, int]:
+        chunks = characters = lists = 0
         for given, made in self.bundle.read("resources.jsonl", lambda record: (record, self.document(record))):
             rid = made.resource.rid
             if rid in self._rids:
-                raise CorruptError(f"{rid!r} is twice in the bundle {self.bundle.path}", hint="export it again")
+                raise CorruptError(f"{rid!r} is twice in the bundle {self.bundle.path}", hint=_AGAIN)
             self._rids.add(rid)
             self._paths.add(made.resource.path)
             self._digests.update(chunk.digest for chunk in made.chunks)
-            self.counts["resources"] = self.counts.get("resources", 0) + 1
-            self.counts["chunks"] = self.counts.get("chunks", 0) + len(made.chunks)
-            self.counts["characters"] = self.counts.get("characters", 0) + len(made.text)
+            chunks += len(made.chunks)
+            characters += len(made.text)
             lists += given["visibility"] is not None
-        if lists and "rights" not in self._trust:
+        if "rights" not in self._trust:
             self.left_out["rights", "lists of who may see a resource"] = lists
-        self.counts["vectors"] = sum(map(self._counts_vector, self.bundle.read("vectors.jsonl", self._vector)))
-        self.counts["glossary"] = self._checked("glossary.jsonl", to_term, check_glossary)
-        relations = list(self.bundle.read("relations.jsonl", to_relation))
-        self._check("relations.jsonl", check_relations, relations)
-        self.counts["relations"] = sum(map(self._counts_relation, relations))
-        self.counts["accesses"] = sum(map(self._counts_access, self.bundle.read("accesses.jsonl", _access)))
-        self._look_at_meta()
+        return {"resources": len(self._rids), "chunks": chunks, "characters": characters} if self._rids else {}
+
+    def _checked_records(self) -> dict[str, int]:
+        vectors = map(self.takes_vector, self.bundle.read("vectors.jsonl", self._vector))
+        terms = self._sound("glossary.jsonl", to_term, check_glossary)
+        relations = self._sound("relations.jsonl", to_relation, check_relations)
+        accesses = (self.takes_access(rid) for rid, _ in self.bundle.read("accesses.jsonl", _access))
+        inside = sum(map(self._reaches_inside, relations))
+        self.left_out["", "relations to something that is not in it"] = len(relations) - inside
+        if "rights" not in self._trust:
+            self.left_out["rights", "relations"] = inside
+        return {
+            "vectors": self._taken(vectors, "vectors of passages that are not in it"),
+            "glossary": len(terms),
+            "relations": inside if "rights" in self._trust else 0,
+            "accesses": self._taken(accesses, "accesses of what is not in it"),
+        }
+
+    def _taken(self, taken: Iterable[bool], what: str) -> int:
+        counts = Counter(taken)
+        self.left_out["", what] = counts[False]
+        return counts[True]
 
     def _vector(self, record: Record) -> VectorLine:
         import numpy as np
@@ -150,26 +162,8 @@ class VettedBundle:
             raise ValueError(f"vectors of {row.model} have {self._widths[row.model]} numbers, not {width}")
         return row
 
-    def _counts_vector(self, row: VectorLine) -> bool:
-        taken = self.takes_vector(row)
-        self.left_out["", "vectors of passages that are not in it"] += not taken
-        return taken
-
-    def _counts_relation(self, relation: Relation) -> bool:
-        taken = self.takes_relation(relation)
-        if not taken:
-            inside = self._reaches_inside(relation)
-            what = "relations" if inside else "relations to something that is not in it"
-            self.left_out["rights" if inside else "", what] += 1
-        return taken
-
-    def _counts_access(self, row: tuple[str, Access]) -> bool:
-        taken = self.takes_access(row[0])
-        self.left_out["", "accesses of what is not in it"] += not taken
-        return taken
-
     def _reaches_inside(self, relation: Relation) -> bool:
-        """Whether a relation is about the bundle's own: merged rights of a folder or a group are about others, too."""
+        """Whether a relation is about the bundle alone: merged rights of a folder or a group are about others, too."""
         target = relation.object
         if target == UNSET:
             return False
@@ -182,7 +176,7 @@ class VettedBundle:
             return path in self._paths
         return any(path in (".", one) or one.startswith(f"{path}/") for one in self._paths)
 
-    def _look_at_meta(self) -> None:
+    def _check_meta(self) -> None:
         meta = self.bundle.meta()
         for key in meta.keys() - BUNDLE_META.keys():
             self.left_out["", f"meta.json {key!r:.80}"] += 1
@@ -196,7 +190,6 @@ class VettedBundle:
             self.left_out["root", f"the folder {meta['root']!r:.200}"] = 1
         if (meta.get("folders") or meta.get("kept")) and "survey" not in self._trust:
             self.left_out["survey", "the survey of its files, which will be read again"] = 1
-        self.left_out = +self.left_out
 
     def _survey(self) -> SeenBefore:
         meta = self.bundle.meta()
@@ -213,7 +206,7 @@ class VettedBundle:
         return key in BUNDLE_KEPT or (model != key and model in self._widths)
 
     def _mark(self, document: Document) -> Fingerprint | None:
-        """The fingerprint of a file; one that is not trusted has the file read again."""
+        """The fingerprint of a file; without trust it is unknown, and the file is read again."""
         mark = document.fingerprint
         if mark is None or not document.resource.rid.startswith(_FILE):
             return None
@@ -223,16 +216,13 @@ class VettedBundle:
             raise ValueError("its fingerprint is none")
         return mark
 
-    def _checked(self, name: str, parse: Any, check: Any) -> int:
+    def _sound(self, name: str, parse: Callable[[Record], _T], check: Callable[[list[_T]], None]) -> list[_T]:
         rows = list(self.bundle.read(name, parse))
-        self._check(name, check, rows)
-        return len(rows)
-
-    def _check(self, name: str, check: Any, rows: Iterable[Any]) -> None:
         try:
             check(rows)
         except (AttributeError, TypeError, ValueError, InvalidValueError) as error:
             raise CorruptError(f"{name} in the bundle {self.bundle.path} is damaged: {error}", hint=_AGAIN) from error
+        return rows
 
     def _wrong_meta(self, why: str) -> CorruptError:
         return CorruptError(f"meta.json in the bundle {self.bundle.path} is damaged: {why}", hint=_AGAIN)
@@ -242,7 +232,7 @@ _AGAIN = "export it again"
 
 
 def _check_name(rid: str, path: str) -> None:
-    """Raise ValueError for an id or a path that leads elsewhere, or that means something else to a store."""
+    """Raise ValueError for an id or a path that leads elsewhere, or that a store reserves."""
     if "\0" in rid or len(rid) > _LONGEST_NAME:
         raise ValueError(f"{rid!r:.200} is no id")
     if rid.startswith(_FILE) and rid != f"{_FILE}{path}":

@@ -15,9 +15,10 @@ from findling.pipelines.evaluation.evaluation import (
     evaluate_query,
     means,
     means_by_category,
+    pair_runs,
+    read_saved_runs,
 )
 from findling.pipelines.evaluation.evaluation_collections import JudgedQuery
-from findling.pipelines.evaluation.evaluation_comparisons import pair_runs, read_saved_runs
 
 
 def run_of(label: str, rankings: dict[str, list[str]]) -> EvaluatedRun:

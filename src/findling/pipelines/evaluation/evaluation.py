@@ -1,14 +1,17 @@
-"""From rankings to figures: how good each way to search is, by query and by category."""
+"""From rankings to figures by query and category, and from two runs to their difference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from findling.domain.errors import InvalidValueError, PathNotFoundError
+from findling.domain.strangers import read_json
 from findling.pipelines.evaluation.evaluation_collections import JudgedQuery
-from findling.ranking.metrics import MEASURES, interval, mean, measure, unique
+from findling.ranking.metrics import MEASURES, Comparison, compare, interval, mean, measure, unique
 
 __all__ = [
     "MAIN_MEASURE",
@@ -16,22 +19,29 @@ __all__ = [
     "EvaluatedQuery",
     "EvaluatedRun",
     "NoAnswer",
+    "PairedRuns",
+    "SavedRuns",
     "collection_document",
     "evaluate_query",
     "means",
     "means_by_category",
     "no_answer",
+    "pair_runs",
+    "read_saved_runs",
 ]
 
 MAIN_MEASURE = "NDCG@10"
-"""What runs are compared by."""
+"""The measure that runs are compared by."""
+
+SavedRuns = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""Collection → label of the run → query id → value of the main measure."""
 
 
 class NoAnswer(NamedTuple):
-    """How well scores tell an answer from none.
+    """Figures of questions without an answer.
 
-    `reaching` is the share of questions without an answer whose best hit has at least `median`, the score that half of
-    the right answers exceed; `empty` is the share of them that are answered with nothing.
+    `reaching` is the share whose best hit has at least `median`, the score that half of the right answers exceed;
+    `empty` is the share without any hit.
     """
 
     questions: int
@@ -41,12 +51,11 @@ class NoAnswer(NamedTuple):
 
 
 def no_answer(right: Sequence[float], best: Sequence[float]) -> NoAnswer:
-    """Hold best scores of questions without an answer against those of right answers, 0 for one that was not found."""
+    """Compare best scores of questions without an answer with those of right answers, 0 for one that was not found."""
     middle = median(right) if right else 0.0
     count = max(len(best), 1)
-    return NoAnswer(
-        len(best), middle, sum(score >= middle for score in best) / count, sum(score <= 0 for score in best) / count
-    )
+    reaching, empty = sum(score >= middle for score in best), sum(score <= 0 for score in best)
+    return NoAnswer(len(best), middle, reaching / count, empty / count)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +73,8 @@ class EvaluatedQuery:
 class EvaluatedRun:
     """All queries of a collection under one profile. `settings` are those that differ from the defaults.
 
-    `no_answer` is there for a collection with questions that nothing answers. `strategies` counts what the answers say
-    they were made by, `degraded` what they say went wrong.
+    `no_answer` is there for a collection with questions that nothing answers. `strategies` and `degraded` count the
+    strategies and degradations of the answers.
     """
 
     label: str
@@ -96,8 +105,25 @@ class EvaluatedCollection:
     runs: tuple[EvaluatedRun, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True)
+class PairedRuns:
+    """A run and its baseline, with the values of the queries that both have."""
+
+    collection: str
+    label: str
+    baseline: str
+    ours: Mapping[str, float]
+    theirs: Mapping[str, float]
+    outcome: Comparison
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as JSON-ready values."""
+        names = {"collection": self.collection, "run": self.label, "baseline": self.baseline, "measure": MAIN_MEASURE}
+        return {**names, **self.outcome._asdict()}
+
+
 def evaluate_query(query: JudgedQuery, ranking: Sequence[str], *, gain: str) -> EvaluatedQuery:
-    """Hold what was found against the judgements."""
+    """Compare a ranking with the judgements."""
     places = {rid: rank for rank, rid in enumerate(unique(ranking), 1)}
     return EvaluatedQuery(
         qid=query.qid,
@@ -115,7 +141,7 @@ def means(queries: Iterable[EvaluatedQuery]) -> dict[str, float]:
 
 
 def means_by_category(queries: Iterable[EvaluatedQuery]) -> dict[str, tuple[int, dict[str, float]]]:
-    """Category → how many queries it has and their means; nothing when no query has a category."""
+    """Category → number of queries and their means; nothing when no query has a category."""
     groups: dict[str, list[EvaluatedQuery]] = {}
     for query in queries:
         groups.setdefault(query.category, []).append(query)
@@ -140,6 +166,34 @@ def collection_document(collection: EvaluatedCollection) -> dict[str, Any]:
     return document
 
 
+def pair_runs(collections: Sequence[EvaluatedCollection], saved: SavedRuns | None = None) -> list[PairedRuns]:
+    """Compare every run with the first one of its collection, and with the saved one of its label.
+
+    A single saved run of a collection is compared with every run.
+    """
+    return [
+        pair for collection in collections for pair in _pairs_of(collection, (saved or {}).get(collection.name, {}))
+    ]
+
+
+def read_saved_runs(path: Path, *, gain: str) -> SavedRuns:
+    """The runs of an evaluation that was saved as JSON.
+
+    Raises PathNotFoundError for an unreadable file, InvalidValueError for another one or another gain.
+    """
+    try:
+        document = read_json(path.read_text(encoding="utf-8"))
+        saved_gain = document["plan"]["gain"]
+        saved = {collection["name"]: dict(_saved_values(collection)) for collection in document["collections"]}
+    except OSError as error:
+        raise PathNotFoundError(f"{path} cannot be read: {error.strerror}", hint="findling eval --save FILE") from error
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InvalidValueError(f"{path} is no saved evaluation", hint="findling eval --save FILE") from None
+    if saved_gain != gain:
+        raise InvalidValueError(f"{path} was measured with {saved_gain} gain, not {gain}", hint=f"--gain {saved_gain}")
+    return saved
+
+
 def _summary(run: EvaluatedRun) -> dict[str, Any]:
     return {
         "measures": means(run.queries),
@@ -149,3 +203,29 @@ def _summary(run: EvaluatedRun) -> dict[str, Any]:
             for name, (count, values) in means_by_category(run.queries).items()
         },
     }
+
+
+def _saved_values(collection: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, float]]]:
+    for run in collection["runs"]:
+        yield run["label"], {query["qid"]: float(query["measures"][MAIN_MEASURE]) for query in run["queries"]}
+
+
+def _pairs_of(collection: EvaluatedCollection, saved: Mapping[str, Mapping[str, float]]) -> Iterator[PairedRuns]:
+    first, *others = collection.runs
+    for run in others:
+        yield from _pair(collection.name, run, first.label, first.values())
+    for run in collection.runs:
+        label = next(iter(saved)) if len(saved) == 1 else run.label
+        if label in saved:
+            yield from _pair(collection.name, run, f"saved {label}", saved[label])
+
+
+def _pair(collection: str, run: EvaluatedRun, baseline: str, values: Mapping[str, float]) -> Iterator[PairedRuns]:
+    """The pair, unless the two have no query in common."""
+    ours = {qid: value for qid, value in run.values().items() if qid in values}
+    theirs = {qid: values[qid] for qid in ours}
+    if ours:
+        outcome = compare(list(ours.values()), list(theirs.values()))
+        yield PairedRuns(
+            collection=collection, label=run.label, baseline=baseline, ours=ours, theirs=theirs, outcome=outcome
+        )

@@ -1,4 +1,4 @@
-"""Collections with judgements: what to index, what to ask, and what a good answer is.
+"""Collections with judgements: documents to index, queries, and relevant documents.
 
 corpus.jsonl     documents in BEIR layout: _id, title, text, one JSON object a line
 files/           or instead of it a folder of files: then judgements name their paths below it
@@ -9,7 +9,7 @@ unanswerable.jsonl   if it is there: questions like those of queries.jsonl that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -47,10 +47,9 @@ class CollectedDocument(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedCollection:
-    """What a folder holds; `files` is the folder to index, `None` when there is a corpus of documents instead.
+    """The content of a folder; `files` is the folder to index, `None` for a corpus of documents.
 
-    `unanswerable` counts the judged queries that have no relevant document, which no ranking can serve. `without` are
-    questions that nothing answers, which should find nothing, or little.
+    `unanswerable` counts the judged queries without a relevant document. `without` are questions that nothing answers.
     """
 
     name: str
@@ -63,9 +62,9 @@ class JudgedCollection:
 
 
 def read_collection(folder: Path, *, split: str | None = None, limit: int | None = None) -> JudgedCollection:
-    """Read queries and judgements, of the first `limit` judged queries only if that is given.
+    """Read queries and judgements, only of the first `limit` judged queries if that is given.
 
-    Raises PathNotFoundError when a part is missing, InvalidValueError naming the file and the line of what is wrong.
+    Raises PathNotFoundError for a missing part, InvalidValueError naming the file and the line.
     """
     if not folder.is_dir():
         raise PathNotFoundError(f"there is no folder {folder}", hint="name a folder with queries.jsonl and qrels/")
@@ -75,6 +74,8 @@ def read_collection(folder: Path, *, split: str | None = None, limit: int | None
             f"{folder} has neither corpus.jsonl nor files/", hint="name a folder in BEIR layout, or a golden set"
         )
     texts = _read_queries(folder / "queries.jsonl")
+    unanswerable = folder / "unanswerable.jsonl"
+    without = _read_queries(unanswerable) if unanswerable.exists() else {}
     qrels = _find_qrels(folder / "qrels", split)
     judged = list(_judged_queries(qrels, texts))
     answerable = [query for query in judged if any(grade > 0 for grade in query.grades.values())]
@@ -87,15 +88,12 @@ def read_collection(folder: Path, *, split: str | None = None, limit: int | None
         files=files,
         queries=tuple(answerable[:limit]),
         unanswerable=len(judged) - len(answerable),
-        without=_read_unanswerable(folder / "unanswerable.jsonl")[:limit],
+        without=tuple(text for text, _ in without.values())[:limit],
     )
 
 
 def read_documents(collection: JudgedCollection) -> Iterator[CollectedDocument]:
-    """The documents of the corpus, one after the other.
-
-    Raises InvalidValueError naming the line of a document that is none, or whose id was there before.
-    """
+    """The documents of the corpus. Raises InvalidValueError naming the line of a wrong or repeated one."""
     path = collection.folder / "corpus.jsonl"
     seen: set[str] = set()
     for line, row in _read_objects(path):
@@ -122,13 +120,8 @@ def _read_queries(path: Path) -> dict[str, tuple[str, str]]:
     return queries
 
 
-def _read_unanswerable(path: Path) -> tuple[str, ...]:
-    """The questions without an answer, if the collection has any."""
-    return tuple(text for text, _ in _read_queries(path).values()) if path.exists() else ()
-
-
 def _judged_queries(path: Path, texts: dict[str, tuple[str, str]]) -> Iterator[JudgedQuery]:
-    """In the order of the judgements."""
+    """The queries in the order of the judgements."""
     judgements: dict[str, dict[str, int]] = {}
     for line, qid, rid, grade in _read_judgements(path):
         if qid not in texts:
@@ -185,15 +178,11 @@ def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines that are not blank, with their numbers."""
     try:
         with path.open(encoding="utf-8-sig", newline="\n") as lines:
-            yield from ((number, text) for number, text in enumerate(_stripped(lines), 1) if text)
+            yield from ((number, text.rstrip("\r\n")) for number, text in enumerate(lines, 1) if text.strip())
     except OSError as error:
         raise PathNotFoundError(f"{path} cannot be read: {error.strerror}", hint="add the file") from error
     except UnicodeDecodeError as error:
         raise InvalidValueError(f"{path} is not UTF-8", hint="convert it") from error
-
-
-def _stripped(lines: Iterable[str]) -> Iterator[str]:
-    return (line.rstrip("\r\n") if line.strip() else "" for line in lines)
 
 
 def _text_of(row: dict[str, Any], key: str, path: Path, line: int) -> str:

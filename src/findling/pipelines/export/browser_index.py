@@ -9,8 +9,8 @@
     postings   for each term the class of its inflected forms, how many bytes follow, and these (`postings`)
     related    for each passage how many are related to it, then which, each with its cosine in hundredths
 
-Texts are apart from it. Positions in them are counted in the units of a browser; words have none, a phrase is looked
-up in the texts of the passages that have all of its words.
+Texts are apart from it. Positions in them count the units of a browser. Words have no positions: the script looks a
+phrase up in the texts of the passages that have all of its words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 
 from findling.domain.backends import STANDARD_B, STANDARD_K1, Scoring
@@ -34,21 +34,21 @@ from findling.text.analysis.stemming import stem
 __all__ = ["FORMAT", "BrowserIndex", "Related"]
 
 FORMAT = 1
-"""Raised with every change to what is written; the script is written into the same page and knows its own."""
+"""The version of the format; the script in the same page knows its own."""
 
 _OF_PASSAGES = ("body", "heading")
-"""Fields that differ between the passages of a resource; of the others one entry a resource will do."""
+"""Fields with an entry for each passage; the others have one for each resource."""
 
 
 class Related(NamedTuple):
-    """A passage by its number, and how near it is: a cosine."""
+    """A passage by its number, and its cosine."""
 
     passage: int
     cosine: float
 
 
 class BrowserIndex:
-    """Takes in documents one by one and is written at the end. Passages and resources are numbered as they come."""
+    """An index that grows by documents and is packed at the end. Passages and resources are numbered as they come."""
 
     def __init__(self, scoring: Scoring) -> None:
         self.texts = DeflatedTexts()
@@ -68,11 +68,11 @@ class BrowserIndex:
 
     @property
     def terms(self) -> int:
-        """How many different terms it holds."""
+        """The number of different terms."""
         return len(self._places)
 
     def add(self, document: Document) -> None:
-        """Take in a document; without a passage there is nothing to find and it is left out."""
+        """Add a document, unless it has no passage to find."""
         if not document.chunks:
             return
         resource, number = document.resource, len(self._resources)
@@ -94,29 +94,23 @@ class BrowserIndex:
             self._supersedes[earlier] = resource.rid
 
     def packed(self, about: Mapping[str, Any], related: Sequence[Sequence[Related]] = ()) -> bytes:
-        """The index with what there is to say `about` it, and the passages that are related to each."""
+        """The index with facts `about` it, and the passages that are related to each."""
         terms = sorted(self._places, key=lambda term: term.encode("utf-16-be"))
         classes = _form_classes(terms)
         found = bytearray()
         for term in terms:
             written = postings(self._places[term])
             found += numbers([classes.get(term, 0), len(written)]) + written
-        near = ([len(given), *(part for one in given for part in _nearness(one))] for given in related)
+        near = [part for given in related for part in (len(given), *chain.from_iterable(map(_nearness, given)))]
         sections = {
             "passages": bytes(numbers(self._passages)),
             "lengths": b"".join(self._lengths),
             "terms": "\n".join(terms).encode(),
             "postings": bytes(found),
-            "related": bytes(numbers(value for values in near for value in values)),
+            "related": bytes(numbers(near)),
         }
-        header = json.dumps(
-            {
-                **about,
-                **self._header(),
-                "sections": {name: len(section) for name, section in sections.items()},
-            },
-            separators=(",", ":"),
-        ).encode("ascii")
+        lengths = {name: len(section) for name, section in sections.items()}
+        header = json.dumps({**about, **self._header(), "sections": lengths}, separators=(",", ":")).encode("ascii")
         return b"".join([len(header).to_bytes(4, "little"), header, *sections.values()])
 
     def _header(self) -> dict[str, Any]:
@@ -142,7 +136,7 @@ class BrowserIndex:
         }
 
     def _with_successors(self) -> list[dict[str, Any]]:
-        """What each resource is, and which other one of them replaces it; nothing is said of what is not in here."""
+        """The resources, each with the number of its successor if that is among them."""
         number_of = {resource["rid"]: number for number, resource in enumerate(self._resources)}
         later = {earlier: number_of[rid] for earlier, rid in self._supersedes.items() if earlier in number_of}
         return [
@@ -199,7 +193,7 @@ def _common_texts(resource: Resource) -> dict[str, str]:
 
 
 def _described(resource: Resource) -> dict[str, Any]:
-    """What the page tells of a resource, without anything that is empty; never who may see it."""
+    """The facts about a resource that the page shows, without empty ones and never its readers."""
     about = {
         "rid": resource.rid,
         "type": resource.type,
@@ -220,12 +214,12 @@ def _described(resource: Resource) -> dict[str, Any]:
 
 
 def _clean(text: str) -> str:
-    """The text without halves of characters, which come from file names that are no UTF-8."""
+    """The text without halves of characters, which file names that are no UTF-8 bring."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _form_classes(terms: Iterable[str]) -> dict[str, int]:
-    """Term → a number that it shares with the terms of the same stem, for those that have company."""
+    """Term → the number of its stem, for stems that have several terms."""
     stems = sorted((stem(term), term) for term in terms if term.isalpha())
     classes: dict[str, int] = {}
     number = 0

@@ -1,4 +1,4 @@
-"""How a browser index is written: small numbers in few bytes, long texts deflated, all of it as letters of a page."""
+"""The encoding of a browser index: small numbers in few bytes, deflated texts, all of it as letters of a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FREE_LENGTHS = 24
 
 
 class DeflatedTexts:
-    """Texts one after the other, deflated as they come, so that whoever reads them knows at any time how much it is."""
+    """Texts one after the other, deflated as they come, so that their `size` is known at any time."""
 
     def __init__(self) -> None:
         self._stream = zlib.compressobj(_LEVEL)
@@ -24,14 +24,14 @@ class DeflatedTexts:
         self.units = 0
 
     def add(self, text: str) -> int:
-        """Take in a text; returns where it begins, in the units that a browser counts text by."""
+        """Add a text; returns its beginning in the units of a browser."""
         start = self.units
         self._keep(self._stream.compress(text.encode("utf-8", "replace")))
         self.units += units(text)
         return start
 
     def finished(self) -> bytes:
-        """All of it; nothing can be added after that."""
+        """All texts, deflated; nothing can be added any more."""
         self._keep(self._stream.flush())
         return b"".join(self._parts)
 
@@ -41,12 +41,12 @@ class DeflatedTexts:
 
 
 def units(text: str) -> int:
-    """How long a text is in a browser, which counts characters beyond the first 65,536 as two."""
+    """The length of a text in a browser, which counts characters beyond the first 65,536 as two."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
 
 
 def deflated(data: bytes) -> bytes:
-    """The bytes in the form that a browser inflates by itself."""
+    """The bytes in a form that browsers inflate by themselves."""
     return zlib.compress(data, _LEVEL)
 
 
@@ -72,10 +72,10 @@ def signed(value: int) -> int:
 
 
 def postings(places: Mapping[int, array[int]]) -> bytearray:
-    """For each field by its number, in which entries a term stands and how often.
+    """The postings of a term: the set of its fields, then for each field its entries and counts.
 
-    `places` holds pairs of an entry and a count, in order. A field is written as how many entries it has, then each
-    entry as its distance from the one before, doubled; plus one where a count other than 1 follows.
+    `places` holds pairs of an entry and a count, in order. A field is the number of its entries, then each entry as
+    its distance from the one before, doubled; plus one before a count other than 1.
     """
     written = numbers([sum(1 << field for field in places)])
     for field in sorted(places):

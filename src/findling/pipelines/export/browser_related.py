@@ -1,4 +1,4 @@
-"""Which passages of a page are related: the nearest ones by the vectors there are. The page itself runs no model."""
+"""Related passages of a page: the nearest ones by existing vectors, because the page runs no model."""
 
 from __future__ import annotations
 
@@ -22,34 +22,29 @@ if TYPE_CHECKING:
 __all__ = ["Relations", "nearest_passages", "relate"]
 
 _ENOUGH_READ = 0.9
-"""Share of the passages from which on a model's vectors serve: with less, most passages have no neighbour at all."""
+"""Share of the passages that a model must have read; with less, most passages have no neighbour."""
 
 _BLOCK = 512
 """Passages compared with all others at once: 40 MB of cosines for 20,000 passages."""
 
 _LEAST = 0.3
-"""No passage is related at a lower cosine, and none that is no nearer than any two passages are on average."""
+"""The least cosine of related passages, unless two passages are nearer on average."""
 
 _EQUAL = 0.9995
-"""From here on two passages are the same text, and the second says nothing new."""
+"""The cosine from which on two passages are the same text."""
 
 
 class Relations(NamedTuple):
-    """For each passage in order those that are related to it, nearest first, and which vectors told: `speed`."""
+    """The related passages of each, nearest first, and the `speed` of the vectors that were compared."""
 
     passages: list[list[Related]]
     speed: str
 
 
 def relate(documents: Sequence[Document], store: TruthStore, instant: Embedder | None, count: int) -> Relations:
-    """The up to `count` nearest passages of each, by the vectors of the model that has read most, else by instant ones.
-
-    None where there are no vectors at all.
-    """
-    if count <= 0:
-        return Relations([], "none")
-    vectors, speed = _model_vectors(documents, store), "refined"
-    if vectors is None and instant is not None:
+    """Up to `count` nearest passages of each, by the vectors of the model that has read most, or else instant ones."""
+    vectors, speed = _model_vectors(documents, store) if count > 0 else None, "refined"
+    if vectors is None and instant is not None and count > 0:
         vectors, speed = _instant_vectors(documents, instant), "instant"
     if vectors is None:
         return Relations([], "none")
@@ -58,9 +53,9 @@ def relate(documents: Sequence[Document], store: TruthStore, instant: Embedder |
 
 
 def nearest_passages(vectors: Vectors, places: Sequence[tuple[int, int]], count: int) -> list[list[Related]]:
-    """For each row the nearest others that are near enough; `places` are the document of each and its place in it.
+    """The nearest others of each row that are near enough; `places` are the document of each and its place in it.
 
-    Neither the passage before nor the one after it in the same document: whoever reads on finds those anyway.
+    The passages right before and after it in the same document are left out.
     """
     where = np.array(places, np.int64).reshape(-1, 2)
     known = vectors.any(axis=1)
@@ -98,7 +93,7 @@ def _instant_vectors(documents: Sequence[Document], instant: Embedder) -> Vector
 
 
 def _least_cosine(vectors: Vectors) -> float:
-    """The mean of the cosines of all pairs, of which a fair sample tells as much, or what is the least in any case."""
+    """The mean cosine of a fair sample of pairs, and at least `_LEAST`."""
     sample = vectors[:: max(1, len(vectors) // 1000)]
     if len(sample) < 2:
         return _LEAST

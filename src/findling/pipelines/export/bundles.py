@@ -23,15 +23,15 @@ __all__ = ["Facts", "export_store"]
 _ROWS = 1024
 
 _IN_USE = ("canonical", "alias", "protected")
-"""What of the glossary a search makes use of. The rest was found in texts, seen or not."""
+"""The terms that searches use. The rest comes from texts, visible or not."""
 
 MaySee = Callable[[Resource], bool]
 
 
 class Facts(NamedTuple):
-    """What the manifest and `meta.json` say besides what is in the store.
+    """Facts for the manifest and `meta.json` that the store does not hold.
 
-    `model` and `preprocessing` are as in the manifest of a workspace; `root` is empty for a bundle that must not tell.
+    `model` and `preprocessing` are as in the manifest of a workspace; `root` is empty for a bundle that hides it.
     """
 
     created_at: float
@@ -52,9 +52,8 @@ def export_store(
 ) -> Record:
     """Write a bundle of everything in the store; returns its manifest. Nobody must write to the store meanwhile.
 
-    With `may_see` it holds the resources for which that is true and nothing that tells of others: no relations and
-    lists of who may see what, of the glossary only what searches use, no paths that were left out. Raises as
-    `write_bundle` does.
+    With `may_see` it holds the resources for which that is true, and nothing about others: no relations, no lists of
+    readers, no skipped paths, only glossary terms in use. Raises as `write_bundle` does.
     """
     export = _Export(store, may_see)
 
@@ -64,17 +63,14 @@ def export_store(
             "partial": may_see is not None,
             "model": None if facts.model is None else dict(facts.model),
             "preprocessing": dict(facts.preprocessing),
-            "counts": {
-                "files": sum(rid.startswith("file:") for rid in export.order),
-                "characters": export.characters,
-            },
+            "counts": {"files": sum(rid.startswith("file:") for rid in export.order), "characters": export.characters},
         }
 
     return write_bundle(target, export.parts(facts, vectors), about, force=force)
 
 
 class _Export:
-    """What of a store goes into a bundle, line by line."""
+    """The records of a bundle, line by line."""
 
     def __init__(self, store: TruthStore, may_see: MaySee | None) -> None:
         self._store = store
@@ -94,7 +90,7 @@ class _Export:
         yield "bm25.jsonl", self._terms()
         yield "vectors.jsonl", self._vectors() if vectors else ()
         yield "glossary.jsonl", (term._asdict() for term in self._glossary())
-        yield "relations.jsonl", self._relations()
+        yield "relations.jsonl", (relation._asdict() for relation in ([] if self._may_see else self._store.relations()))
         yield "accesses.jsonl", self._accesses()
         yield "meta.json", [self._meta(facts)]
 
@@ -104,21 +100,18 @@ class _Export:
             yield document_record(document)
 
     def _documents(self) -> Iterator[Document]:
-        """In the order in which they changed, in which legs take them in."""
+        """The documents in the order of their changes, in which legs absorb them; readers do not see the other ones."""
         for change in self._store.changes(0):
-            if change.document is not None and change.number in self._numbers:
-                yield self._shown(change.document)
-
-    def _shown(self, document: Document) -> Document:
-        if self._may_see is None:
-            return document
-        # Whoever may see it need not know who else may.
-        return document._replace(resource=replace(document.resource, visibility=None))
+            document = change.document
+            if document is not None and change.number in self._numbers:
+                if self._may_see is not None:
+                    document = document._replace(resource=replace(document.resource, visibility=None))
+                yield document
 
     def _terms(self) -> Iterator[Record]:
         for document in self._documents():
+            resource = document.resource
             for chunk in document.chunks:
-                resource = document.resource
                 yield {
                     "id": _chunk_id(resource, chunk),
                     "normText": chunk_terms(document.text, chunk).body,
@@ -135,7 +128,7 @@ class _Export:
                 }
 
     def _vectors(self) -> Iterator[Record]:
-        """In the order in which they were read, so that they get marks in that order again."""
+        """The vectors in the order of their marks, so that an import gives marks in the same order."""
         import numpy as np
 
         for model in self._store.models():
@@ -158,9 +151,6 @@ class _Export:
                 yield term
             elif term.status in _IN_USE:
                 yield term._replace(source="", snippet="")
-
-    def _relations(self) -> Iterator[Record]:
-        return (relation._asdict() for relation in ([] if self._may_see else self._store.relations()))
 
     def _accesses(self) -> Iterator[Record]:
         rids = iter(sorted(self.order))

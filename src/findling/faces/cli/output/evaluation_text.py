@@ -12,10 +12,10 @@ from findling.pipelines.evaluation.evaluation import (
     EvaluatedCollection,
     EvaluatedQuery,
     EvaluatedRun,
+    PairedRuns,
     means,
     means_by_category,
 )
-from findling.pipelines.evaluation.evaluation_comparisons import PairedRuns
 from findling.ranking.metrics import MEASURES, mean
 
 __all__ = [

@@ -28,9 +28,16 @@ from findling.faces.cli.output.json_output import dump, report_document
 from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.terminal import note, write
 from findling.faces.cli.request.options import json_option, resolve
-from findling.pipelines.evaluation.evaluation import MAIN_MEASURE, EvaluatedCollection, collection_document
+from findling.pipelines.evaluation.evaluation import (
+    MAIN_MEASURE,
+    EvaluatedCollection,
+    PairedRuns,
+    SavedRuns,
+    collection_document,
+    pair_runs,
+    read_saved_runs,
+)
 from findling.pipelines.evaluation.evaluation_collections import read_collection
-from findling.pipelines.evaluation.evaluation_comparisons import PairedRuns, SavedRuns, pair_runs, read_saved_runs
 from findling.ranking.metrics import GAINS, interval, mean
 from findling.service.export.evaluating import (
     GOLDEN_SET,

@@ -37,6 +37,27 @@ _LONGEST = 20_000
 """Characters that a header may lie in."""
 
 _MOST_LINES = 200
+_FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_KEY = re.compile(r"([A-Za-z_][\w -]{0,40}?)[ \t]*:(?:[ \t]+(.*))?$")
+_DOCSTRING = re.compile(r"(?:\s|#[^\n]*\n)*+[rRuU]?(\"\"\"|''')(.*?)\1", re.DOTALL)
+_ASSIGNED = re.compile(r"^__(name|title|description|tool_description|category|version|tags)__\s*=\s*(.+)$", re.M)
+# Nothing is tried twice (`*+`): 20,000 stars or spaces must not take seconds.
+_BLOCK_COMMENT = re.compile(r"\s*+/\*(.*?)\*/", re.DOTALL)
+_LINE_COMMENTS = re.compile(r"\s*+((?:[ \t]*+(?:#|//|--|;;?|%)[^\n]*+(?:\n|\Z))+)")
+_DRESS = re.compile(r"^[ \t]*(?:\*|#+|//+|--|;+|%+)?[ \t]?")
+_COMMENT_KEYS = frozenset({"name", "title", "description", "category", "tags", "version", "author"})
+_COMMENT_KEY = re.compile(r"[ \t]*+(?=@|\w++[ \t]*+:)@?(\w++)(?:[ \t]*+:)?+[ \t]++(\S.*)$")
+"""`tags: a, b`, or `@tags a, b` as in JSDoc."""
+
+_TAG = re.compile(r"<(name|title|description|category|tags|version|author)>(.{0,2000}?)</\1>", re.DOTALL)
+_ROOT = re.compile(r"<(directive|tool|knowledge)\b([^<>]*)>")
+_ATTRIBUTE = re.compile(r"\b(\w++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)')")
+AI_FOLDER = ".ai"
+KINDS = {"directives": "directive", "tools": "tool", "knowledge": "knowledge"}
+"""Folder → type of what lies in it."""
+
+PROJECT, USER = "project", "user"
+"""The scopes, the first of which wins."""
 
 
 def read_header(text: str, lang: str) -> Header:
@@ -54,10 +75,6 @@ def read_header(text: str, lang: str) -> Header:
     if lang in ("markdown", "xml", "html", "text"):
         return _tagged(start)
     return _from_comment(_leading_comment(start))
-
-
-_FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_KEY = re.compile(r"([A-Za-z_][\w -]{0,40}?)[ \t]*:(?:[ \t]+(.*))?$")
 
 
 def _yaml(text: str) -> Header:
@@ -147,10 +164,6 @@ def _plain(value: object) -> str:
     return str(value).encode(errors="replace").decode().replace("\0", "")
 
 
-_DOCSTRING = re.compile(r"(?:\s|#[^\n]*\n)*+[rRuU]?(\"\"\"|''')(.*?)\1", re.DOTALL)
-_ASSIGNED = re.compile(r"^__(name|title|description|tool_description|category|version|tags)__\s*=\s*(.+)$", re.M)
-
-
 def _python_docstring(text: str) -> str:
     found = _DOCSTRING.match(text)
     return found[2] if found else _leading_comment(text)
@@ -166,22 +179,11 @@ def _assigned(text: str) -> Header:
     return found
 
 
-# Nothing is tried twice (`*+`): 20,000 stars or spaces must not take seconds.
-_BLOCK_COMMENT = re.compile(r"\s*+/\*(.*?)\*/", re.DOTALL)
-_LINE_COMMENTS = re.compile(r"\s*+((?:[ \t]*+(?:#|//|--|;;?|%)[^\n]*+(?:\n|\Z))+)")
-_DRESS = re.compile(r"^[ \t]*(?:\*|#+|//+|--|;+|%+)?[ \t]?")
-
-
 def _leading_comment(text: str) -> str:
     """The first comment without what makes it one; a line that names the interpreter is none of it."""
     text = re.sub(r"\A#!.*\n?", "", text)
     found = _BLOCK_COMMENT.match(text) or _LINE_COMMENTS.match(text)
     return "\n".join(_DRESS.sub("", line) for line in found[1].lstrip("*").split("\n")) if found else ""
-
-
-_COMMENT_KEYS = frozenset({"name", "title", "description", "category", "tags", "version", "author"})
-_COMMENT_KEY = re.compile(r"[ \t]*+(?=@|\w++[ \t]*+:)@?(\w++)(?:[ \t]*+:)?+[ \t]++(\S.*)$")
-"""`tags: a, b`, or `@tags a, b` as in JSDoc."""
 
 
 def _from_comment(comment: str) -> Header:
@@ -199,11 +201,6 @@ def _from_comment(comment: str) -> Header:
     return {"description": paragraph, **found} if paragraph else found
 
 
-_TAG = re.compile(r"<(name|title|description|category|tags|version|author)>(.{0,2000}?)</\1>", re.DOTALL)
-_ROOT = re.compile(r"<(directive|tool|knowledge)\b([^<>]*)>")
-_ATTRIBUTE = re.compile(r"\b(\w++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)')")
-
-
 def _tagged(text: str) -> Header:
     """`<directive name="…" version="…">` and the tags that describe it, wherever they begin."""
     root = _ROOT.search(text)
@@ -217,15 +214,6 @@ def _tagged(text: str) -> Header:
 
 def _plain_key(key: str) -> str:
     return key.strip().lower().replace(" ", "_").replace("-", "_")
-
-
-AI_FOLDER = ".ai"
-
-KINDS = {"directives": "directive", "tools": "tool", "knowledge": "knowledge"}
-"""Folder → type of what lies in it."""
-
-PROJECT, USER = "project", "user"
-"""The scopes, the first of which wins."""
 
 
 class AiFile(NamedTuple):

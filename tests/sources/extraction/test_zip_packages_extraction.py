@@ -10,16 +10,8 @@ import pytest
 
 from findling.sources.documents.containers import zip_packages
 from findling.sources.documents.containers.xml_tree import attribute_of, number_of, parse_xml
-from findling.sources.documents.containers.zip_packages import (
-    has_member,
-    open_zip,
-    read_member,
-    read_side_xml,
-    read_xml,
-)
+from findling.sources.documents.containers.zip_packages import OLE_MAGIC, Package
 from findling.sources.files.file_text import UnreadableError
-
-OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -37,30 +29,30 @@ def patched(data: bytes, signature: bytes, offset: int, value: bytes) -> bytes:
 
 
 def test_a_member_is_read_and_a_missing_one_is_none() -> None:
-    archive = open_zip(zipped({"word/document.xml": b"<a/>"}))
-    assert read_member(archive, "word/document.xml") == b"<a/>"
-    assert read_member(archive, "word/styles.xml") is None
-    assert has_member(archive, "word/document.xml")
-    assert not has_member(archive, "word/styles.xml")
+    archive = Package(zipped({"word/document.xml": b"<a/>"}))
+    assert archive.part("word/document.xml") == b"<a/>"
+    assert archive.part("word/styles.xml") is None
+    assert archive.has("word/document.xml")
+    assert not archive.has("word/styles.xml")
 
 
 @pytest.mark.parametrize("name", ["Word/Document.XML", "/word/document.xml", "word\\document.xml"])
 def test_names_of_members_match_without_case_and_with_any_slash(name: str) -> None:
-    assert read_member(open_zip(zipped({"word/document.xml": b"x"})), name) == b"x"
-    assert read_member(open_zip(zipped({name: b"x"})), "word/document.xml") == b"x"
+    assert Package(zipped({"word/document.xml": b"x"})).part(name) == b"x"
+    assert Package(zipped({name: b"x"})).part("word/document.xml") == b"x"
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"just words", zipped({"a": b"b"})[:-5], OLE_MAGIC + bytes(600)])
 def test_what_is_no_zip_file_is_damaged(data: bytes) -> None:
     with pytest.raises(UnreadableError) as caught:
-        open_zip(data)
+        Package(data)
     assert caught.value.reason == "damaged"
     assert caught.value.detail
 
 
 def test_an_encrypted_office_package_is_encrypted() -> None:
     with pytest.raises(UnreadableError) as caught:
-        open_zip(OLE_MAGIC + bytes(600) + "EncryptedPackage".encode("utf-16-le") + bytes(600))
+        Package(OLE_MAGIC + bytes(600) + "EncryptedPackage".encode("utf-16-le") + bytes(600))
     assert caught.value.reason == "encrypted"
 
 
@@ -68,49 +60,49 @@ def test_an_encrypted_member_is_encrypted() -> None:
     data = zipped({"a.xml": b"<a/>"})
     data = patched(data, b"PK\x01\x02", 8, struct.pack("<H", 1))
     with pytest.raises(UnreadableError) as caught:
-        read_member(open_zip(data), "a.xml")
+        Package(data).part("a.xml")
     assert caught.value.reason == "encrypted"
 
 
 def test_a_wrong_checksum_is_damage() -> None:
     data = zipped({"a.xml": b"<some>content</some>"}, zipfile.ZIP_STORED).replace(b"content", b"c0ntent")
     with pytest.raises(UnreadableError, match=r"damaged: cannot unpack a\.xml"):
-        read_member(open_zip(data), "a.xml")
+        Package(data).part("a.xml")
 
 
 def test_a_broken_stream_is_damage() -> None:
     data = bytearray(zipped({"a.xml": b"<some>content</some>" * 100}))
     data[40:50] = b"\xff" * 10
     with pytest.raises(UnreadableError, match="damaged"):
-        read_member(open_zip(bytes(data)), "a.xml")
+        Package(bytes(data)).part("a.xml")
 
 
 def test_a_method_that_unpacks_without_bound_is_not_tried() -> None:
     with pytest.raises(UnreadableError) as caught:
-        read_member(open_zip(zipped({"a.xml": b"<a/>"}, zipfile.ZIP_BZIP2)), "a.xml")
+        Package(zipped({"a.xml": b"<a/>"}, zipfile.ZIP_BZIP2)).part("a.xml")
     assert caught.value.reason == "unsupported"
 
 
 def test_a_member_larger_than_the_bound_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_packages, "MAX_MEMBER_BYTES", 1 << 20)
     with pytest.raises(UnreadableError, match="too-large: unpacks to more than 1 MB"):
-        read_member(open_zip(zipped({"bomb.xml": bytes((1 << 20) + 1)})), "bomb.xml")
+        Package(zipped({"bomb.xml": bytes((1 << 20) + 1)})).part("bomb.xml")
 
 
 def test_all_members_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_packages, "MAX_UNPACKED_BYTES", 2 << 20)
-    archive = open_zip(zipped({f"{number}.xml": bytes(1 << 20) for number in range(3)}))
-    assert read_member(archive, "0.xml")
-    assert read_member(archive, "1.xml")
+    archive = Package(zipped({f"{number}.xml": bytes(1 << 20) for number in range(3)}))
+    assert archive.part("0.xml")
+    assert archive.part("1.xml")
     with pytest.raises(UnreadableError, match="too-large: unpacks to more than 2 MB"):
-        read_member(archive, "2.xml")
+        archive.part("2.xml")
 
 
 def test_a_member_that_lies_about_its_size_is_damage() -> None:
     data = zipped({"a.xml": bytes(1 << 20)})
     data = patched(data, b"PK\x01\x02", 24, struct.pack("<L", 10))
     with pytest.raises(UnreadableError, match="damaged"):
-        read_member(open_zip(data), "a.xml")
+        Package(data).part("a.xml")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
@@ -153,15 +145,11 @@ def test_xml_may_nest_as_deep_as_it_likes() -> None:
 
 
 def test_broken_side_parts_are_as_good_as_missing() -> None:
-    archive = open_zip(zipped({"good.xml": b"<a/>", "bad.xml": b"<a>"}))
-    assert read_side_xml(archive, "none.xml") is None
-    assert read_side_xml(archive, "bad.xml") is None
-    assert read_xml(archive, "none.xml") is None
-    good = read_side_xml(archive, "good.xml")
-    assert good is not None
-    assert good.tag == "a"
+    archive = Package(zipped({"good.xml": b"<a/>", "bad.xml": b"<a>"}))
+    assert [archive.side_xml(name).tag for name in ("none.xml", "bad.xml", "good.xml")] == ["", "", "a"]
+    assert archive.xml("none.xml") is None
     with pytest.raises(UnreadableError, match="damaged"):
-        read_xml(archive, "bad.xml")
+        archive.xml("bad.xml")
 
 
 def test_an_attribute_is_found_in_any_namespace() -> None:

@@ -11,6 +11,12 @@ from findling.sources.chats.json_stream import JsonStream, first_text, named_fil
 
 __all__ = ["conversations", "read_chatgpt", "read_claude"]
 
+_AUTHORS = frozenset({"user", "assistant"})
+"""System prompts and the output of tools are no part of what the two have said."""
+
+_TEXTS = frozenset({"text", "multimodal_text", "code"})
+"""Types of content that people see; thoughts and profiles are others."""
+
 
 def conversations(stream: IO[bytes], name: str, needed: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each conversation with the line it ends in. Raises InvalidValueError for one without the key `needed`."""
@@ -54,13 +60,6 @@ def _claude_text(entry: Mapping[str, Any]) -> str:
         said += [*named_files([attachment], "file_name"), first_text(attachment, ("extracted_content",))]
     said += named_files(entry.get("files"), "file_name")
     return "\n".join(part for part in said if part.strip())
-
-
-_AUTHORS = frozenset({"user", "assistant"})
-"""System prompts and the output of tools are no part of what the two have said."""
-
-_TEXTS = frozenset({"text", "multimodal_text", "code"})
-"""Types of content that people see; thoughts and profiles are others."""
 
 
 def read_chatgpt(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:

@@ -19,6 +19,8 @@ _LEFT_OUT = frozenset(
 )
 """Types of messages that Discord writes by itself."""
 
+_MENTION = re.compile(r"<@!?(\d+)>")
+
 
 def read_discord(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
     """The channel as one thread, by its id. Raises InvalidValueError naming the line of what is no JSON."""
@@ -66,9 +68,6 @@ def _message(entry: object) -> Message | None:
         time(entry.get("timestamp")),
         text(entry, "reference", "messageId"),
     )
-
-
-_MENTION = re.compile(r"<@!?(\d+)>")
 
 
 def _name(user: object) -> str:

@@ -17,6 +17,17 @@ __all__ = ["YEAR_10000", "JsonStream", "first_text", "named_files", "objects", "
 YEAR_10000 = 253_402_300_800.0
 """The first second that no calendar of four digits can write."""
 
+_BLOCK = 1 << 16
+_LARGEST_VALUE = 64 << 20
+"""Characters of one value: far more than any conversation has, and what a small archive may unpack to."""
+
+_NEAR_THE_END = 16
+"""Characters from the end within which what looks wrong may only be cut off: `tru`, `\\ud83`, `-`."""
+
+_SPACES = " \t\r\n"
+_AFTER_NUMBERS = frozenset(" \t\r\n,]}")
+_DECODER = json.JSONDecoder()
+
 
 def text(value: object, *path: str) -> str:
     """The text at a path of keys; empty when there is none."""
@@ -49,18 +60,6 @@ def named_files(entries: object, *keys: str) -> list[str]:
     """A line for each file that came with a message, by the first of the keys that names it."""
     names = (first_text(entry, *((key,) for key in keys)) for entry in objects(entries))
     return [f"(file: {name})" for name in names if name]
-
-
-_BLOCK = 1 << 16
-_LARGEST_VALUE = 64 << 20
-"""Characters of one value: far more than any conversation has, and what a small archive may unpack to."""
-
-_NEAR_THE_END = 16
-"""Characters from the end within which what looks wrong may only be cut off: `tru`, `\\ud83`, `-`."""
-
-_SPACES = " \t\r\n"
-_AFTER_NUMBERS = frozenset(" \t\r\n,]}")
-_DECODER = json.JSONDecoder()
 
 
 class JsonStream:

@@ -14,6 +14,19 @@ from findling.sources.chats.json_stream import JsonStream, first_text, named_fil
 
 __all__ = ["Names", "is_slack", "read_slack", "readable"]
 
+_MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
+_CHANNELS = ("channels.json", "groups.json", "mpims.json", "dms.json")
+_USERS = ("users.json", "org_users.json")
+_MOST_ENTRIES = 1_000_000
+_LONGEST_NAME = 200
+"""Both bound what the lists of an export may take in memory, whatever a small archive unpacks to."""
+
+_LEFT_OUT = frozenset(
+    "channel_join channel_leave group_join group_leave mpim_join channel_archive channel_unarchive group_archive"
+    " group_unarchive bot_add bot_remove message_deleted tombstone huddle_thread".split()
+)
+"""Subtypes of messages that Slack writes about people coming and going."""
+
 
 class Names(NamedTuple):
     """Id → name of users and of channels."""
@@ -27,9 +40,6 @@ def readable(text: str, names: Names) -> str:
     return html.unescape(_MARK.sub(lambda mark: _written_out(mark, names), text)).strip()
 
 
-_MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
-
-
 def _written_out(mark: re.Match[str], names: Names) -> str:
     kind, target, label = mark[1], mark[2], mark[3] or ""
     if kind == "@":
@@ -41,20 +51,6 @@ def _written_out(mark: re.Match[str], names: Names) -> str:
         return label or "@" + target.partition("^")[0]
     address = target.removeprefix("mailto:").removeprefix("tel:")
     return f"{label} ({target})" if label and label not in (target, address) else address
-
-
-_CHANNELS = ("channels.json", "groups.json", "mpims.json", "dms.json")
-_USERS = ("users.json", "org_users.json")
-
-_MOST_ENTRIES = 1_000_000
-_LONGEST_NAME = 200
-"""Both bound what the lists of an export may take in memory, whatever a small archive unpacks to."""
-
-_LEFT_OUT = frozenset(
-    "channel_join channel_leave group_join group_leave mpim_join channel_archive channel_unarchive group_archive"
-    " group_unarchive bot_add bot_remove message_deleted tombstone huddle_thread".split()
-)
-"""Subtypes of messages that Slack writes about people coming and going."""
 
 
 def is_slack(names: list[str]) -> bool:

@@ -9,42 +9,7 @@ from findling.sources.files.file_text import UnreadableError, decode
 
 __all__ = ["codec_of_charset", "codec_of_code_page", "decode_bytes", "decode_html", "paired_surrogates"]
 
-
-def decode_bytes(data: bytes, code_page: int) -> str:
-    """The text of bytes in a Windows code page; what the page lacks becomes a replacement character."""
-    return data.decode(codec_of_code_page(code_page), "replace")
-
-
-def codec_of_code_page(code_page: int) -> str:
-    """Python's codec for a Windows code page; Western Windows (1252) for pages that Python does not know."""
-    if name := _NAMED.get(code_page):
-        return name
-    for name in (f"cp{code_page}", f"iso8859-{code_page - 28590}"):
-        try:
-            return codecs.lookup(name).name
-        except LookupError:
-            continue
-    return "cp1252"
-
-
-def codec_of_charset(name: str) -> str:
-    """Python's codec for what pages and mails mean by the name of a character set; empty when there is none."""
-    try:
-        codec = codecs.lookup(name.strip("\"' ")).name
-    except (LookupError, ValueError):  # the latter for a name with a zero in it
-        return ""
-    return _WIDER_CODECS.get(codec, codec)
-
-
-def paired_surrogates(text: str) -> str:
-    """The text with characters beyond 16 bits made whole from their two halves; a half alone is none."""
-    if not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
-
-
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
 # Browsers and mail programs read these names as the larger set around them.
 _WIDER_CODECS = {
     "ascii": "cp1252",
@@ -89,8 +54,6 @@ _NAMED = {
     65000: "utf-7",
     65001: "utf-8",
 }
-
-
 _HEAD_SIZE = 8192
 _META = re.compile(rb"""<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(rb"""\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
@@ -98,6 +61,39 @@ _XML_DECLARATION = re.compile(rb"""\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']([\w.:-
 _CHARACTER_SETS = re.compile(r"cp\d|iso8859|iso2022|koi8|mac|gb|big5|euc_|shift_jis|johab|hz|tis|ptcp|kz1048|utf-8")
 _SEVEN_BIT_SETS = ("iso2022", "hz")
 _MAX_WRONG_SHARE = 0.1  # of the characters beyond ASCII; a false character set gives half of them wrong
+
+
+def decode_bytes(data: bytes, code_page: int) -> str:
+    """The text of bytes in a Windows code page; what the page lacks becomes a replacement character."""
+    return data.decode(codec_of_code_page(code_page), "replace")
+
+
+def codec_of_code_page(code_page: int) -> str:
+    """Python's codec for a Windows code page; Western Windows (1252) for pages that Python does not know."""
+    if name := _NAMED.get(code_page):
+        return name
+    for name in (f"cp{code_page}", f"iso8859-{code_page - 28590}"):
+        try:
+            return codecs.lookup(name).name
+        except LookupError:
+            continue
+    return "cp1252"
+
+
+def codec_of_charset(name: str) -> str:
+    """Python's codec for what pages and mails mean by the name of a character set; empty when there is none."""
+    try:
+        codec = codecs.lookup(name.strip("\"' ")).name
+    except (LookupError, ValueError):  # the latter for a name with a zero in it
+        return ""
+    return _WIDER_CODECS.get(codec, codec)
+
+
+def paired_surrogates(text: str) -> str:
+    """The text with characters beyond 16 bits made whole from their two halves; a half alone is none."""
+    if not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
 
 
 def decode_html(data: bytes) -> str:

@@ -23,6 +23,35 @@ __all__ = ["extract"]
 _MAX_DEPTH = 3
 """A mail in a mail in a mail: what lies deeper is listed, not read."""
 
+_BINARY_FORMATS = frozenset(
+    {"archive", "doc", "docx", "epub", "msg", "opendocument", "pdf", "ppt", "pptx", "rtf", "spreadsheet", "sqlite"}
+)
+_TEXT_FORMATS = frozenset({"csv", "html", "json", "mail", "notebook", "opendocument", "subtitles", "svg", "xml"})
+_MAGIC = (
+    (b"%PDF-", "pdf"),
+    (b"PK\x03\x04", "zip"),
+    (b"PK\x05\x06", "zip"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"),
+    (b"{\\rtf", "rtf"),
+    (b"SQLite format 3\0", "sqlite"),
+)
+_HEAD = 1024
+"""PDF readers accept a header anywhere in the first kilobyte; other files may only be about PDF."""
+
+_ZIP_PARTS = {"word/": "docx", "ppt/": "pptx", "xl/": "spreadsheet"}
+_ZIP_TYPES = {
+    b"application/epub+zip": "epub",
+    b"application/vnd.oasis.opendocument.spreadsheet": "spreadsheet",
+    b"application/vnd.oasis.opendocument.": "opendocument",
+}
+_OLE_STREAMS = {
+    "WordDocument": "doc",
+    "Workbook": "spreadsheet",
+    "Book": "spreadsheet",
+    "PowerPoint Document": "ppt",
+    "__properties_version1.0": "msg",
+}
+
 
 def extract(source: Source) -> Extracted:
     """The text of a document, by its content and its name. Raises `UnreadableError` when it gives none."""
@@ -59,44 +88,12 @@ def _format_of(source: Source) -> str:
     return named or "text"
 
 
-_BINARY_FORMATS = frozenset(
-    {"archive", "doc", "docx", "epub", "msg", "opendocument", "pdf", "ppt", "pptx", "rtf", "spreadsheet", "sqlite"}
-)
-_TEXT_FORMATS = frozenset({"csv", "html", "json", "mail", "notebook", "opendocument", "subtitles", "svg", "xml"})
-
-_MAGIC = (
-    (b"%PDF-", "pdf"),
-    (b"PK\x03\x04", "zip"),
-    (b"PK\x05\x06", "zip"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"),
-    (b"{\\rtf", "rtf"),
-    (b"SQLite format 3\0", "sqlite"),
-)
-_HEAD = 1024
-"""PDF readers accept a header anywhere in the first kilobyte; other files may only be about PDF."""
-
-
 def _sniff(data: bytes) -> str:
     start = data[:_HEAD].lstrip(b"\xef\xbb\xbf \t\r\n\0")
     for magic, format_ in _MAGIC:
         if start.startswith(magic):
             return format_
     return "html" if start[:15].lower().startswith((b"<!doctype html", b"<html")) else ""
-
-
-_ZIP_PARTS = {"word/": "docx", "ppt/": "pptx", "xl/": "spreadsheet"}
-_ZIP_TYPES = {
-    b"application/epub+zip": "epub",
-    b"application/vnd.oasis.opendocument.spreadsheet": "spreadsheet",
-    b"application/vnd.oasis.opendocument.": "opendocument",
-}
-_OLE_STREAMS = {
-    "WordDocument": "doc",
-    "Workbook": "spreadsheet",
-    "Book": "spreadsheet",
-    "PowerPoint Document": "ppt",
-    "__properties_version1.0": "msg",
-}
 
 
 def _in_container(data: bytes, container: str, named: str) -> str:

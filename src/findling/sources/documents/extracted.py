@@ -17,17 +17,46 @@ from findling.text.chunking.windows import Span
 __all__ = [
     "PARTIAL",
     "Extracted",
-    "LineGroups",
     "Properties",
     "Source",
     "TextBuilder",
-    "finished",
+    "labelled",
+    "one_line",
     "parse_iso_time",
     "parse_mail_time",
     "seconds_of",
     "windows_time",
-    "with_properties",
+    "with_real_title",
 ]
+
+_YEAR_OR_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
+_LAST_PLACEHOLDER_YEAR = 1601  # an unset time is the year 101 in some e-books and 1601 on Windows
+_YEAR_2200 = 7_258_118_400
+_TEXT_LIMIT = 16 << 20
+"""Characters of text that one document gives at most, unless the caller says otherwise."""
+
+PARTIAL = ("damaged", "incomplete", "truncated")
+"""Fields in which an extractor says that it has not read all of a document, and why."""
+
+_LONGEST_TITLE = 120
+"""Characters of a heading that stand above every chunk of its section; the text itself keeps all of them."""
+
+_LONGEST_HEADING = 250
+"""Characters of a heading; whole paragraphs are sometimes set in the style of one."""
+
+# Control characters, byte order marks and halves of surrogate pairs are no text; soft hyphens only split words.
+_NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufeff\u00ad\ud800-\udfff]")
+_BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\ufeff\u00ad\u2028\u2029\ud800-\udfff]")
+_ODD_BYTES = bytes(set(range(32)) - set(b"\t\n")) + b"\x7f"
+_PLACEHOLDER_TITLE = re.compile(
+    r"microsoft (?:office )?(?:word|powerpoint|excel) - .*"
+    r"|powerpoint[ -]?\w+|\w+(?: de| do)? powerpoint"  # "PowerPoint Presentation", in any language
+    r"|(?:untitled|unbenannt)(?:[ -](?:document|presentation|page))?[ .-]?\d*"
+    r"|(?:document|dokument|presentation|slide) ?\d*"
+    r"|\S+\.(?:docx?|dvi|html?|indd|odp|ods|odt|pdf|pptx?|ps|qxd|qxp|rtf|tex|txt|xlsx?)",
+    re.IGNORECASE,
+)
 
 
 def parse_iso_time(text: str) -> float | None:
@@ -62,24 +91,8 @@ def seconds_of(moment: datetime) -> float | None:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-_YEAR_OR_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
-_LAST_PLACEHOLDER_YEAR = 1601  # an unset time is the year 101 in some e-books and 1601 on Windows
-_YEAR_2200 = 7_258_118_400
-
-
-_TEXT_LIMIT = 16 << 20
-"""Characters of text that one document gives at most, unless the caller says otherwise."""
-
-
-PARTIAL = ("damaged", "incomplete", "truncated")
-"""Fields in which an extractor says that it has not read all of a document, and why."""
-
-_LONGEST_TITLE = 120
-"""Characters of a heading that stand above every chunk of its section; the text itself keeps all of them."""
-
-
 class Source(NamedTuple):
-    """A document to read: its bytes, its file name, how much text is wanted, how deep it lies in other documents."""
+    """A document to read: its bytes, file name, wanted length of text, and depth in other documents."""
 
     data: bytes
     name: str
@@ -88,20 +101,12 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extracted:
-    """The text of a document and what is known about it.
+class Properties:
+    """Metadata of a document; times are seconds since the epoch.
 
-    `headings` and `places` are in the order of their starts, as offsets into `text`; `blocks` are spans that a chunk
-    should not tear apart. `lang` names the language whose chunker cuts the text (a notebook becomes `markdown`); empty:
-    it is cut along `headings`. Times are seconds since the epoch. `fields` holds what else the document says about
-    itself (`language`, `to`, `cc`, `subject`, …), in lower-case names.
+    `fields` holds what else the document says about itself (`language`, `to`, `subject`, …), in lower-case names.
     """
 
-    text: str
-    headings: tuple[Heading, ...] = ()
-    places: tuple[Place, ...] = ()
-    blocks: tuple[Span, ...] = ()
-    lang: str = ""
     title: str = ""
     author: str = ""
     created_at: float | None = None
@@ -109,10 +114,28 @@ class Extracted:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
-class TextBuilder:
-    """Puts the text of a document together, and remembers where its headings, places and blocks begin.
+@dataclass(frozen=True, kw_only=True)
+class Extracted(Properties):
+    """Text of a document, with its metadata.
 
-    What is written after the limit is left out; `full` tells an extractor that it may stop.
+    `headings` and `places` are in the order of their starts, as offsets into `text`. A chunk should not tear `blocks`
+    apart. `lang` names the language whose chunker cuts the text; without one, `headings` cut it.
+    """
+
+    text: str
+    headings: tuple[Heading, ...] = ()
+    places: tuple[Place, ...] = ()
+    blocks: tuple[Span, ...] = ()
+    lang: str = ""
+
+
+_UNKNOWN = Properties()
+
+
+class TextBuilder:
+    """Builder of a document's text, which notes where headings, places and blocks begin.
+
+    Text beyond the limit is left out; `full` then tells an extractor to stop.
     """
 
     def __init__(self, limit: int = _TEXT_LIMIT) -> None:
@@ -123,28 +146,34 @@ class TextBuilder:
         self._headings: list[Heading] = []
         self._places: list[Place] = []
         self._blocks: list[Span] = []
+        self._group = ""
         self.full = False
 
     def place(self, label: str = "", line: int = 0) -> None:
         """Say where in the file everything comes from that is written from here on."""
-        if self._places and self._places[-1].start == self._length:
-            self._places.pop()
-        self._places.append(Place(self._length, _one_line(label), line))
+        label = label and one_line(label)
+        if self._places:
+            last = self._places[-1]
+            if last.line == line and last.label == label:
+                return
+            if last.start == self._length:
+                self._places.pop()
+        self._places.append(Place(self._length, label, line))
 
     def heading(self, title: str, level: int = 1) -> None:
         """Write a section title as a paragraph of its own; levels count from 1."""
-        title = _one_line(title)
-        if title and not self.full:
-            self.end_paragraph()
-            self._headings.append(Heading(self._length, level, _shortened(title)))
+        if title := self.section(title, level):
             self._write(title + "\n\n")
 
-    def section(self, title: str, level: int = 1) -> None:
+    def section(self, title: str, level: int = 1) -> str:
         """Begin a section whose title is not part of the text, such as the name of a sheet."""
-        title = _one_line(title)
-        if title and not self.full:
-            self.end_paragraph()
-            self._headings.append(Heading(self._length, level, _shortened(title)))
+        title = one_line(title)
+        if not title or self.full:
+            return ""
+        self.end_paragraph()
+        short = title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
+        self._headings.append(Heading(self._length, level, short))
+        return title
 
     def paragraph(self, text: str) -> None:
         """Write a paragraph, with an empty line after it; line breaks in it stay."""
@@ -153,61 +182,86 @@ class TextBuilder:
             self.end_paragraph()
             self._write(text + "\n\n")
 
+    def styled(self, text: str, level: int = 0, *, is_item: bool = False) -> None:
+        """Write a heading of a level from 1 on, an item of a list or a paragraph; a long heading is no heading."""
+        if level and len(text) <= _LONGEST_HEADING:
+            self.heading(text, level)
+        elif is_item:
+            self._grouped("item", f"- {text}" if text.strip() else "")
+        else:
+            self.paragraph(text)
+
+    def row(self, cells: Iterable[str]) -> None:
+        """Write a row of a table, unless all its cells are empty."""
+        cells = list(cells)
+        self._grouped("row", " | ".join(cells) if any(map(str.strip, cells)) else "")
+
+    def begin_group(self) -> None:
+        """Part the items or rows that follow from those before, even if they are of the same kind."""
+        self._group = ""
+
     def line(self, text: str) -> None:
         """Write one line, such as the row of a table; line breaks in it become spaces."""
-        text = _one_line(text)
+        text = one_line(text)
         if text:
             self._write(text + "\n")
 
     def block(self, text: str) -> None:
-        """Write text that stays as it is and in one piece, such as code."""
+        """Write text that stays as it is and in one piece, such as code; the file has the same lines."""
         text = _clean(text).rstrip().lstrip("\n")
-        if text:
-            self.end_paragraph()
-            start = self._length
-            self._write(text + "\n\n")
-            self._blocks.append((start, min(start + len(text), self._length)))
-            self._number_lines(start, text)
+        if not text:
+            return
+        self.end_paragraph()
+        start = self._length
+        self._write(text + "\n\n")
+        self._blocks.append((start, min(start + len(text), self._length)))
+        if self._places and (place := self._places[-1]).line:
+            starts = enumerate(re.finditer("\n", text), start=1)
+            self._places += [Place(start + at.end(), place.label, place.line + number) for number, at in starts]
 
     def end_paragraph(self) -> None:
-        """An empty line after lines that were written one by one, unless there is one."""
+        """Write an empty line after lines that were written one by one, unless there is one."""
         if self._parts and not self._tail.endswith("\n\n"):
             self._write("\n")
 
     def extracted(
-        self,
-        *,
-        lang: str = "",
-        title: str = "",
-        author: str = "",
-        created_at: float | None = None,
-        updated_at: float | None = None,
-        fields: Mapping[str, str] | None = None,
+        self, about: Properties = _UNKNOWN, *, lang: str = "", empty: tuple[str, str] = ("no-text", "holds no text")
     ) -> Extracted:
-        """Everything written so far, and what is known about it."""
+        """Everything written so far, with its metadata. Raises `UnreadableError` of `empty` when that is nothing."""
         text = "".join(self._parts).rstrip()
-        notes = {name: cleaned for name, value in (fields or {}).items() if (cleaned := _one_line(value))}
+        if not text:
+            raise UnreadableError(*empty)
+        fields = {name: cleaned for name, value in about.fields.items() if (cleaned := one_line(value))}
         if self.full:
-            notes["truncated"] = f"text beyond {self._limit} characters was left out"
+            fields["truncated"] = f"text beyond {self._limit} characters was left out"
         return Extracted(
             text=text,
             headings=tuple(heading for heading in self._headings if heading.start < len(text)),
             places=tuple(place for place in self._places if place.start < len(text)),
             blocks=tuple((start, min(end, len(text))) for start, end in self._blocks if start < len(text)),
             lang=lang,
-            title=_one_line(title),
-            author=_one_line(author),
-            created_at=created_at,
-            updated_at=updated_at,
-            fields=notes,
+            title=one_line(about.title),
+            author=one_line(about.author),
+            created_at=about.created_at,
+            updated_at=about.updated_at,
+            fields=fields,
         )
 
-    def _number_lines(self, start: int, text: str) -> None:
-        """Lines that stay as they are stand on lines of their own in the file, too."""
-        place = self._places[-1] if self._places else Place(0)
-        if place.line:
-            starts = (match.end() for match in _LINE_BREAK.finditer(text))
-            self._places += [Place(start + at, place.label, place.line + n) for n, at in enumerate(starts, start=1)]
+    def titled(self, about: Properties) -> Extracted:
+        """As `extracted`, under the document's real title or else its first top heading."""
+        extracted = self.extracted(with_real_title(about))
+        if extracted.title:
+            return extracted
+        written = [each for each in extracted.headings if extracted.text.startswith(each.title, each.start)]
+        return replace(extracted, title=min(written, key=lambda heading: heading.level).title if written else "")
+
+    def _grouped(self, kind: str, text: str) -> None:
+        if not text:
+            return
+        if kind != self._group:
+            self.end_paragraph()
+            self._group = kind
+        self.line(text)
 
     def _write(self, text: str) -> None:
         room = self._limit - self._length
@@ -220,16 +274,14 @@ class TextBuilder:
             self._length += len(text)
 
 
-# Control characters, byte order marks and halves of surrogate pairs are no text; soft hyphens only split words.
-_NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufeff\u00ad\ud800-\udfff]")
-_LINE_BREAK = re.compile("\n")
-_BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+def labelled(name: str, text: str) -> str:
+    """`name: text`, or the text alone when one of them is empty."""
+    return f"{name}: {text}" if name and text else text
 
 
-_ODD = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\ufeff\u00ad\u2028\u2029\ud800-\udfff]")
-
-
-_ODD_BYTES = bytes(set(range(32)) - set(b"\t\n")) + b"\x7f"
+def one_line(text: str) -> str:
+    """The text without control characters, its white space single spaces."""
+    return " ".join(_clean(text).split())
 
 
 def _clean(text: str) -> str:
@@ -242,88 +294,7 @@ def _clean(text: str) -> str:
     return _NO_TEXT.sub("", _BREAKS.sub("\n", text))
 
 
-def _shortened(title: str) -> str:
-    return title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(_clean(text).split())
-
-
-@dataclass(frozen=True, kw_only=True)
-class Properties:
-    """The metadata of a document; times are seconds since the epoch."""
-
-    title: str = ""
-    author: str = ""
-    created_at: float | None = None
-    updated_at: float | None = None
-    fields: Mapping[str, str] = field(default_factory=dict)
-
-
-def finished(builder: TextBuilder, properties: Properties) -> Extracted:
-    """The text that was built, under its real title or else its first top heading. Raises `UnreadableError`."""
-    extracted = with_properties(builder, properties)
-    if extracted.title:
-        return extracted
-    written = [each for each in extracted.headings if extracted.text.startswith(each.title, each.start)]
-    return replace(extracted, title=min(written, key=lambda heading: heading.level).title if written else "")
-
-
-def with_properties(builder: TextBuilder, properties: Properties) -> Extracted:
-    """The text that was built, with what the document says about itself. Raises `UnreadableError`."""
-    extracted = builder.extracted(
-        title=_real_title(properties.title),
-        author=properties.author,
-        created_at=properties.created_at,
-        updated_at=properties.updated_at,
-        fields=properties.fields,
-    )
-    if not extracted.text:
-        raise UnreadableError("no-text", "holds no text")
-    return extracted
-
-
-def _real_title(title: str) -> str:
-    """The title, unless a program put in its own name or that of the file."""
-    title = " ".join(title.split())
-    return "" if _PLACEHOLDER_TITLE.fullmatch(title) else title
-
-
-_PLACEHOLDER_TITLE = re.compile(
-    r"microsoft (?:office )?(?:word|powerpoint|excel) - .*"
-    r"|powerpoint[ -]?\w+|\w+(?: de| do)? powerpoint"  # "PowerPoint Presentation", in any language
-    r"|(?:untitled|unbenannt)(?:[ -](?:document|presentation|page))?[ .-]?\d*"
-    r"|(?:document|dokument|presentation|slide) ?\d*"
-    r"|\S+\.(?:docx?|dvi|html?|indd|odp|ods|odt|pdf|pptx?|ps|qxd|qxp|rtf|tex|txt|xlsx?)",
-    re.IGNORECASE,
-)
-
-
-class LineGroups:
-    """Writes the items of lists and the rows of tables, with an empty line between one group and another."""
-
-    def __init__(self, builder: TextBuilder) -> None:
-        self._builder = builder
-        self._kind = ""
-
-    def item(self, text: str) -> None:
-        """Write an item of a list, unless it is empty."""
-        if text.strip():
-            self._write("item", f"- {text}")
-
-    def row(self, cells: Iterable[str]) -> None:
-        """Write a row of a table, unless all its cells are empty."""
-        cells = list(cells)
-        if any(cell.strip() for cell in cells):
-            self._write("row", " | ".join(cells))
-
-    def begin(self) -> None:
-        """End the group, even if lines of the same kind follow."""
-        self._kind = ""
-
-    def _write(self, kind: str, text: str) -> None:
-        if kind != self._kind:
-            self._builder.end_paragraph()
-            self._kind = kind
-        self._builder.line(text)
+def with_real_title(about: Properties) -> Properties:
+    """The properties without a title that a program has put in: its own name, or that of the file."""
+    title = " ".join(about.title.split())
+    return replace(about, title="" if _PLACEHOLDER_TITLE.fullmatch(title) else title)

@@ -62,6 +62,12 @@ REASONS = {
 }
 """Every reason a path can be skipped for, with its explanation."""
 
+_DEFAULT_RULES = Rules()
+_CACHE_TAG, _ENVIRONMENT_TAG = "CACHEDIR.TAG", "pyvenv.cfg"
+_CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"  # https://bford.info/cachedir/
+TELLING_NAMES = (*IGNORE_FILES, _CACHE_TAG, _ENVIRONMENT_TAG)
+"""The files that bear on everything in their folder."""
+
 
 class FoundFile(NamedTuple):
     """A file to index; `path` is relative to the root, with forward slashes."""
@@ -70,9 +76,6 @@ class FoundFile(NamedTuple):
     size: int
     changed_ns: int
     inode: int = 0
-
-
-_DEFAULT_RULES = Rules()
 
 
 def scan(
@@ -228,13 +231,6 @@ def _walk(scope: _Scope, start: _Directory) -> Iterator[FoundFile | SkippedPath]
             yield outcome
         else:
             stack.pop()
-
-
-_CACHE_TAG, _ENVIRONMENT_TAG = "CACHEDIR.TAG", "pyvenv.cfg"
-_CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"  # https://bford.info/cachedir/
-
-TELLING_NAMES = (*IGNORE_FILES, _CACHE_TAG, _ENVIRONMENT_TAG)
-"""The files that bear on everything in their folder."""
 
 
 def _list(scope: _Scope, directory: _Directory) -> tuple[list[os.DirEntry[str]], list[str]]:

@@ -20,6 +20,32 @@ __all__ = [
     "read_text",
 ]
 
+# A FIFO without a writer would block `open` for ever; the names that a platform lacks count nothing.
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+# The four bytes of UTF-32 come first: they begin with the two of UTF-16.
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_FIRST_BYTES_OF_MARKS = frozenset(mark[0] for mark, _ in _BYTE_ORDER_MARKS)
+_MAX_ZERO_SHARE = 0.01
+_SAMPLE_SIZE = 8192
+_MIN_PRINTABLE_SHARE = 0.98  # random 16-bit numbers are printable characters 87 times out of 100
+_MAX_STRAY_SHARE = 0.1
+_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
+_MAX_CONTROL_SHARE = 0.02  # random bytes hold 10 in 100
+_RUN_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{2,}")
+_MAX_SHARE_IN_RUNS = 0.3
+_ENOUGH_TO_GUESS = 8  # a greeting with two umlauts in a row is no Chinese
+_GUESS_SAMPLE = 64_000
+_HIGH_BYTES = bytes(range(128, 256))
+_LARGEST = (1 << 63) - 1
+"""Some network file systems number files with 64 bits; a store keeps 63 of them."""
+
 
 class TextFile(NamedTuple):
     """A file's text with its line endings as they are; `digest` is the blake2b (16 bytes) of its raw bytes."""
@@ -67,11 +93,6 @@ def read_bytes(path: str, max_size: int, *, follow_symlink: bool = True) -> tupl
         raise UnreadableError("unreadable", error.strerror or str(error)) from error
 
 
-# A FIFO without a writer would block `open` for ever; the names that a platform lacks count nothing.
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
-
-
 def _read_to_end(descriptor: int, expected_size: int, max_size: int) -> bytes:
     data = os.read(descriptor, expected_size + 1)
     if len(data) == expected_size:
@@ -84,17 +105,6 @@ def _read_to_end(descriptor: int, expected_size: int, max_size: int) -> bytes:
     if size > max_size:
         raise UnreadableError("too-large", f"grew while it was read, the limit is {max_size} bytes")
     return b"".join(parts)
-
-
-# The four bytes of UTF-32 come first: they begin with the two of UTF-16.
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_FIRST_BYTES_OF_MARKS = frozenset(mark[0] for mark, _ in _BYTE_ORDER_MARKS)
 
 
 def decode(data: bytes) -> tuple[str, str]:
@@ -125,9 +135,6 @@ def decode_data(data: bytes) -> tuple[str, str]:
         return decode(data.replace(b"\0", b""))
 
 
-_MAX_ZERO_SHARE = 0.01
-
-
 def _decode_marked(data: bytes, encoding: str) -> str:
     try:
         text = data.decode(encoding)
@@ -136,10 +143,6 @@ def _decode_marked(data: bytes, encoding: str) -> str:
     if "\0" in text:
         raise UnreadableError("binary", "holds zero characters")
     return text
-
-
-_SAMPLE_SIZE = 8192
-_MIN_PRINTABLE_SHARE = 0.98  # random 16-bit numbers are printable characters 87 times out of 100
 
 
 def _decode_unmarked_utf16(data: bytes) -> tuple[str, str]:
@@ -167,16 +170,9 @@ def _has_stray_zeros(data: bytes) -> bool:
     return True
 
 
-_MAX_STRAY_SHARE = 0.1
-
-
 def _is_printable(sample: str) -> bool:
     printable = sum(char.isprintable() or char in "\t\n\r\f\ufeff" for char in sample)
     return printable >= _MIN_PRINTABLE_SHARE * len(sample)
-
-
-_CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
-_MAX_CONTROL_SHARE = 0.02  # random bytes hold 10 in 100
 
 
 def _decode_single_byte(data: bytes) -> tuple[str, str]:
@@ -191,20 +187,11 @@ def _decode_single_byte(data: bytes) -> tuple[str, str]:
         return data.decode("latin-1"), "latin-1"
 
 
-_RUN_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{2,}")
-_MAX_SHARE_IN_RUNS = 0.3
-_ENOUGH_TO_GUESS = 8  # a greeting with two umlauts in a row is no Chinese
-_GUESS_SAMPLE = 64_000
-
-
 def _is_not_western(data: bytes) -> bool:
     """Whether bytes above ASCII come in rows: accented letters of western languages stand alone between others."""
     high = len(data) - len(data.translate(None, _HIGH_BYTES))
     in_runs = sum(map(len, _RUN_OF_HIGH_BYTES.findall(data)))
     return high >= _ENOUGH_TO_GUESS and in_runs > _MAX_SHARE_IN_RUNS * high
-
-
-_HIGH_BYTES = bytes(range(128, 256))
 
 
 def _guess(data: bytes) -> tuple[str, str] | None:
@@ -218,10 +205,6 @@ def _guess(data: bytes) -> tuple[str, str] | None:
         return data.decode(best.encoding), best.encoding
     except UnicodeDecodeError:
         return data.decode(best.encoding, "replace"), best.encoding
-
-
-_LARGEST = (1 << 63) - 1
-"""Some network file systems number files with 64 bits; a store keeps 63 of them."""
 
 
 def changed_ns(status: os.stat_result) -> int:

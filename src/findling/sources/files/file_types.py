@@ -18,70 +18,8 @@ __all__ = [
     "file_type",
 ]
 
-
-class FileType(NamedTuple):
-    """Type of a file: `kind` is `code`, `markdown` (structured by headings), `text`, `data`, `config` or `document`.
-
-    A document is no text file; an extractor reads it.
-    """
-
-    lang: str
-    kind: str
-
-
-class Exclusion(NamedTuple):
-    """Why files of this name are left out; `reason` is one of `discovery.REASONS`."""
-
-    reason: str
-    detail: str = ""
-
-
-FALLBACK_TYPE = FileType("text", "text")
-"""The type of a file that only a rule of the user brought in."""
-
-
-def classify(name: str) -> FileType | Exclusion:
-    """The type of a file by its name alone, or why it is left out."""
-    lower = name.lower()
-    known = KNOWN_NAMES.get(lower)
-    if known is not None:
-        return known
-    if lower.startswith(_SECRET_PREFIXES):
-        return _SECRET
-    if lower.startswith("~$"):
-        return _OWNER_FILE
-    dot = lower.rfind(".")
-    if dot >= 0:
-        if lower.endswith(_MINIFIED_SUFFIXES):
-            return _MINIFIED
-        by_extension = EXTENSIONS.get(lower[dot:])
-        if by_extension is not None:
-            return by_extension
-    return _by_stem(lower)
-
-
-def file_type(name: str) -> FileType:
-    """The type of a file that is to be indexed."""
-    found = classify(name)
-    return found if isinstance(found, FileType) else FALLBACK_TYPE
-
-
-def _by_stem(lower: str) -> FileType | Exclusion:
-    """`Dockerfile.dev`, `README.de` and `LICENSE-MIT` are what their first word says."""
-    stem = lower.replace("-", ".").partition(".")[0]
-    return _STEMS.get(stem, _UNKNOWN)
-
-
-_SECRET = Exclusion("secret", "may hold a key or a password")
-_LOCK_FILE = Exclusion("lock-file", "written by a package manager")
-_MINIFIED = Exclusion("minified", "generated from other sources")
-_MACHINE_MADE = Exclusion("machine-made", "written by a desktop")
-_OWNER_FILE = Exclusion("machine-made", "says who has a document open")
-_UNKNOWN = Exclusion("unknown-type")
-
 _SECRET_PREFIXES = (".env.", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 _MINIFIED_SUFFIXES = (".min.js", ".min.mjs", ".min.cjs", ".min.css", ".min.html", ".map")
-
 _LANGUAGES = {
     "code": {
         "abap": ".abap",
@@ -235,7 +173,6 @@ _LANGUAGES = {
         "toml": ".toml",
     },
 }
-
 _UNSUPPORTED = {
     "PostScript": ".ps .eps",
     "Apple iWork document": ".pages .numbers",
@@ -246,7 +183,6 @@ _UNSUPPORTED = {
     "compiled help": ".chm",
     "Parquet or Arrow table": ".parquet .feather .arrow .orc",
 }
-
 _BINARY = {
     "archive": ".zst .7z .rar .deb .rpm .apk .dmg .iso .cab .lz4 .br",
     "audio": ".mp3 .wav .flac .ogg .oga .opus .m4a .aac .wma .mid .midi",
@@ -257,18 +193,15 @@ _BINARY = {
     "video": ".mp4 .mkv .avi .mov .webm .wmv .flv .m4v .mpg .mpeg .3gp .ogv",
     "disk or memory image": ".img .vmdk .vdi .qcow2 .bin .dat .swp .swo .ttc .blend .fbx .glb .stl",
 }
-
 _SECRET_EXTENSIONS = (
     ".pem .key .p8 .p12 .pfx .pkcs12 .keystore .jks .kdb .kdbx .ppk .gpg .pgp .ovpn .env .tfstate .keytab .agekey"
 )
-
 _SECRET_NAMES = (
     ".env .envrc .netrc _netrc .pgpass pgpass.conf .npmrc .pypirc .git-credentials .htpasswd .dockercfg .my.cnf .s3cfg "
     ".boto .vault-token .rediscli_auth .mylogin.cnf .passwd-s3fs .authinfo .authinfo.gpg .terraformrc "
     "credentials credentials.json client_secret.json kubeconfig terraform.tfstate.backup .bash_history .zsh_history "
     ".python_history .psql_history .mysql_history .sqlite_history .node_repl_history .lesshst .viminfo"
 )
-
 _LOCK_NAMES = (
     "package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock poetry.lock uv.lock "
     "pdm.lock pixi.lock pipfile.lock conda-lock.yml pylock.toml cargo.lock go.sum go.work.sum composer.lock "
@@ -277,6 +210,90 @@ _LOCK_NAMES = (
     "cabal.project.freeze .terraform.lock.hcl chart.lock shard.lock berksfile.lock gopkg.lock glide.lock "
     "module.bazel.lock symfony.lock spago.lock"
 )
+_NAMES_WITH_VARIANTS = (
+    "authors changelog containerfile copying dockerfile jenkinsfile licence license makefile notice readme vagrantfile"
+)
+NEVER_ENTERED = frozenset({".bzr", ".findling", ".git", ".hg", ".jj", ".pijul", ".svn", "_darcs"})
+"""Directories of version control and of findling itself: no rule opens them."""
+
+SECRET_FOLDERS = frozenset({".aws", ".azure", ".docker", ".gcloud", ".gnupg", ".kube", ".password-store", ".ssh"})
+"""Directories of keys and passwords: only a path that the user names leads into them."""
+
+_CACHES = (
+    ".angular .dart_tool .direnv .eggs .gradle .hypothesis .import_linter_cache .ipynb_checkpoints .mypy_cache .next "
+    ".nox .nuxt .nyc_output .parcel-cache .pnpm-store .pytest_cache .pytype .ruff_cache .sass-cache .serverless "
+    ".stack-work .svelte-kit .terraform .tox .turbo __MACOSX __pycache__ __pypackages__ bower_components elm-stuff "
+    "jspm_packages node_modules"
+)
+MACHINE_MADE = frozenset(_CACHES.split())
+"""Directories that programs write for themselves, whatever they hold."""
+
+USEFUL_HIDDEN_DIRECTORIES = frozenset(
+    {".buildkite", ".changeset", ".ci", ".circleci", ".devcontainer", ".forgejo", ".gitea", ".github", ".gitlab"}
+)
+"""Directories that people write and read although their names begin with a dot."""
+
+
+class FileType(NamedTuple):
+    """Type of a file: `kind` is `code`, `markdown` (structured by headings), `text`, `data`, `config` or `document`.
+
+    A document is no text file; an extractor reads it.
+    """
+
+    lang: str
+    kind: str
+
+
+class Exclusion(NamedTuple):
+    """Why files of this name are left out; `reason` is one of `discovery.REASONS`."""
+
+    reason: str
+    detail: str = ""
+
+
+FALLBACK_TYPE = FileType("text", "text")
+"""The type of a file that only a rule of the user brought in."""
+
+
+def classify(name: str) -> FileType | Exclusion:
+    """The type of a file by its name alone, or why it is left out."""
+    lower = name.lower()
+    known = KNOWN_NAMES.get(lower)
+    if known is not None:
+        return known
+    if lower.startswith(_SECRET_PREFIXES):
+        return _SECRET
+    if lower.startswith("~$"):
+        return _OWNER_FILE
+    dot = lower.rfind(".")
+    if dot >= 0:
+        if lower.endswith(_MINIFIED_SUFFIXES):
+            return _MINIFIED
+        by_extension = EXTENSIONS.get(lower[dot:])
+        if by_extension is not None:
+            return by_extension
+    return _by_stem(lower)
+
+
+def file_type(name: str) -> FileType:
+    """The type of a file that is to be indexed."""
+    found = classify(name)
+    return found if isinstance(found, FileType) else FALLBACK_TYPE
+
+
+def _by_stem(lower: str) -> FileType | Exclusion:
+    """`Dockerfile.dev`, `README.de` and `LICENSE-MIT` are what their first word says."""
+    stem = lower.replace("-", ".").partition(".")[0]
+    return _STEMS.get(stem, _UNKNOWN)
+
+
+_SECRET = Exclusion("secret", "may hold a key or a password")
+_LOCK_FILE = Exclusion("lock-file", "written by a package manager")
+_MINIFIED = Exclusion("minified", "generated from other sources")
+_MACHINE_MADE = Exclusion("machine-made", "written by a desktop")
+_OWNER_FILE = Exclusion("machine-made", "says who has a document open")
+_UNKNOWN = Exclusion("unknown-type")
+
 
 _NAMES = {
     FileType("make", "code"): "makefile gnumakefile bsdmakefile justfile .justfile tiltfile earthfile",
@@ -350,27 +367,4 @@ KNOWN_NAMES: dict[str, FileType | Exclusion] = {
 }
 """Type of a file by its whole name in lower case; a leading dot does not hide such a file."""
 
-_NAMES_WITH_VARIANTS = (
-    "authors changelog containerfile copying dockerfile jenkinsfile licence license makefile notice readme vagrantfile"
-)
 _STEMS = {name: KNOWN_NAMES[name] for name in _NAMES_WITH_VARIANTS.split()}
-
-NEVER_ENTERED = frozenset({".bzr", ".findling", ".git", ".hg", ".jj", ".pijul", ".svn", "_darcs"})
-"""Directories of version control and of findling itself: no rule opens them."""
-
-SECRET_FOLDERS = frozenset({".aws", ".azure", ".docker", ".gcloud", ".gnupg", ".kube", ".password-store", ".ssh"})
-"""Directories of keys and passwords: only a path that the user names leads into them."""
-
-_CACHES = (
-    ".angular .dart_tool .direnv .eggs .gradle .hypothesis .import_linter_cache .ipynb_checkpoints .mypy_cache .next "
-    ".nox .nuxt .nyc_output .parcel-cache .pnpm-store .pytest_cache .pytype .ruff_cache .sass-cache .serverless "
-    ".stack-work .svelte-kit .terraform .tox .turbo __MACOSX __pycache__ __pypackages__ bower_components elm-stuff "
-    "jspm_packages node_modules"
-)
-MACHINE_MADE = frozenset(_CACHES.split())
-"""Directories that programs write for themselves, whatever they hold."""
-
-USEFUL_HIDDEN_DIRECTORIES = frozenset(
-    {".buildkite", ".changeset", ".ci", ".circleci", ".devcontainer", ".forgejo", ".gitea", ".github", ".gitlab"}
-)
-"""Directories that people write and read although their names begin with a dot."""

@@ -32,6 +32,25 @@ IGNORE_FILES = (".findlingignore", ".ignore", ".gitignore")
 """The ignore files of a directory, strongest first."""
 
 MAX_IGNORE_FILE_SIZE = 4 << 20
+# Tokens: a wildcard as it is written, a set as its regular expression, a literal character behind a backslash.
+_STAR, _STARS, _ANY = "*", "**", "?"
+_LITERAL = "\\"
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": r"\x21-\x7e",
+    "lower": "a-z",
+    "print": r"\x20-\x7e",
+    "punct": r"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
+    "space": r" \t-\r",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
+_CLASS = re.compile(r"\[:([^\]]{,64}):\]")  # no name is as long: without an end, each one would search the whole line
+_RANGE = re.compile(r"\\?(.)(?:-(?!\])\\?(.))?", re.DOTALL)
 
 
 class Pattern(NamedTuple):
@@ -183,11 +202,6 @@ def _later(one: Pattern | None, other: Pattern | None) -> Pattern | None:
     return one if one.line > other.line else other
 
 
-# Tokens: a wildcard as it is written, a set as its regular expression, a literal character behind a backslash.
-_STAR, _STARS, _ANY = "*", "**", "?"
-_LITERAL = "\\"
-
-
 def _parse(line: str, number: int) -> Pattern | None:
     text = _without_trailing_spaces(line.removesuffix("\r"))
     if text.startswith("#"):
@@ -245,24 +259,6 @@ def _tokens(body: str) -> list[str] | None:
                 return None
             tokens.append("/" if char == "/" else _LITERAL + char)
     return tokens
-
-
-_CLASSES = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "blank": r" \t",
-    "cntrl": r"\x00-\x1f\x7f",
-    "digit": "0-9",
-    "graph": r"\x21-\x7e",
-    "lower": "a-z",
-    "print": r"\x20-\x7e",
-    "punct": r"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
-    "space": r" \t-\r",
-    "upper": "A-Z",
-    "xdigit": "0-9a-fA-F",
-}
-_CLASS = re.compile(r"\[:([^\]]{,64}):\]")  # no name is as long: without an end, each one would search the whole line
-_RANGE = re.compile(r"\\?(.)(?:-(?!\])\\?(.))?", re.DOTALL)
 
 
 def _set(body: str, at: int) -> tuple[str, int] | None:

@@ -26,6 +26,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Look", "Tree", "TreeWatch", "look_at", "need_watchfiles", "network_file_system", "open_watch"]
 
+_NETWORK = frozenset(
+    "9p acfs afs beegfs ceph cifs coda davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs gfs2 glusterfs gpfs lustre"
+    " ncpfs nfs nfs4 ocfs2 orangefs prl_fs smb3 smbfs vboxsf virtiofs vmhgfs fuse.vmhgfs-fuse".split()
+)
+"""Names on Linux of file systems whose files change on another machine, or on the host of a virtual one."""
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_STEP_MS = 50
+"""Seconds between two fetches of the system's events, which pile up meanwhile."""
+
+_MOST_JUDGED = 2_000
+"""So many changes in one step are not judged one by one. The system may have dropped others: Linux holds 16,384."""
+
+_LOOK_S = 60.0
+"""Seconds between two full looks at a watched tree, for changes that the system did not report."""
+
+_SHARE_OF_LOOKING = {"polled": 0.05, "notified": 0.005}
+"""The most of a processor that looking may take; a large tree is polled less often."""
+
+_UNSURE_NS = 50_000_000
+"""A second change within this time may leave the time of a file as it was."""
+
+_ATTEMPTS = 5
+"""Tries to start watching when a folder vanishes meanwhile."""
+
+_MODIFIED = 2
+_IS_LINUX = sys.platform.startswith("linux")
+
 
 class Tree(NamedTuple):
     """Watched tree: the folder, the rules for its files, and the one file of it, if it is one.
@@ -61,15 +89,6 @@ def look_at(tree: Tree) -> Look:
     return Look(digest.digest(), folders)
 
 
-_NETWORK = frozenset(
-    "9p acfs afs beegfs ceph cifs coda davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs gfs2 glusterfs gpfs lustre"
-    " ncpfs nfs nfs4 ocfs2 orangefs prl_fs smb3 smbfs vboxsf virtiofs vmhgfs fuse.vmhgfs-fuse".split()
-)
-"""Names on Linux of file systems whose files change on another machine, or on the host of a virtual one."""
-
-_MOUNTS = Path("/proc/self/mountinfo")
-
-
 def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str:
     """Name of the network file system that holds a path; empty for a local or unknown one."""
     try:
@@ -88,29 +107,6 @@ def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str:
 
 def _unescaped(field: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
-
-
-_STEP_MS = 50
-"""Seconds between two fetches of the system's events, which pile up meanwhile."""
-
-_MOST_JUDGED = 2_000
-"""So many changes in one step are not judged one by one. The system may have dropped others: Linux holds 16,384."""
-
-_LOOK_S = 60.0
-"""Seconds between two full looks at a watched tree, for changes that the system did not report."""
-
-_SHARE_OF_LOOKING = {"polled": 0.05, "notified": 0.005}
-"""The most of a processor that looking may take; a large tree is polled less often."""
-
-_UNSURE_NS = 50_000_000
-"""A second change within this time may leave the time of a file as it was."""
-
-_ATTEMPTS = 5
-"""Tries to start watching when a folder vanishes meanwhile."""
-
-_MODIFIED = 2
-
-_IS_LINUX = sys.platform.startswith("linux")
 
 
 class TreeWatch(Protocol):

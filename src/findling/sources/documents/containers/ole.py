@@ -9,23 +9,15 @@ from collections.abc import Iterator
 from olefile import OleFileIO  # type: ignore[import-untyped]
 
 from findling.sources.documents.charsets import decode_bytes
+from findling.sources.documents.containers.zip_packages import PARSER_ERRORS
 from findling.sources.documents.extracted import Properties, windows_time
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["list_storages", "open_compound", "read_stream", "read_summary"]
 
-
-# olefile trusts most of the numbers it reads, so a broken file may raise any of these.
-_OLE_ERRORS = (
-    OSError,
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
+_STREAM = 2
+_CODE_PAGE, _TITLE, _SUBJECT, _AUTHOR, _KEYWORDS, _CREATED, _SAVED = 1, 2, 3, 4, 5, 12, 13
+_VT_I2, _VT_LPSTR, _VT_FILETIME = 2, 30, 64
 
 
 def open_compound(data: bytes) -> OleFileIO:
@@ -33,7 +25,7 @@ def open_compound(data: bytes) -> OleFileIO:
     try:
         compound = OleFileIO(io.BytesIO(data))
         locked = compound.exists("EncryptedPackage")
-    except _OLE_ERRORS:
+    except PARSER_ERRORS:
         raise UnreadableError("damaged", "the compound file is broken") from None
     if locked:
         raise UnreadableError("encrypted", "needs a password")
@@ -46,11 +38,8 @@ def read_stream(compound: OleFileIO, *path: str) -> bytes | None:
         if compound.get_type(list(path)) != _STREAM:
             return None
         return bytes(compound.openstream(list(path)).read())
-    except _OLE_ERRORS:
+    except PARSER_ERRORS:
         return None
-
-
-_STREAM = 2
 
 
 def list_storages(compound: OleFileIO, path: tuple[str, ...] = ()) -> list[str]:
@@ -82,9 +71,6 @@ def read_summary(compound: OleFileIO) -> Properties:
     )
 
 
-_CODE_PAGE, _TITLE, _SUBJECT, _AUTHOR, _KEYWORDS, _CREATED, _SAVED = 1, 2, 3, 4, 5, 12, 13
-
-
 def _properties(stream: bytes) -> Iterator[tuple[int, int | bytes]]:
     """The numbers, times and strings of the first property set in a stream, up to where it is broken."""
     try:
@@ -102,6 +88,3 @@ def _properties(stream: bytes) -> Iterator[tuple[int, int | bytes]]:
                 yield number, struct.unpack_from("<Q", stream, value)[0]
     except struct.error:
         return
-
-
-_VT_I2, _VT_LPSTR, _VT_FILETIME = 2, 30, 64

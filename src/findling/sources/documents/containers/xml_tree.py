@@ -14,6 +14,16 @@ from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["attribute_of", "child_of", "descendants", "local_name", "mixed_content", "number_of", "parse_xml"]
 
+# Expat reads UTF-16 and encodings that agree with ASCII, so a declaration looks like one of these.
+_ENTITY_MARKS = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
+# An encoding may not exist (LookupError), or expat cannot read it (ValueError).
+_XML_ERRORS = (ElementTree.ParseError, expat.ExpatError, LookupError, ValueError)
+_FORBIDDEN_REFERENCE = re.compile(
+    rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01])|x0*(?:[0-8bcef]|1[0-9a-f]|d[89a-f]..));", re.IGNORECASE
+)
+_ENCODING = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)""")
+_FORBIDDEN_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
+
 
 def parse_xml(data: bytes) -> Element:
     """The root of an XML document without entities of its own. Raises `UnreadableError`.
@@ -41,8 +51,10 @@ def local_name(tag: str) -> str:
     return tag[tag.rfind("}") + 1 :]
 
 
-def attribute_of(element: Element, name: str) -> str:
+def attribute_of(element: Element | None, name: str) -> str:
     """The attribute of that local name, in any namespace; empty when there is none."""
+    if element is None:
+        return ""
     value = element.get(name)
     if value is not None:
         return value
@@ -50,7 +62,7 @@ def attribute_of(element: Element, name: str) -> str:
     return next((value for key, value in element.attrib.items() if key.endswith(ending)), "")
 
 
-def number_of(element: Element, name: str) -> int | None:
+def number_of(element: Element | None, name: str) -> int | None:
     """The attribute of that local name as a number below a billion; `None` when it is no such number."""
     value = attribute_of(element, name)
     return int(value) if value.isdecimal() and len(value) < len("1000000000") else None
@@ -72,21 +84,6 @@ def mixed_content(element: Element) -> list[Element | str]:
     for child in reversed(element):
         items.extend((child.tail, child) if child.tail else (child,))
     return [*items, element.text] if element.text else items
-
-
-# Expat reads UTF-16 and encodings that agree with ASCII, so a declaration looks like one of these.
-_ENTITY_MARKS = tuple("<!ENTITY".encode(encoding) for encoding in ("ascii", "utf-16-le", "utf-16-be"))
-_XML_ERRORS = (
-    ElementTree.ParseError,
-    expat.ExpatError,
-    LookupError,  # an encoding that does not exist
-    ValueError,  # an encoding that expat cannot read
-)
-_FORBIDDEN_REFERENCE = re.compile(
-    rb"&#(?:0*(?:[0-8]|1[124-9]|2\d|3[01])|x0*(?:[0-8bcef]|1[0-9a-f]|d[89a-f]..));", re.IGNORECASE
-)
-_ENCODING = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*["']([\w.-]+)""")
-_FORBIDDEN_BYTES = bytes(set(range(32)) - set(b"\t\n\r"))
 
 
 def _refuse_entities(data: bytes) -> None:

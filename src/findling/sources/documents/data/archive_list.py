@@ -8,15 +8,26 @@ import io
 import lzma
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import NamedTuple
 
-from findling.sources.documents.containers.zip_packages import open_zip
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.documents.containers.zip_packages import Package
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
+
+_MAX_MEMBERS = 5000
+_MAX_UNPACKED = 64 << 20
+_PIECE = 1 << 20
+_TAR_MAGIC_OFFSET = 257
+_UNSUPPORTED = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "RAR", b"\x28\xb5\x2f\xfd": "Zstandard"}
+_UNPACKERS: dict[bytes, Callable[[io.BytesIO], io.BufferedIOBase]] = {
+    b"\x1f\x8b": lambda data: gzip.GzipFile(fileobj=data),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+    b"\x5d\0\0": lzma.LZMAFile,
+}
 
 
 def extract(source: Source) -> Extracted:
@@ -27,39 +38,19 @@ def extract(source: Source) -> Extracted:
     builder = TextBuilder(source.limit)
     unpack = next((unpack for magic, unpack in _UNPACKERS.items() if source.data.startswith(magic)), None)
     if unpack is not None:
-        is_whole = _write_tar(builder, *unpack(source.data))
+        is_whole = _write_tar(builder, *_unpacked(unpack(io.BytesIO(source.data))))
     elif source.name.lower().endswith(".tar") or source.data.startswith(b"ustar", _TAR_MAGIC_OFFSET):
         is_whole = _write_tar(builder, source.data, is_whole=True)
     else:
         is_whole = _write_zip(builder, source.data)
     note = "" if is_whole else "only the beginning of the archive is listed"
-    extracted = builder.extracted(fields={"incomplete": note})
-    if not extracted.text:
-        raise UnreadableError("no-text", "an empty archive")
-    return extracted
-
-
-class _Member(NamedTuple):
-    name: str
-    size: int | None
-
-
-class _UnpackedPrefix(NamedTuple):
-    data: bytes
-    is_whole: bool
-
-
-_MAX_MEMBERS = 5000
-_MAX_UNPACKED = 64 << 20
-_PIECE = 1 << 20
-_TAR_MAGIC_OFFSET = 257
-_UNSUPPORTED = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "RAR", b"\x28\xb5\x2f\xfd": "Zstandard"}
+    return builder.extracted(Properties(fields={"incomplete": note}), empty=("no-text", "an empty archive"))
 
 
 def _write_zip(builder: TextBuilder, data: bytes) -> bool:
-    with open_zip(data) as archive:
+    with Package(data) as archive:
         infos = archive.infolist()
-        members = (_Member(info.filename, None if info.is_dir() else info.file_size) for info in infos)
+        members = ((info.filename, None if info.is_dir() else info.file_size) for info in infos)
         is_whole = _write_members(builder, members, len(infos))
         builder.paragraph(archive.comment.decode("utf-8", "replace"))
         return is_whole
@@ -73,16 +64,16 @@ def _write_tar(builder: TextBuilder, data: bytes, is_whole: bool) -> bool:
         raise UnreadableError("unsupported", f"no tar archive, or a single packed file: {error}") from error
     try:
         with archive:
-            members = (_Member(info.name, info.size if info.isreg() else None) for info in archive)
+            members = ((info.name, info.size if info.isreg() else None) for info in archive)
             return _write_members(builder, members) and is_whole
     except (tarfile.TarError, OSError, ValueError, RecursionError):  # a header that is broken or chained to thousands
         return False
 
 
-def _write_members(builder: TextBuilder, members: Iterator[_Member], count: int = 0) -> bool:
-    for member in islice(members, _MAX_MEMBERS):
-        size = "" if member.size is None else f" ({member.size:,} bytes)"
-        builder.line(f"{member.name}{size}")
+def _write_members(builder: TextBuilder, members: Iterator[tuple[str, int | None]], count: int = 0) -> bool:
+    """Write names with their sizes; whether that is all."""
+    for name, size in islice(members, _MAX_MEMBERS):
+        builder.line(name if size is None else f"{name} ({size:,} bytes)")
         if builder.full:
             return False
     if next(members, None) is None:
@@ -91,34 +82,16 @@ def _write_members(builder: TextBuilder, members: Iterator[_Member], count: int 
     return False
 
 
-def _unpack_gzip(data: bytes) -> _UnpackedPrefix:
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-        return _bounded(packed)
-
-
-def _unpack_bzip2(data: bytes) -> _UnpackedPrefix:
-    with bz2.BZ2File(io.BytesIO(data)) as packed:
-        return _bounded(packed)
-
-
-def _unpack_lzma(data: bytes) -> _UnpackedPrefix:
-    with lzma.LZMAFile(io.BytesIO(data)) as packed:
-        return _bounded(packed)
-
-
-def _bounded(packed: io.BufferedIOBase) -> _UnpackedPrefix:
-    """Unpack up to a bound; a broken end costs only itself."""
+def _unpacked(packed: io.BufferedIOBase) -> tuple[bytes, bool]:
+    """The content up to a bound, and whether that is all; a broken end costs only itself."""
     pieces: list[bytes] = []
     try:
         while len(pieces) * _PIECE < _MAX_UNPACKED:
             piece = packed.read(_PIECE)
             if not piece:
-                return _UnpackedPrefix(b"".join(pieces), is_whole=True)
+                return b"".join(pieces), True
             pieces.append(piece)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         if not pieces:
             raise UnreadableError("damaged", f"cannot be unpacked: {error}") from error
-    return _UnpackedPrefix(b"".join(pieces), is_whole=False)
-
-
-_UNPACKERS = {b"\x1f\x8b": _unpack_gzip, b"BZh": _unpack_bzip2, b"\xfd7zXZ\0": _unpack_lzma, b"\x5d\0\0": _unpack_lzma}
+    return b"".join(pieces), False

@@ -11,9 +11,18 @@ from typing import Literal
 
 from findling.sources.documents.extracted import Extracted, Source, TextBuilder
 from findling.sources.documents.office.sheet_rows import are_column_names
-from findling.sources.files.file_text import UnreadableError, decode_data
+from findling.sources.files.file_text import decode_data
 
 __all__ = ["extract"]
+
+_DELIMITERS = "\t|;,"  # where two fit equally well the first wins: `1,5;2,5` are two numbers
+_DELIMITER_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
+_SAMPLE_LINES = 200
+_TOP_ROWS = 10
+_QUOTED = re.compile(r'"[^"]*+"')
+_DECLARATION = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*$', re.IGNORECASE)
+_Row = tuple[int, list[str]]
+_Quoting = Literal[0, 3]
 
 
 def extract(source: Source) -> Extracted:
@@ -30,20 +39,10 @@ def extract(source: Source) -> Extracted:
         builder.line(_labelled(labels, row))
         if builder.full:
             break
-    extracted = builder.extracted()
-    if not extracted.text:
-        raise UnreadableError("no-text", "an empty table")
-    return extracted
+    return builder.extracted()
 
 
 csv.field_size_limit(1 << 30)  # the default of 131,072 characters is less than a document in a cell
-
-_DELIMITERS = "\t|;,"  # where two fit equally well the first wins: `1,5;2,5` are two numbers
-_DELIMITER_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
-_SAMPLE_LINES = 200
-_TOP_ROWS = 10
-_QUOTED = re.compile(r'"[^"]*+"')
-_DECLARATION = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*$', re.IGNORECASE)
 
 
 def _declared_delimiter(lines: list[str]) -> tuple[str, int]:
@@ -65,10 +64,6 @@ def _sniffed_delimiter(lines: list[str], name: str) -> str:
         if score > best_score:
             best, best_score = delimiter, score
     return best
-
-
-_Row = tuple[int, list[str]]
-_Quoting = Literal[0, 3]
 
 
 def _rows(lines: list[str], start: int, delimiter: str) -> Iterator[_Row]:

@@ -10,29 +10,11 @@ import re
 from functools import lru_cache
 
 from findling.sources.documents.charsets import paired_surrogates
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.files.file_text import UnreadableError, decode_data
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
+from findling.sources.files.file_text import decode_data
 from findling.text.analysis.lines import with_plain_breaks
 
 __all__ = ["extract"]
-
-
-def extract(source: Source) -> Extracted:
-    """Every key and value of a JSON document. Raises `UnreadableError`."""
-    text = with_plain_breaks(decode_data(source.data)[0])
-    builder = TextBuilder(source.limit)
-    reader = _JsonReader(text, builder)
-    if _holds_a_record_per_line(source.name, text):
-        for line in _LINE.finditer(text):
-            reader.read_record(*line.span())
-        extracted = builder.extracted()
-    else:
-        reader.read_document()
-        extracted = builder.extracted(title=reader.title)
-    if not extracted.text:
-        raise UnreadableError("no-text", "holds no values")
-    return extracted
-
 
 _MAX_LINE = 200  # characters of short values that share a line
 _MAX_PATH = 400  # a path that is longer is cut: thousands of nested arrays must not cost their number squared
@@ -40,7 +22,6 @@ _MAX_INTEGERS = 1000
 _MAX_FLOATS = 100  # the shortest embeddings have 128
 _MIN_BLOB = 1000
 _MIN_BLOB_WORD = 60  # base64 comes in lines of 64 or 76 characters, the words of prose and code are far shorter
-
 _LINE = re.compile(r"[^\n]++")
 _TOKEN = re.compile(
     r"""
@@ -64,6 +45,19 @@ _NUMBER_START = frozenset("+-.0123456789")
 _ODD_KEY = re.compile(r"""[\s.\[\]"':]|^$""")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\n", "b": "", "f": "\n", "v": "\n", "0": "", "\n": ""}
+
+
+def extract(source: Source) -> Extracted:
+    """Every key and value of a JSON document. Raises `UnreadableError`."""
+    text = with_plain_breaks(decode_data(source.data)[0])
+    builder = TextBuilder(source.limit)
+    reader = _JsonReader(text, builder)
+    if _holds_a_record_per_line(source.name, text):
+        for line in _LINE.finditer(text):
+            reader.read_record(*line.span())
+        return builder.extracted()
+    reader.read_document()
+    return builder.extracted(Properties(title=reader.title))
 
 
 def _holds_a_record_per_line(name: str, text: str) -> bool:

@@ -8,10 +8,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from findling.sources.documents.data import json_data
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.files.file_text import UnreadableError, decode
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
+from findling.sources.files.file_text import decode
 
 __all__ = ["extract"]
+
+_Json = Mapping[str, Any]
+_MAX_OUTPUT_LINES = 20
+_MAX_OUTPUT = 1000
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
+_FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"`{3,}")
+_EMBEDDED_IMAGE = re.compile(r"data:[\w/+.-]*+;base64,[A-Za-z0-9+/=\s]{100,}+")
+_TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")  # a progress bar prints its line again and again
 
 
 def extract(source: Source) -> Extracted:
@@ -30,24 +40,8 @@ def extract(source: Source) -> Extracted:
         title = title or _first_heading(cell)
         if builder.full:
             break
-    extracted = builder.extracted(
-        lang="markdown", title=title, author=_authors(metadata), fields={"code_language": language}
-    )
-    if not extracted.text:
-        raise UnreadableError("no-text", "a notebook with empty cells")
-    return extracted
-
-
-_Json = Mapping[str, Any]
-
-_MAX_OUTPUT_LINES = 20
-_MAX_OUTPUT = 1000
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
-_FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.MULTILINE | re.DOTALL)
-_FENCE = re.compile(r"`{3,}")
-_EMBEDDED_IMAGE = re.compile(r"data:[\w/+.-]*+;base64,[A-Za-z0-9+/=\s]{100,}+")
-_TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")  # a progress bar prints its line again and again
+    about = Properties(title=title, author=_authors(metadata), fields={"code_language": language})
+    return builder.extracted(about, lang="markdown")
 
 
 def _parsed(data: bytes) -> _Json | None:

@@ -6,10 +6,18 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
+
+# Names and messages that are no UTF-8 fail in Python, not in SQLite.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+_MAGIC = b"SQLite format 3\0"
+_MAX_ROWS = 10_000
+_MAX_COUNTED = 10_000_000
+_STEPS_PER_CHECK = 1_000_000
+_MAX_CHECKS = 500  # half a billion steps of the database engine, some ten seconds
 
 
 def extract(source: Source) -> Extracted:
@@ -28,19 +36,8 @@ def extract(source: Source) -> Extracted:
                 break
     notes = [f"cannot be read to the end: {', '.join(broken)}"] if broken else []
     notes += [f"the first {_MAX_ROWS:,} rows of {', '.join(capped)}"] if capped else []
-    extracted = builder.extracted(fields={"incomplete": "; ".join(notes)})
-    if not extracted.text:
-        raise UnreadableError("damaged", "no table can be read") if broken else UnreadableError("no-text", "no rows")
-    return extracted
-
-
-# Names and messages that are no UTF-8 fail in Python, not in SQLite.
-_ERRORS = (sqlite3.Error, UnicodeDecodeError, OverflowError)
-_MAGIC = b"SQLite format 3\0"
-_MAX_ROWS = 10_000
-_MAX_COUNTED = 10_000_000
-_STEPS_PER_CHECK = 1_000_000
-_MAX_CHECKS = 500  # half a billion steps of the database engine, some ten seconds
+    empty = ("damaged", "no table can be read") if broken else ("no-text", "holds no rows")
+    return builder.extracted(Properties(fields={"incomplete": "; ".join(notes)}), empty=empty)
 
 
 def _opened(data: bytes) -> sqlite3.Connection:

@@ -7,36 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
-from findling.sources.files.file_text import UnreadableError, decode
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
+from findling.sources.files.file_text import decode
 
 __all__ = ["extract"]
-
-
-def extract(source: Source) -> Extracted:
-    """The text of subtitles, without styling; a long pause begins a new paragraph. Raises `UnreadableError`."""
-    lines = decode(source.data)[0].replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    notes = dict(_notes(lines))
-    builder = TextBuilder(source.limit)
-    cues = sorted(_reader_of(source.name, lines)(lines), key=lambda cue: cue.start)
-    if cues:
-        _write_cues(builder, cues)
-    else:
-        _write_lines(builder, lines)
-    extracted = builder.extracted(title=notes.get("title", ""), author=notes.get("author", ""))
-    if not extracted.text:
-        raise UnreadableError("no-text", "nothing is said")
-    return extracted
-
-
-class _Cue(NamedTuple):
-    """Caption from `start` to `end`, in seconds; `line` is that of the file, counted from 1."""
-
-    start: float
-    end: float
-    line: int
-    texts: list[str]
-
 
 _PAUSE = 3.0
 _ROLL_UP = 0.5  # captions that roll up follow each other without a gap
@@ -51,6 +25,28 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>|</?[\d:.]+>|\{[\\=][^{}]*\}|\{[A-Za-z]:[^
 _SCRIPT_TAG = re.compile(r"\{([^{}]*)\}")
 _DRAWING_SCALE = re.compile(r"\\p(\d+)")
 _SCRIPT_BREAK = re.compile(r"\\[Nnh]")
+
+
+def extract(source: Source) -> Extracted:
+    """The text of subtitles, without styling; a long pause begins a new paragraph. Raises `UnreadableError`."""
+    lines = decode(source.data)[0].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    notes = dict(_notes(lines))
+    builder = TextBuilder(source.limit)
+    cues = sorted(_reader_of(source.name, lines)(lines), key=lambda cue: cue.start)
+    if cues:
+        _write_cues(builder, cues)
+    else:
+        _write_lines(builder, lines)
+    return builder.extracted(Properties(title=notes.get("title", ""), author=notes.get("author", "")))
+
+
+class _Cue(NamedTuple):
+    """Caption from `start` to `end`, in seconds; `line` is that of the file, counted from 1."""
+
+    start: float
+    end: float
+    line: int
+    texts: list[str]
 
 
 def _write_cues(builder: TextBuilder, cues: list[_Cue]) -> None:

@@ -11,10 +11,42 @@ from typing import NamedTuple
 
 from findling.sources.documents.charsets import decode_bytes
 from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder, finished
+from findling.sources.documents.extracted import Extracted, Source, TextBuilder
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["_WordPiece", "extract"]
+__all__ = ["extract"]
+
+_LANGUAGES = {
+    874: (0x1E,), 932: (0x11,), 936: (0x04,), 949: (0x12,), 950: (0x404, 0xC04), 1250: (0x05, 0x0E, 0x15, 0x18, 0x1B),
+    1251: (0x02, 0x19, 0x22, 0x23), 1253: (0x08,), 1254: (0x1F,), 1255: (0x0D,), 1256: (0x01,),
+    1257: (0x25, 0x26, 0x27), 1258: (0x2A,),
+}  # fmt: skip
+"""Languages by the code pages that write them."""
+
+_CODE_PAGES = {language: page for page, languages in _LANGUAGES.items() for language in languages}
+_MAGIC = (0xA5EC, 0xA5DC)
+_FIRST_WORD_6, _FIRST_WORD_97 = 101, 192
+_ENCRYPTED, _SECOND_TABLE = 0x0100, 0x0200
+_ONE_BYTE = 1 << 30
+_SHOWN = re.compile("[^\r\x07\x0c\x13\x14\x15]")
+_PAGE = 512
+_CHARACTER_PAGES, _PARAGRAPH_PAGES = 0xFA, 0x102
+_MOST_PARAGRAPHS, _MOST_RUNS = 29, 101  # no more have room on a page
+_LAST_HEADING_STYLE = 9  # the first styles are always the headings, whatever a language calls them
+_IN_TABLE, _ENDS_ROW, _OUTLINE_LEVEL = 0x2416, 0x2417, 0x2640
+_DELETED, _HIDDEN = 0x0800, 0x083C
+_ON = (0x01, 0x81)  # the second one: not as in the style, which hides nothing
+_SIZES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2, 7: 3}
+_PARAGRAPH, _CELL, _BREAK = "\r", "\x07", "\x0c"
+_FIELD, _RESULT, _FIELD_END = "\x13", "\x14", "\x15"
+_TOKEN = re.compile("[\r\x07\x0c\x13\x14\x15]|[^\r\x07\x0c\x13\x14\x15]+")
+_EQUATION_SWITCH = re.compile(r'\\\*\s*(?:"[^"]*"|\S+)|\\[a-z]+(?: ?-?\d+)?', re.IGNORECASE)
+_READING = re.compile(r"\\o\\a[a-z]\(\\s\\up ?\d+\(([^()]*)\),(.*)\)$")
+_SPECIAL = str.maketrans(
+    {"\0": None, "\x0b": "\n", "\x0e": "\n", _RESULT: None, "\x1e": "\u2011", "\x1f": None, "\xa0": " "}
+)
+_GAP = re.compile(r"(?<=\w)[\x01\x08\x15]+(?=\w)")
+"""Pictures, and fields that show nothing, such as a box to tick: words on both sides are two words."""
 
 
 class _WordFile(NamedTuple):
@@ -32,11 +64,6 @@ class _WordPiece(NamedTuple):
     text: str
     offset: int
     width: int
-
-
-_MAGIC = (0xA5EC, 0xA5DC)
-_FIRST_WORD_6, _FIRST_WORD_97 = 101, 192
-_ENCRYPTED, _SECOND_TABLE = 0x0100, 0x0200
 
 
 def _read_word_file(main: bytes, tables: dict[str, bytes]) -> _WordFile:
@@ -57,10 +84,9 @@ def _read_word_file(main: bytes, tables: dict[str, bytes]) -> _WordFile:
 
 def _read_pieces(word: _WordFile) -> list[_WordPiece]:
     """The pieces of all texts in order. Raises `struct.error` when their table is broken."""
-    plan = list(_plan(word))
     pieces = []
     room = len(word.main)  # every character has a byte of its own, unless the table lies
-    for count, offset, width in plan:
+    for count, offset, width in list(_plan(word)):
         count = min(count, room)
         raw = word.main[offset : offset + count * width]
         text = raw.decode("utf-16-le", "replace") if width == 2 else decode_bytes(raw, _code_page(word))
@@ -95,9 +121,6 @@ def _plan(word: _WordFile) -> Iterator[tuple[int, int, int]]:
             yield length, place, 2
 
 
-_ONE_BYTE = 1 << 30
-
-
 def _piece_table(clx: bytes) -> bytes:
     """The table of pieces, which comes after any number of formatting changes."""
     at = 0
@@ -115,33 +138,6 @@ def _code_page(word: _WordFile) -> int:
         return 1252
     (language,) = struct.unpack_from("<H", word.main, 6)
     return _CODE_PAGES.get(language) or _CODE_PAGES.get(language & 0x3FF, 1252)
-
-
-_CODE_PAGES = {
-    0x0404: 950,
-    0x0C04: 950,
-    0x01: 1256,
-    0x02: 1251,
-    0x04: 936,
-    0x05: 1250,
-    0x08: 1253,
-    0x0D: 1255,
-    0x0E: 1250,
-    0x11: 932,
-    0x12: 949,
-    0x15: 1250,
-    0x18: 1250,
-    0x19: 1251,
-    0x1B: 1250,
-    0x1E: 874,
-    0x1F: 1254,
-    0x22: 1251,
-    0x23: 1251,
-    0x25: 1257,
-    0x26: 1257,
-    0x27: 1257,
-    0x2A: 1258,
-}
 
 
 class _ParagraphKind(NamedTuple):
@@ -169,9 +165,8 @@ def _read_layout(word: _WordFile) -> _Layout:
     """The layout of a document; what is broken stays unknown. Word 95 keeps it in another form, which is not read."""
     if word.is_word95:
         return _Layout([], [], [])
-    known = sorted(
-        (pair for page in _pages(word, _PARAGRAPH_PAGES) for pair in _paragraph_kinds(page)), key=itemgetter(0)
-    )
+    pairs = (pair for page in _pages(word, _PARAGRAPH_PAGES) for pair in _paragraph_kinds(page))
+    known = sorted(pairs, key=itemgetter(0))
     hidden = sorted(span for page in _pages(word, _CHARACTER_PAGES) for span in _hidden_spans(page))
     return _Layout([start for start, _ in known], [kind for _, kind in known], hidden)
 
@@ -192,13 +187,6 @@ def _visible_text(piece: _WordPiece, layout: _Layout) -> str:
         position = last
         index += 1
     return "".join([*parts, text[position:]])
-
-
-_SHOWN = re.compile("[^\r\x07\x0c\x13\x14\x15]")
-
-
-_PAGE = 512
-_CHARACTER_PAGES, _PARAGRAPH_PAGES = 0xFA, 0x102
 
 
 def _pages(word: _WordFile, field: int) -> Iterator[bytes]:
@@ -230,9 +218,6 @@ def _hidden_spans(page: bytes) -> Iterator[tuple[int, int]]:
             yield bounds[index], bounds[index + 1]
 
 
-_MOST_PARAGRAPHS, _MOST_RUNS = 29, 101  # no more have room on a page
-
-
 def _kind(page: bytes, at: int) -> _ParagraphKind:
     size = page[at] * 2 - 1
     if size < 0:
@@ -250,13 +235,6 @@ def _kind(page: bytes, at: int) -> _ParagraphKind:
         elif code == _ENDS_ROW:
             ends_row = value != 0
     return _ParagraphKind(level, in_table, ends_row)
-
-
-_LAST_HEADING_STYLE = 9  # the first styles are always the headings, whatever a language calls them
-_IN_TABLE, _ENDS_ROW, _OUTLINE_LEVEL = 0x2416, 0x2417, 0x2640
-_DELETED, _HIDDEN = 0x0800, 0x083C
-_ON = (0x01, 0x81)  # the second one: not as in the style, which hides nothing
-_SIZES = {0: 1, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2, 7: 3}
 
 
 def _changes(properties: bytes) -> Iterator[tuple[int, int]]:
@@ -283,7 +261,7 @@ def extract(source: Source) -> Extracted:
         raise UnreadableError("damaged", "the table of its text is broken") from None
     builder = TextBuilder(source.limit)
     _write(builder, _paragraphs(pieces, word.lengths[0], layout))
-    return finished(builder, read_summary(compound))
+    return builder.titled(read_summary(compound))
 
 
 class _Paragraph(NamedTuple):
@@ -330,11 +308,6 @@ def _write_row(builder: TextBuilder, row: list[str]) -> None:
     row.clear()
 
 
-_PARAGRAPH, _CELL, _BREAK = "\r", "\x07", "\x0c"
-_FIELD, _RESULT, _FIELD_END = "\x13", "\x14", "\x15"
-_TOKEN = re.compile("[\r\x07\x0c\x13\x14\x15]|[^\r\x07\x0c\x13\x14\x15]+")
-
-
 def _paragraphs(pieces: list[_WordPiece], main_length: int, layout: _Layout) -> Iterator[_Paragraph]:
     """The paragraphs of all texts; of a field only the result, unless it has none."""
     text: list[str] = []
@@ -374,15 +347,6 @@ def _shown(code: str) -> str:
     if reading := _READING.search(code):
         return f"{reading[2]} ({reading[1]})"
     return " ".join(_EQUATION_SWITCH.sub(" ", code[2:]).split()) if code[:2].upper() == "EQ" else ""
-
-
-_EQUATION_SWITCH = re.compile(r'\\\*\s*(?:"[^"]*"|\S+)|\\[a-z]+(?: ?-?\d+)?', re.IGNORECASE)
-_READING = re.compile(r"\\o\\a[a-z]\(\\s\\up ?\d+\(([^()]*)\),(.*)\)$")
-_SPECIAL = str.maketrans(
-    {"\0": None, "\x0b": "\n", "\x0e": "\n", _RESULT: None, "\x1e": "\u2011", "\x1f": None, "\xa0": " "}
-)
-_GAP = re.compile(r"(?<=\w)[\x01\x08\x15]+(?=\w)")
-"""Pictures, and fields that show nothing, such as a box to tick: words on both sides are two words."""
 
 
 def _clean(parts: list[str]) -> str:

@@ -12,6 +12,18 @@ from findling.sources.files.file_text import UnreadableError, decode
 
 __all__ = ["extract"]
 
+_HEADER = re.compile(rb"[!-9;-~]+[ \t]*:")
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+_FROM_LINE = re.compile(rb"^From [^\n]*\n", re.MULTILINE)
+_CLOCK = re.compile(rb"\d:\d\d")
+_MAIL_HEADER = re.compile(
+    rb"^(?:bcc|cc|content-type|date|delivered-to|from|message-id|mime-version|received|reply-to|return-path|sender"
+    rb"|status|subject|to|x-[a-z0-9-]+):",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LONGEST_HEADERS = 1024  # enough to find one that every mail has
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+
 
 def extract(source: Source) -> Extracted:
     """The text of a mail or of every mail in a folder. Raises `UnreadableError`."""
@@ -19,8 +31,11 @@ def extract(source: Source) -> Extracted:
     if not data:
         raise UnreadableError("no-text", "an empty mail")
     if not data.startswith(b"From "):
-        if not _HEADER.match(data):
-            _refuse_binary(data)
+        if not _HEADER.match(data):  # a mail may lack headers, but then it is at least a text
+            try:
+                decode(data)
+            except UnreadableError as error:
+                raise UnreadableError("damaged", "not a mail") from error
         return message_extracted(read_message(data), source)
     mails = _split(data)
     first = next(mails)
@@ -28,17 +43,6 @@ def extract(source: Source) -> Extracted:
     if second is None and not source.name.lower().endswith((".mbox", ".mbx")):
         return message_extracted(read_message(first), source)
     return _extract_folder(source, chain([first], [] if second is None else [second], mails))
-
-
-_HEADER = re.compile(rb"[!-9;-~]+[ \t]*:")
-
-
-def _refuse_binary(data: bytes) -> None:
-    """A mail may lack headers, but then it is at least a text."""
-    try:
-        decode(data)
-    except UnreadableError as error:
-        raise UnreadableError("damaged", "not a mail") from error
 
 
 def _extract_folder(source: Source, mails: Iterable[bytes]) -> Extracted:
@@ -54,13 +58,7 @@ def _extract_folder(source: Source, mails: Iterable[bytes]) -> Extracted:
             builder.paragraph(f"{label.capitalize()} was not read: {error}")
             continue
         write_message(builder, message, source, label)
-    extracted = builder.extracted()
-    if not extracted.text:
-        raise UnreadableError("no-text", "no mail in it holds text")
-    return extracted
-
-
-_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
+    return builder.extracted(empty=("no-text", "no mail in it holds text"))
 
 
 def _split(data: bytes) -> Iterator[bytes]:
@@ -73,16 +71,6 @@ def _split(data: bytes) -> Iterator[bytes]:
     yield data[start:]
 
 
-_FROM_LINE = re.compile(rb"^From [^\n]*\n", re.MULTILINE)
-_CLOCK = re.compile(rb"\d:\d\d")
-_MAIL_HEADER = re.compile(
-    rb"^(?:bcc|cc|content-type|date|delivered-to|from|message-id|mime-version|received|reply-to|return-path|sender"
-    rb"|status|subject|to|x-[a-z0-9-]+):",
-    re.MULTILINE | re.IGNORECASE,
-)
-_LONGEST_HEADERS = 1024  # enough to find one that every mail has
-
-
 def _begins_a_mail(data: bytes, separator: re.Match[bytes]) -> bool:
     """Whether headers of a mail follow: a sentence may begin with "From " too, and then nothing of it may get lost."""
     before = data[max(0, separator.start() - 3) : separator.start()]
@@ -93,6 +81,3 @@ def _begins_a_mail(data: bytes, separator: re.Match[bytes]) -> bool:
         return False
     end = _BLANK_LINE.search(headers)
     return _MAIL_HEADER.search(headers, 0, end.start() + 1 if end else len(headers)) is not None
-
-
-_BLANK_LINE = re.compile(rb"\n\r?\n")

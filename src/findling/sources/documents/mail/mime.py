@@ -14,20 +14,40 @@ from email.message import Message as Part
 from typing import NamedTuple
 
 from findling.sources.documents.charsets import codec_of_charset
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder, parse_mail_time
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, parse_mail_time
 from findling.sources.documents.markup.html import embed, embed_html
 from findling.sources.files.file_text import UnreadableError, decode
 
 __all__ = [
+    "HEADERS",
     "Attachment",
     "Body",
     "MailMessage",
     "decode_text",
     "message_extracted",
-    "read_headers",
     "read_message",
     "write_message",
 ]
+
+HEADERS = {
+    "from": "from",
+    "to": "to",
+    "cc": "cc",
+    "bcc": "bcc",
+    "subject": "subject",
+    "date": "date",
+    "message_id": "message-id",
+    "url": "snapshot-content-location",
+}
+"""Fields of a document that is a mail, and the headers they come from."""
+
+_SHOWN_HEADERS = ("from", "to", "cc", "bcc", "date")
+_PICTURES_AND_SOUNDS = ("image/", "audio/", "video/")  # that they hold no text goes without saying
+_SAVED_PAGE = re.compile("<?Saved by ", re.IGNORECASE)  # how browsers sign the pages that they save
+_LONGEST_ENCODED = 1 << 17  # the time to decode one grows with the square of its length
+_FOLD = re.compile(r"\r?\n[ \t]+")
+_DEEPEST = 50
+_FILES_OF_A_PAGE = ("text/css", "text/javascript")
 
 
 class Body(NamedTuple):
@@ -45,54 +65,42 @@ class Attachment(NamedTuple):
     data: bytes
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class MailMessage:
-    """A mail; `sent_at` is in seconds since the epoch, `parts` are what is attached to it."""
+    """A mail: `headers` have the names of `HEADERS`, `sent_at` is in seconds since the epoch, `parts` are attached."""
 
-    subject: str = ""
-    sender: str = ""
-    to: str = ""
-    cc: str = ""
-    bcc: str = ""
-    date: str = ""
+    headers: dict[str, str]
     sent_at: float | None = None
-    message_id: str = ""
-    url: str = ""
-    bodies: tuple[Body, ...] = ()
-    parts: tuple[Attachment | MailMessage, ...] = ()
+    bodies: list[Body] = field(default_factory=list)
+    parts: list[Attachment | MailMessage] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Name of the mail among attachments."""
+        return self.headers["subject"] or "(no subject)"
 
 
 def message_extracted(message: MailMessage, source: Source) -> Extracted:
     """The text of a file that is one mail. Raises `UnreadableError`."""
     builder = TextBuilder(source.limit)
     write_message(builder, message, source)
-    extracted = builder.extracted(
-        title=message.subject,
-        author=message.sender,
-        created_at=message.sent_at,
-        fields={
-            "from": message.sender,
-            "to": message.to,
-            "cc": message.cc,
-            "bcc": message.bcc,
-            "subject": message.subject,
-            "date": message.date,
-            "message_id": message.message_id,
-            "url": message.url,
-        },
-    )
-    if not extracted.text:
-        raise UnreadableError("no-text", "an empty mail")
-    return extracted
+    title, author = message.headers["subject"], message.headers["from"]
+    about = Properties(title=title, author=author, created_at=message.sent_at, fields=message.headers)
+    return builder.extracted(about, empty=("no-text", "an empty mail"))
 
 
 def write_message(builder: TextBuilder, message: MailMessage, source: Source, label: str = "", level: int = 1) -> None:
     """Write the subject as a heading of `level`, headers, text and attachments, whose places begin with `label`."""
-    if message.subject.strip():
-        builder.heading(message.subject, level)
+    if message.headers["subject"].strip():
+        builder.heading(message.headers["subject"], level)
     else:
         builder.section("(no subject)", level)
-    _write_headers(builder, message)
+    for name in _SHOWN_HEADERS:
+        if message.headers[name].strip():
+            builder.line(f"{name.capitalize()}: {message.headers[name]}")
+    for part in message.parts:
+        kind = "a message" if isinstance(part, MailMessage) else f"{part.media_type}, {_size(len(part.data))}"
+        builder.line(f"Attachment: {part.name} ({kind})")
     for body in message.bodies:
         if body.is_html:
             embed_html(builder, body.text, source, label, level)
@@ -101,31 +109,12 @@ def write_message(builder: TextBuilder, message: MailMessage, source: Source, la
     for part in message.parts:
         if builder.full:
             return
-        place = f"{label} attachment {_name_of(part)}".strip()
+        place = f"{label} attachment {part.name}".strip()
         builder.place(place)
         if isinstance(part, MailMessage):
             write_message(builder, part, source, place, level + 1)
         else:
             _write_attachment(builder, part, source, place, level + 1)
-
-
-def _write_headers(builder: TextBuilder, message: MailMessage) -> None:
-    for name, value in (
-        ("From", message.sender),
-        ("To", message.to),
-        ("Cc", message.cc),
-        ("Bcc", message.bcc),
-        ("Date", message.date),
-    ):
-        if value.strip():
-            builder.line(f"{name}: {value}")
-    for part in message.parts:
-        kind = "a message" if isinstance(part, MailMessage) else f"{part.media_type}, {_size(len(part.data))}"
-        builder.line(f"Attachment: {_name_of(part)} ({kind})")
-
-
-def _name_of(part: Attachment | MailMessage) -> str:
-    return (part.subject or "(no subject)") if isinstance(part, MailMessage) else part.name
 
 
 def _write_attachment(builder: TextBuilder, part: Attachment, source: Source, label: str, level: int) -> None:
@@ -139,9 +128,6 @@ def _write_attachment(builder: TextBuilder, part: Attachment, source: Source, la
         return
     builder.heading(part.name, level)
     embed(builder, inner, label, level)
-
-
-_PICTURES_AND_SOUNDS = ("image/", "audio/", "video/")  # that they hold no text goes without saying
 
 
 def _size(count: int) -> str:
@@ -158,11 +144,6 @@ def read_message(data: bytes) -> MailMessage:
         raise UnreadableError("damaged", "its parts are nested too deeply") from None
 
 
-def read_headers(headers: str) -> MailMessage:
-    """A mail of headers only."""
-    return _message(email.message_from_bytes(headers.encode("utf-8", "replace")), 0)
-
-
 def decode_text(data: bytes, charset: str) -> str:
     """The text in `data`, in the encoding it says, or in the likely one when that is unknown or wrong."""
     codec = codec_of_charset(charset)
@@ -177,35 +158,14 @@ def decode_text(data: bytes, charset: str) -> str:
         return data.decode("cp1252", "replace")
 
 
-@dataclass
-class _FoundParts:
-    bodies: list[Body] = field(default_factory=list)
-    parts: list[Attachment | MailMessage] = field(default_factory=list)
-
-
 def _message(root: Part, depth: int) -> MailMessage:
     _mend_headers(root)
-    found = _FoundParts()
-    _collect(root, found, depth)
-    sender = _header(root, "from")
-    date = _header(root, "date")
-    url = _header(root, "snapshot-content-location")
-    return MailMessage(
-        subject=_header(root, "subject"),
-        sender="" if _SAVED_PAGE.match(sender) else sender,
-        to=_header(root, "to"),
-        cc=_header(root, "cc"),
-        bcc=_header(root, "bcc"),
-        date=date,
-        sent_at=parse_mail_time(date),
-        message_id=_header(root, "message-id"),
-        url=url,
-        bodies=tuple(found.bodies),
-        parts=tuple(found.parts),
-    )
-
-
-_SAVED_PAGE = re.compile("<?Saved by ", re.IGNORECASE)  # how browsers sign the pages that they save
+    headers = {name: _header(root, header) for name, header in HEADERS.items()}
+    if _SAVED_PAGE.match(headers["from"]):
+        headers["from"] = ""
+    message = MailMessage(headers=headers, sent_at=parse_mail_time(headers["date"]))
+    _collect(root, message, depth)
+    return message
 
 
 def _header(part: Part, name: str) -> str:
@@ -223,10 +183,6 @@ def _decoded_words(value: str) -> str:
     return "".join(word if isinstance(word, str) else decode_text(word, charset or "utf-8") for word, charset in words)
 
 
-_LONGEST_ENCODED = 1 << 17  # the time to decode one grows with the square of its length
-_FOLD = re.compile(r"\r?\n[ \t]+")
-
-
 def _mend_headers(part: Part) -> None:
     """Headers with raw bytes of some encoding become text, which the parser leaves to its callers."""
     for name, value in list(part.raw_items()):
@@ -235,7 +191,7 @@ def _mend_headers(part: Part) -> None:
             part.replace_header(name, decode_text(raw, "utf-8"))
 
 
-def _collect(part: Part, found: _FoundParts, depth: int) -> None:
+def _collect(part: Part, found: MailMessage, depth: int) -> None:
     _mend_headers(part)
     kind = part.get_content_type()
     if depth > _DEEPEST:
@@ -253,9 +209,6 @@ def _collect(part: Part, found: _FoundParts, depth: int) -> None:
         _collect_leaf(part, found)
 
 
-_DEEPEST = 50
-
-
 def _children(part: Part) -> list[Part]:
     payload = part.get_payload()
     return [child for child in payload if isinstance(child, Part)] if isinstance(payload, list) else []
@@ -271,7 +224,7 @@ def _unpacked(part: Part, child: Part) -> Part:
         return child
 
 
-def _collect_alternatives(children: list[Part], found: _FoundParts, depth: int) -> None:
+def _collect_alternatives(children: list[Part], found: MailMessage, depth: int) -> None:
     """Only one of them counts as text; files that lie in the others still belong to the mail."""
     chosen = next((child for child in children if _is_plain(child)), None)
     if chosen is None:
@@ -282,7 +235,7 @@ def _collect_alternatives(children: list[Part], found: _FoundParts, depth: int) 
         if child is chosen:
             _collect(child, found, depth + 1)
         elif child.is_multipart():
-            other = _FoundParts()
+            other = MailMessage(headers={})
             _collect(child, other, depth + 1)
             found.parts.extend(other.parts)
 
@@ -291,22 +244,19 @@ def _is_plain(part: Part) -> bool:
     return part.get_content_type() == "text/plain" and bool(_payload(part).strip())
 
 
-def _collect_leaf(part: Part, found: _FoundParts) -> None:
+def _collect_leaf(part: Part, found: MailMessage) -> None:
     kind = part.get_content_type()
     name = " ".join(_decoded_words(part.get_filename("")).split())
     disposition = str(part.get("content-disposition", "")).strip().lower()
     is_text = part.get_content_maintype() in ("text", "multipart")  # a multipart without parts lost its boundary
     if is_text and not name and not disposition.startswith("attachment") and kind not in _FILES_OF_A_PAGE:
-        text = decode_text(_payload(part), _charset(part))
+        text = decode_text(_payload(part), part.get_content_charset("") or "")
         if text.strip():
             found.bodies.append(Body(text, is_html=kind == "text/html"))
     elif name or not ("content-id" in part or "content-location" in part):
         data = _payload(part)
         if data:
             found.parts.append(Attachment(name or _made_up_name(kind), kind, _as_utf8(part, data)))
-
-
-_FILES_OF_A_PAGE = {"text/css", "text/javascript"}
 
 
 def _made_up_name(media_type: str) -> str:
@@ -319,13 +269,9 @@ def _payload(part: Part) -> bytes:
     return payload if isinstance(payload, bytes) else b""
 
 
-def _charset(part: Part) -> str:
-    return part.get_content_charset("") or ""
-
-
 def _as_utf8(part: Part, data: bytes) -> bytes:
     """A text file whose encoding only its mail knows."""
-    charset = _charset(part)
+    charset = part.get_content_charset("") or ""
     if part.get_content_maintype() != "text" or charset in ("", "utf-8", "us-ascii"):
         return data
     return b"\xef\xbb\xbf" + decode_text(data, charset).encode("utf-8", "replace")

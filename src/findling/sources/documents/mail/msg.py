@@ -13,14 +13,14 @@ from olefile import OleFileIO  # type: ignore[import-untyped]
 from findling.sources.documents.charsets import codec_of_code_page, decode_bytes
 from findling.sources.documents.containers.ole import list_storages, open_compound, read_stream
 from findling.sources.documents.extracted import Extracted, Source, windows_time
-from findling.sources.documents.legacy.rtf_reader import read_rtf
+from findling.sources.documents.legacy.rtf import read_rtf
 from findling.sources.documents.mail.mime import (
     Attachment,
     Body,
     MailMessage,
     decode_text,
     message_extracted,
-    read_headers,
+    read_message,
 )
 from findling.sources.files.file_text import UnreadableError
 
@@ -37,6 +37,18 @@ _DICTIONARY = (
 _WINDOW = 4096
 _LARGEST = 16 << 20
 
+_PROPERTIES = "__properties_version1.0"
+_TOP_HEAD, _EMBEDDED_HEAD, _PART_HEAD = 32, 24, 8
+_DEEPEST = 4
+
+_SUBJECT, _HEADERS, _SUBMITTED, _DELIVERED, _CREATED = 0x0037, 0x007D, 0x0039, 0x0E06, 0x3007
+_SENDER_NAME, _SENDER_ADDRESS, _SENDER_SMTP, _MESSAGE_ID = 0x0C1A, 0x0C1F, 0x5D01, 0x1035
+_TEXT, _RTF, _HTML = 0x1000, 0x1009, 0x1013
+_DISPLAYED = {1: ("to", 0x0E04), 2: ("cc", 0x0E03), 3: ("bcc", 0x0E02)}
+_RECIPIENT_KIND, _DISPLAY_NAME, _ADDRESS, _SMTP = 0x0C15, 0x3001, 0x3003, 0x39FE
+_DATA, _SHORT_NAME, _LONG_NAME, _MEDIA_TYPE = 0x3701, 0x3704, 0x3707, 0x370E
+_MESSAGE_CODE_PAGE, _INTERNET_CODE_PAGE = 0x3FFD, 0x3FDE
+
 
 def decompress_rtf(data: bytes) -> bytes:
     """The RTF in a compressed stream, as far as it can be unpacked; empty when it is none."""
@@ -45,12 +57,15 @@ def decompress_rtf(data: bytes) -> bytes:
     _, size, kind, _ = struct.unpack_from("<II4sI", data)
     if kind == _PLAIN:
         return data[16 : 16 + size]
-    return _decompress(data, min(size, _LARGEST)) if kind == _COMPRESSED else b""
-
-
-def _decompress(data: bytes, size: int) -> bytes:
+    if kind != _COMPRESSED:
+        return b""
     output = bytearray(_DICTIONARY)
-    end = len(_DICTIONARY) + size
+    end = len(_DICTIONARY) + min(size, _LARGEST)
+    _decompress(data, output, end)
+    return bytes(output[len(_DICTIONARY) : end])
+
+
+def _decompress(data: bytes, output: bytearray, end: int) -> None:
     at = 16
     while at < len(data) and len(output) < end:
         control = data[at]
@@ -60,21 +75,13 @@ def _decompress(data: bytes, size: int) -> bytes:
                 output += data[at : at + 1]
                 at += 1
                 continue
-            if at + 2 > len(data):
-                return bytes(output[len(_DICTIONARY) : end])
-            reference = data[at] << 8 | data[at + 1]
-            at += 2
+            reference = int.from_bytes(data[at : at + 2], "big")
             back = (len(output) - (reference >> 4)) % _WINDOW
-            if not back:  # a reference to the place of writing is the end
-                return bytes(output[len(_DICTIONARY) : end])
-            _copy(output, back, (reference & 0xF) + 2)
-    return bytes(output[len(_DICTIONARY) : end])
-
-
-def _copy(output: bytearray, back: int, count: int) -> None:
-    """Repeat what was written `back` bytes ago, perhaps in this very call; before the start there are zeros."""
-    for _ in range(count):
-        output.append(output[-back] if back <= len(output) else 0)
+            if at + 2 > len(data) or not back:  # a reference to the place of writing is the end
+                return
+            at += 2
+            for _ in range((reference & 0xF) + 2):  # a copy may reach into itself; before the start there are zeros
+                output.append(output[-back] if back <= len(output) else 0)
 
 
 def extract(source: Source) -> Extracted:
@@ -83,19 +90,6 @@ def extract(source: Source) -> Extracted:
     if read_stream(compound, _PROPERTIES) is None:
         raise UnreadableError("damaged", "holds no message")
     return message_extracted(_message(_Storage(compound, (), _TOP_HEAD), source.limit, 0), source)
-
-
-_PROPERTIES = "__properties_version1.0"
-_TOP_HEAD, _EMBEDDED_HEAD, _PART_HEAD = 32, 24, 8
-_DEEPEST = 4
-
-_SUBJECT, _HEADERS, _SUBMITTED, _DELIVERED, _CREATED = 0x0037, 0x007D, 0x0039, 0x0E06, 0x3007
-_SENDER_NAME, _SENDER_ADDRESS, _SENDER_SMTP, _MESSAGE_ID = 0x0C1A, 0x0C1F, 0x5D01, 0x1035
-_TEXT, _RTF, _HTML = 0x1000, 0x1009, 0x1013
-_DISPLAYED = {1: 0x0E04, 2: 0x0E03, 3: 0x0E02}
-_RECIPIENT_KIND, _DISPLAY_NAME, _ADDRESS, _SMTP = 0x0C15, 0x3001, 0x3003, 0x39FE
-_DATA, _SHORT_NAME, _LONG_NAME, _MEDIA_TYPE = 0x3701, 0x3704, 0x3707, 0x370E
-_MESSAGE_CODE_PAGE, _INTERNET_CODE_PAGE = 0x3FFD, 0x3FDE
 
 
 class _Storage(NamedTuple):
@@ -131,33 +125,35 @@ def _message(storage: _Storage, limit: int, depth: int) -> MailMessage:
     fixed = storage.fixed()
     internet_page = _integer(fixed.get(_INTERNET_CODE_PAGE))
     storage = storage._replace(code_page=_integer(fixed.get(_MESSAGE_CODE_PAGE)) or internet_page)
-    headers = read_headers(storage.text(_HEADERS))
+    message = read_message(storage.text(_HEADERS).encode("utf-8", "replace"))
     sent_at = next((time for key in (_SUBMITTED, _DELIVERED, _CREATED) if (time := _time(fixed.get(key)))), None)
-    recipients = _recipients(storage)
-    smtp, address = storage.text(_SENDER_SMTP), storage.text(_SENDER_ADDRESS)
+    own = _recipients(storage)
+    own["subject"] = storage.text(_SUBJECT)
+    own["from"] = _person(storage.text(_SENDER_NAME), storage.text(_SENDER_SMTP) or storage.text(_SENDER_ADDRESS))
+    own["message_id"] = storage.text(_MESSAGE_ID)
+    if sent_at and not message.headers["date"]:
+        own["date"] = format_datetime(datetime.fromtimestamp(sent_at, UTC))
+    headers = {name: own.get(name) or value for name, value in message.headers.items()} | {"url": ""}
     return MailMessage(
-        subject=storage.text(_SUBJECT) or headers.subject,
-        sender=_person(storage.text(_SENDER_NAME), smtp or address) or headers.sender,
-        to=recipients[1] or headers.to,
-        cc=recipients[2] or headers.cc,
-        bcc=recipients[3] or headers.bcc,
-        date=headers.date or (format_datetime(datetime.fromtimestamp(sent_at, UTC)) if sent_at else ""),
-        sent_at=headers.sent_at or sent_at,
-        message_id=storage.text(_MESSAGE_ID) or headers.message_id,
-        bodies=tuple(_bodies(storage, internet_page, limit)),
-        parts=tuple(_parts(storage, limit, depth)),
+        headers=headers,
+        sent_at=message.sent_at or sent_at,
+        bodies=_bodies(storage, internet_page, limit),
+        parts=_parts(storage, limit, depth),
     )
 
 
-def _recipients(storage: _Storage) -> dict[int, str]:
-    """Whom a message went to (1), with copies (2) and blind copies (3)."""
-    people: dict[int, list[str]] = {1: [], 2: [], 3: []}
+def _recipients(storage: _Storage) -> dict[str, str]:
+    """The people that a message went to, by the header that names them."""
+    people: dict[int, list[str]] = {kind: [] for kind in _DISPLAYED}
     for recipient in storage.inner("__recip_version1.0_", _PART_HEAD):
         kind = _integer(recipient.fixed().get(_RECIPIENT_KIND)) & 0xF
         address = recipient.text(_SMTP) or recipient.text(_ADDRESS)
         if kind in people:
             people[kind].append(_person(recipient.text(_DISPLAY_NAME), address))
-    return {kind: ", ".join(filter(None, people[kind])) or storage.text(_DISPLAYED[kind]) for kind in people}
+    return {
+        header: ", ".join(filter(None, people[kind])) or storage.text(shown)
+        for kind, (header, shown) in _DISPLAYED.items()
+    }
 
 
 def _person(name: str, address: str) -> str:

@@ -14,7 +14,6 @@ from findling.sources.documents.extracted import (
     Properties,
     Source,
     TextBuilder,
-    finished,
     parse_iso_time,
     parse_mail_time,
 )
@@ -26,6 +25,51 @@ __all__ = ["embed", "embed_html", "extract"]
 
 _TAG = re.compile(r"<(/?[a-zA-Z][^\s>/]*)([^>]*)>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+# Besides what no reader sees: `title`, `desc` and `metadata` stand in drawings here, a page's own title is in its head.
+_SKIPPED = frozenset("script style noscript iframe noembed title desc metadata SCRIPT STYLE NOSCRIPT TITLE".split())
+_Action = Callable[[HtmlWriter, str, str], None]
+_BLOCKS = (
+    "address article aside blockquote body caption center dd details dialog dir div fieldset figcaption figure footer "
+    "form frameset header hgroup hr html legend main menu nav optgroup p search section summary svg tbody text "
+    "textarea tfoot thead"
+).split()
+_SEPARATED = "audio button canvas embed label object option select video".split()
+_HEADINGS = "h1 h2 h3 h4 h5 h6".split()
+_ACTIONS: dict[str, _Action] = {
+    **dict.fromkeys((*_BLOCKS, *(f"/{name}" for name in _BLOCKS)), HtmlWriter.block),
+    **dict.fromkeys((*_SEPARATED, *(f"/{name}" for name in _SEPARATED)), HtmlWriter.space),
+    **dict.fromkeys(_HEADINGS, HtmlWriter.heading),
+    **dict.fromkeys((f"/{name}" for name in _HEADINGS), HtmlWriter.end_heading),
+    **dict.fromkeys(("dl", "ol", "ul"), HtmlWriter.item_list),
+    **dict.fromkeys(("/dl", "/ol", "/ul"), HtmlWriter.end_item_list),
+    **dict.fromkeys(("pre", "listing"), HtmlWriter.preformatted),
+    **dict.fromkeys(("/pre", "/listing"), HtmlWriter.end_preformatted),
+    **dict.fromkeys(("td", "th"), HtmlWriter.cell),
+    **dict.fromkeys(("/td", "/th"), HtmlWriter.end_cell),
+    "br": HtmlWriter.break_line,
+    "img": HtmlWriter.image,
+    "input": HtmlWriter.form_input,
+    "dt": HtmlWriter.term,
+    "/dt": HtmlWriter.end_term,
+    "li": HtmlWriter.item,
+    "/li": HtmlWriter.end_item,
+    "table": HtmlWriter.table,
+    "/table": HtmlWriter.end_table,
+    "tr": HtmlWriter.row,
+    "/tr": HtmlWriter.row,
+}
+_MAIN = "main, article, [role=main]"
+_CHROME = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary]"
+# A parser looks through all open elements for each block that begins: 100,000 nested ones take half a minute. Browsers
+# stop at 512.
+_MAX_DEPTH = 1000
+_WINDOW = 1 << 16
+_NESTING_TAG = re.compile(
+    r"<(/?)(?:div|[duo]l|font|span|blockquote|center|[abiu]|em|strong|address|article|aside|details|dialog|dir|fieldset"
+    r"|figcaption|figure|footer|header|hgroup|listing|main|menu|nav|search|section|summary)\b",
+    re.IGNORECASE,
+)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def _write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
@@ -60,40 +104,6 @@ def _write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
     writer.end()
 
 
-# Besides what no reader sees: `title`, `desc` and `metadata` stand in drawings here, a page's own title is in its head.
-_SKIPPED = frozenset("script style noscript iframe noembed title desc metadata SCRIPT STYLE NOSCRIPT TITLE".split())
-
-_Action = Callable[[HtmlWriter, str, str], None]
-_BLOCKS = (
-    "address article aside blockquote body caption center dd details dialog dir div fieldset figcaption figure footer "
-    "form frameset header hgroup hr html legend main menu nav optgroup p search section summary svg tbody text "
-    "textarea tfoot thead"
-).split()
-_SEPARATED = "audio button canvas embed label object option select video".split()
-_HEADINGS = "h1 h2 h3 h4 h5 h6".split()
-_ACTIONS: dict[str, _Action] = {
-    **dict.fromkeys((*_BLOCKS, *(f"/{name}" for name in _BLOCKS)), HtmlWriter.block),
-    **dict.fromkeys((*_SEPARATED, *(f"/{name}" for name in _SEPARATED)), HtmlWriter.space),
-    **dict.fromkeys(_HEADINGS, HtmlWriter.heading),
-    **dict.fromkeys((f"/{name}" for name in _HEADINGS), HtmlWriter.end_heading),
-    **dict.fromkeys(("dl", "ol", "ul"), HtmlWriter.item_list),
-    **dict.fromkeys(("/dl", "/ol", "/ul"), HtmlWriter.end_item_list),
-    **dict.fromkeys(("pre", "listing"), HtmlWriter.preformatted),
-    **dict.fromkeys(("/pre", "/listing"), HtmlWriter.end_preformatted),
-    **dict.fromkeys(("td", "th"), HtmlWriter.cell),
-    **dict.fromkeys(("/td", "/th"), HtmlWriter.end_cell),
-    "br": HtmlWriter.break_line,
-    "img": HtmlWriter.image,
-    "input": HtmlWriter.form_input,
-    "dt": HtmlWriter.term,
-    "/dt": HtmlWriter.end_term,
-    "li": HtmlWriter.item,
-    "/li": HtmlWriter.end_item,
-    "table": HtmlWriter.table,
-    "/table": HtmlWriter.end_table,
-    "tr": HtmlWriter.row,
-    "/tr": HtmlWriter.row,
-}
 _ACTIONS |= {name.upper(): action for name, action in _ACTIONS.items()}  # markup that no parser has put in order
 
 
@@ -107,29 +117,15 @@ def extract(source: Source) -> Extracted:
     builder = TextBuilder(source.limit)
     if _nests_too_deep(markup):
         _write_html(markup, builder, last_line)
-        return finished(builder, Properties())
+        return builder.titled(Properties())
     page = LexborHTMLParser(markup)
     properties = _properties(page)
     _write_html(_main_markup(page) or _markup(LexborHTMLParser(markup)), builder, last_line)
     try:
-        return finished(builder, properties)
+        return builder.titled(properties)
     except UnreadableError:
         builder.heading(properties.title)  # better than nothing
-        return finished(builder, properties)
-
-
-_MAIN = "main, article, [role=main]"
-_CHROME = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary]"
-
-# A parser looks through all open elements for each block that begins: 100,000 nested ones take half a minute. Browsers
-# stop at 512.
-_MAX_DEPTH = 1000
-_WINDOW = 1 << 16
-_NESTING_TAG = re.compile(
-    r"<(/?)(?:div|[duo]l|font|span|blockquote|center|[abiu]|em|strong|address|article|aside|details|dialog|dir|fieldset"
-    r"|figcaption|figure|footer|header|hgroup|listing|main|menu|nav|search|section|summary)\b",
-    re.IGNORECASE,
-)
+        return builder.titled(properties)
 
 
 def _nests_too_deep(markup: str) -> bool:
@@ -245,9 +241,6 @@ def embed_html(builder: TextBuilder, page: str, source: Source, label: str = "",
             builder.line(f"The HTML text was not read: {error}")
         return
     embed(builder, inner, label, level)
-
-
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def _write(builder: TextBuilder, text: str) -> None:

@@ -25,6 +25,11 @@ _FIRST_BLOCK_TAG = re.compile(rf"(<(?:{_BLOCK_NAMES}|{_BLOCK_NAMES.upper()})(?=[
 _MARK = re.compile(' \x01="?([0-9]+)')
 _UNPARSED_MARK = re.compile(" \x01=[0-9]+ ")
 _FIRST_LINE_END_OF_PRE = re.compile(r"<(?:pre|PRE)\b[^<>]*>(?=\n)")
+_MAX_HEADING = 300  # longer ones are paragraphs in large type
+_MAX_CELL = 1000  # cells with more text in several blocks arrange a page
+_LONG_BLOCK = 2000
+_BREAK = "\v"  # a `<br>` within a run of text: no line of the file, and white space elsewhere
+_INPUTS_WITHOUT_TEXT = frozenset("checkbox color date file hidden image password radio range".split())
 
 
 def with_line_marks(markup: str) -> str:
@@ -51,13 +56,6 @@ def _marked_line(attributes: str) -> int:
 def without_line_marks(text: str) -> str:
     """The text without the marks of tags that the parser took for text."""
     return _UNPARSED_MARK.sub("", text) if "\x01" in text else text
-
-
-_MAX_HEADING = 300  # longer ones are paragraphs in large type
-_MAX_CELL = 1000  # cells with more text in several blocks arrange a page
-_LONG_BLOCK = 2000
-_BREAK = "\v"  # a `<br>` within a run of text: no line of the file, and white space elsewhere
-_INPUTS_WITHOUT_TEXT = frozenset("checkbox color date file hidden image password radio range".split())
 
 
 class HtmlWriter:

@@ -6,28 +6,12 @@ import re
 from collections.abc import Sequence
 
 from findling.sources.documents.charsets import decode_html
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, labelled
 from findling.sources.documents.markup import html
 from findling.sources.documents.markup.xml_events import Element, StopReadingError, read_elements
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
-
-
-def extract(source: Source) -> Extracted:
-    """The text of an XML file. Raises `UnreadableError` when it has none."""
-    document = decode_html(source.data)
-    root = _ROOT.match(document)
-    root_name = root[1] if root else ""
-    if root_name == "html":
-        return html.extract(source)
-    writer = _WRITERS.get(root_name, _XmlWriter)(source)
-    read_elements(document, writer.receive)
-    extracted = writer.extracted()
-    if not extracted.text:
-        raise UnreadableError("no-text", "no element has text")
-    return extracted
-
 
 # The first tag after declarations and comments; possessive, because it meets files that are not XML at all.
 _ROOT = re.compile(
@@ -43,36 +27,45 @@ _SECTIONS = frozenset(
 _NO_TEXT_ATTRIBUTES = re.compile(r"xmlns|xml:|xsi:|.*:(?:schemaLocation|rsid\w*)$")
 
 
+def extract(source: Source) -> Extracted:
+    """The text of an XML file. Raises `UnreadableError` when it has none."""
+    document = decode_html(source.data)
+    root = _ROOT.match(document)
+    root_name = root[1] if root else ""
+    if root_name == "html":
+        return html.extract(source)
+    writer = _WRITERS.get(root_name, _XmlWriter)(source)
+    read_elements(document, writer.receive)
+    return writer.builder.extracted(Properties(title=writer.title, fields=writer.fields))
+
+
 class _XmlWriter:
     """Writes each element as `name attribute=value attribute=value: text`; titles of sections are headings."""
 
     def __init__(self, source: Source) -> None:
-        self._builder = TextBuilder(source.limit)
+        self.builder = TextBuilder(source.limit)
         self._limit = source.limit
-        self._title = ""
-        self._fields: dict[str, str] = {}
+        self.title = ""
+        self.fields: dict[str, str] = {}
         self._key = ""
         self._placed_line = 0
 
     def receive(self, element: Element, around: Sequence[Element]) -> None:
-        if self._builder.full:
+        if self.builder.full:
             raise StopReadingError
         if not around and (language := element.attributes.get("xml:lang")):
-            self._fields["language"] = language
+            self.fields["language"] = language
         if element.line != self._placed_line:
-            self._builder.place("", element.line)
+            self.builder.place("", element.line)
             self._placed_line = element.line
         self._write(element, around)
-
-    def extracted(self) -> Extracted:
-        return self._builder.extracted(title=self._title, fields=self._fields)
 
     def _write(self, element: Element, around: Sequence[Element]) -> None:
         text = _readable(element.text)
         level = sum(outer.name in _SECTIONS for outer in around)
         if element.name in ("title", "head") and level and around[-1].name in (*_SECTIONS, "info", "title-group"):
-            self._title = self._title or text
-            self._builder.heading(text, level)
+            self.title = self.title or text
+            self.builder.heading(text, level)
             return
         if element.name == "key" and around and around[-1].name == "dict":
             self._key = text
@@ -81,9 +74,9 @@ class _XmlWriter:
         attributes = _attributes(element)
         label = " ".join((name, *attributes))
         if text:
-            self._builder.line(f"{label}: {text}" if label else text)
+            self.builder.line(labelled(label, text))
         elif attributes:
-            self._builder.line(label)
+            self.builder.line(label)
 
 
 class _DrawingWriter(_XmlWriter):
@@ -95,8 +88,8 @@ class _DrawingWriter(_XmlWriter):
             return
         text = element.text
         if element.name == "title" and len(around) == 1:
-            self._title = self._title or text
-        self._builder.line(text)
+            self.title = self.title or text
+        self.builder.line(text)
 
 
 class _FeedWriter(_XmlWriter):
@@ -106,13 +99,13 @@ class _FeedWriter(_XmlWriter):
         text = element.text
         if element.name == "title" and text:
             in_article = any(outer.name in ("item", "entry") for outer in around)
-            self._title = self._title or text
-            self._builder.heading(_without_markup(text, self._limit), 2 if in_article else 1)
+            self.title = self.title or text
+            self.builder.heading(_without_markup(text, self._limit), 2 if in_article else 1)
         elif element.name in ("description", "encoded", "content", "summary", "subtitle") and text:
-            self._builder.paragraph(_without_markup(text, self._limit))
+            self.builder.paragraph(_without_markup(text, self._limit))
         else:
             if element.name == "language":
-                self._fields["language"] = text
+                self.fields["language"] = text
             super()._write(element, around)
 
 

@@ -13,6 +13,19 @@ from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["Element", "StopReadingError", "read_elements"]
 
+_APART = frozenset(
+    "blockquote br caption cb dd div dl dt fn footnote h1 h2 h3 h4 h5 h6 hr item lb li list note ol p para pb pre row"
+    " section table tab tbody td th tr ul".split()
+)
+"""Elements that end a word wherever they stand: breaks, paragraphs, cells, notes."""
+
+_MAX_GROWTH = 1 << 20
+_MAX_AROUND = 50
+_REFERENCE = re.compile(r"[&%][^\s#;]+;")
+_WORD = re.compile(r"\w")
+_TOKEN = re.compile(r"<(?:!--|!\[CDATA\[|[!?][^<>]*>|(/?)([A-Za-z_][^\s<>/]*)([^<>]*)>)|-->|\]\]>")
+_ATTRIBUTE = re.compile(r"""([A-Za-z_][\w:.-]*)\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>=]+))""")
+
 
 class StopReadingError(Exception):
     """Raised by a receiver that wants no more elements."""
@@ -68,20 +81,6 @@ def read_elements(document: str, receive: Receiver) -> None:
             parser.buffer_text = False  # which hands over the text before the error
             _read_broken(data, parser.ErrorByteIndex, stream)
         stream.finish()
-
-
-_APART = frozenset(
-    "blockquote br caption cb dd div dl dt fn footnote h1 h2 h3 h4 h5 h6 hr item lb li list note ol p para pb pre row"
-    " section table tab tbody td th tr ul".split()
-)
-"""Elements that end a word wherever they stand: breaks, paragraphs, cells, notes."""
-
-_MAX_GROWTH = 1 << 20
-_MAX_AROUND = 50
-_REFERENCE = re.compile(r"[&%][^\s#;]+;")
-_WORD = re.compile(r"\w")
-_TOKEN = re.compile(r"<(?:!--|!\[CDATA\[|[!?][^<>]*>|(/?)([A-Za-z_][^\s<>/]*)([^<>]*)>)|-->|\]\]>")
-_ATTRIBUTE = re.compile(r"""([A-Za-z_][\w:.-]*)\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>=]+))""")
 
 
 def _check_entity(name: str, is_parameter: bool, value: str | None, *_: object) -> None:

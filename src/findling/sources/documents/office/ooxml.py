@@ -1,10 +1,9 @@
-"""The package around an Office Open XML document: its parts, how they refer to each other, and its properties."""
+"""The package around an Office Open XML document: its parts, their relationships, its properties and drawings."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-import zipfile
 from collections.abc import Mapping
 from itertools import zip_longest
 from typing import NamedTuple
@@ -12,12 +11,12 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
 from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name, number_of
-from findling.sources.documents.containers.zip_packages import has_member, read_side_xml
+from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.documents.extracted import Properties, parse_iso_time
 
 __all__ = [
     "DRAWING_REFERENCES",
-    "Relationship",
+    "Relationships",
     "chart_lines",
     "chosen_alternative",
     "described",
@@ -25,39 +24,54 @@ __all__ = [
     "main_part",
     "properties_of",
     "referenced_lines",
+    "related",
     "relationship_id",
     "relationships_of",
     "table_lines",
 ]
 
+DRAWING_REFERENCES = {"chart": "id", "relIds": "dm"}
+"""Elements that stand for a chart or a diagram in another part, and the attributes that refer to it."""
 
-class Relationship(NamedTuple):
+_MADE_BY_PROGRAM = re.compile(r"\s*(?:Description automatically generated|AI-generated content may be incorrect\.)$")
+_FILE_NAME = re.compile(r"\.(?:bmp|emf|gif|jpe?g|png|svg|tiff?|webp|wmf)$|://", re.IGNORECASE)
+_MARKS = {"br": "\n", "tab": "\t"}
+_LEFT_OUT = ("pPr", "rPr", "endParaRPr")
+_MAX_POINTS = 10_000  # an index is a number in the file, and may be any
+
+
+class _Relationship(NamedTuple):
     """A reference from one part to another; `kind` is the last word of its type, `target` a member of the zip file."""
 
     kind: str
     target: str
 
 
-def main_part(archive: zipfile.ZipFile, usual: str) -> str:
+Relationships = Mapping[str, _Relationship]
+
+
+def main_part(package: Package, usual: str) -> str:
     """The member that holds the document itself; the usual one if the package does not say."""
-    for relationship in relationships_of(archive, "").values():
-        if relationship.kind == "officeDocument" and has_member(archive, relationship.target):
-            return relationship.target
-    return usual
+    named = relationships_of(package, "").values()
+    return next((to for kind, to in named if kind == "officeDocument" and package.has(to)), usual)
 
 
-def relationships_of(archive: zipfile.ZipFile, part: str) -> dict[str, Relationship]:
+def relationships_of(package: Package, part: str) -> Relationships:
     """Targets by id of a part, or of the package when the name is empty."""
     folder, name = posixpath.split(part)
-    root = read_side_xml(archive, posixpath.join(folder, "_rels", name + ".rels"))
-    relationships: dict[str, Relationship] = {}
-    for element in () if root is None else root:
+    relationships = {}
+    for element in package.side_xml(posixpath.join(folder, "_rels", name + ".rels")):
         if attribute_of(element, "TargetMode").lower() != "external":
             kind = attribute_of(element, "Type").rpartition("/")[2]
             target = unquote(attribute_of(element, "Target").partition("#")[0])
             path = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-            relationships[attribute_of(element, "Id")] = Relationship(kind, path)
+            relationships[attribute_of(element, "Id")] = _Relationship(kind, path)
     return relationships
+
+
+def related(package: Package, relationships: Relationships, *kinds: str) -> list[Element]:
+    """Roots of the parts of some kinds, the first kind first."""
+    return [package.side_xml(to) for kind in kinds for each, to in relationships.values() if each == kind]
 
 
 def relationship_id(element: Element, name: str = "id") -> str:
@@ -66,9 +80,14 @@ def relationship_id(element: Element, name: str = "id") -> str:
     return next((value for key, value in element.attrib.items() if key.endswith(ending)), "")
 
 
-def chosen_alternative(element: Element) -> Element | None:
+def chosen_alternative(element: Element) -> list[Element]:
     """The branch of an `AlternateContent` to read: the first with text, as all branches show the same."""
-    return next((branch for branch in element if any(_is_text(node) for node in branch.iter())), None)
+    return next(([branch] for branch in element if any(map(_is_text, branch.iter()))), [])
+
+
+def _is_text(element: Element) -> bool:
+    name = local_name(element.tag)
+    return bool(element.text) if name == "t" else name in ("chart", "relIds", "textpath") or "descr" in element.attrib
 
 
 def described(element: Element) -> str:
@@ -77,12 +96,11 @@ def described(element: Element) -> str:
     return "" if _FILE_NAME.search(text) else text
 
 
-def properties_of(archive: zipfile.ZipFile) -> Properties:
+def properties_of(package: Package) -> Properties:
     """The core properties of the package, as far as it has them."""
-    relationships = relationships_of(archive, "").values()
-    part = next((each.target for each in relationships if each.kind == "core-properties"), "docProps/core.xml")
-    root = read_side_xml(archive, part)
-    values = {} if root is None else {local_name(element.tag): element.text or "" for element in root}
+    relationships = relationships_of(package, "").values()
+    part = next((to for kind, to in relationships if kind == "core-properties"), "docProps/core.xml")
+    values = {local_name(element.tag): element.text or "" for element in package.side_xml(part)}
     return Properties(
         title=values.get("title", ""),
         author=values.get("creator", ""),
@@ -90,20 +108,6 @@ def properties_of(archive: zipfile.ZipFile) -> Properties:
         updated_at=parse_iso_time(values.get("modified", "")),
         fields={name: values[name] for name in ("language", "subject", "keywords") if name in values},
     )
-
-
-def _is_text(element: Element) -> bool:
-    name = local_name(element.tag)
-    return bool(element.text) if name == "t" else name in _REFERENCES or "descr" in element.attrib
-
-
-_MADE_BY_PROGRAM = re.compile(r"\s*(?:Description automatically generated|AI-generated content may be incorrect\.)$")
-_FILE_NAME = re.compile(r"\.(?:bmp|emf|gif|jpe?g|png|svg|tiff?|webp|wmf)$|://", re.IGNORECASE)
-_REFERENCES = frozenset({"chart", "relIds", "textpath"})
-
-
-DRAWING_REFERENCES = {"chart": "id", "relIds": "dm"}
-"""Elements that stand for a chart or a diagram in another part, and the attributes that refer to it."""
 
 
 def frame_lines(frame: Element) -> list[str]:
@@ -114,24 +118,20 @@ def frame_lines(frame: Element) -> list[str]:
 
 def table_lines(table: Element) -> list[str]:
     """The rows of a table, their cells joined; a cell that is merged into another is empty."""
-    rows = (
-        [" ".join(frame_lines(frame)) for frame in descendants(row, "txBody")]
-        for row in table
-        if local_name(row.tag) == "tr"
-    )
-    return [" | ".join(cells) for cells in rows if any(cells)]
+    rows = ([*descendants(row, "txBody")] for row in table if local_name(row.tag) == "tr")
+    lines = ([" ".join(frame_lines(frame)) for frame in row] for row in rows)
+    return [" | ".join(cells) for cells in lines if any(cells)]
 
 
-def referenced_lines(
-    element: Element, archive: zipfile.ZipFile, relationships: Mapping[str, Relationship]
-) -> list[str]:
+def referenced_lines(element: Element, package: Package, relationships: Relationships) -> list[str]:
     """The text of the chart or diagram that an element of `DRAWING_REFERENCES` stands for, if it can be read."""
     name = local_name(element.tag)
     relationship = relationships.get(relationship_id(element, DRAWING_REFERENCES[name]))
-    root = None if relationship is None else read_side_xml(archive, relationship.target)
-    if root is None:
-        return []
-    return chart_lines(root) if name == "chart" else _diagram_lines(root)
+    root = Element("") if relationship is None else package.side_xml(relationship.target)
+    if name == "chart":
+        return chart_lines(root)
+    # The texts of a SmartArt diagram, in the order in which they were made.
+    return [line for frame in descendants(root, "t") if len(frame) for line in frame_lines(frame)]
 
 
 def chart_lines(root: Element) -> list[str]:
@@ -146,15 +146,6 @@ def chart_lines(root: Element) -> list[str]:
     return titles + [" | ".join(row).removeprefix(" | ") for row in rows if any(row)]
 
 
-def _diagram_lines(root: Element) -> list[str]:
-    """The texts of a SmartArt diagram's data part, in the order in which they were made."""
-    return [line for frame in descendants(root, "t") if len(frame) for line in frame_lines(frame)]
-
-
-_MARKS = {"br": "\n", "tab": "\t"}
-_LEFT_OUT = frozenset({"pPr", "rPr", "endParaRPr"})
-
-
 def _paragraph_text(paragraph: Element) -> str:
     parts: list[str] = []
     stack = list(reversed(paragraph))
@@ -166,8 +157,7 @@ def _paragraph_text(paragraph: Element) -> str:
         elif name in _MARKS:
             parts.append(_MARKS[name])
         elif name == "AlternateContent":
-            chosen = chosen_alternative(element)
-            stack.extend(() if chosen is None else (chosen,))
+            stack.extend(chosen_alternative(element))
         elif name not in _LEFT_OUT:
             stack.extend(reversed(element))
     return "".join(parts)
@@ -175,9 +165,7 @@ def _paragraph_text(paragraph: Element) -> str:
 
 def _cached_values(series: Element, *names: str) -> list[str]:
     """Cells that a chart keeps; points may be missing, each one has its index."""
-    holder = next((child for child in series if local_name(child.tag) in names), None)
-    if holder is None:
-        return []
+    holder = next((child for child in series if local_name(child.tag) in names), Element(""))
     values: dict[int, str] = {}
     for point in descendants(holder, "pt"):
         index = number_of(point, "idx")
@@ -186,6 +174,3 @@ def _cached_values(series: Element, *names: str) -> list[str]:
     if not values:
         return [value.text or "" for value in descendants(holder, "v")]
     return [values.get(index, "") for index in range(min(max(values) + 1, _MAX_POINTS))]
-
-
-_MAX_POINTS = 10_000  # an index is a number in the file, and may be any

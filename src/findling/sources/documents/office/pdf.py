@@ -10,16 +10,42 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any
 
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, seconds_of, with_properties
+from findling.sources.documents.extracted import (
+    Extracted,
+    Properties,
+    Source,
+    TextBuilder,
+    labelled,
+    seconds_of,
+    with_real_title,
+)
 from findling.sources.documents.markup.xml_events import Element, StopReadingError, read_elements
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract", "join_lines", "split_lines", "usual_width"]
+
+# pdfium writes U+FFFE for a hyphen that ends a line, and leaves the line break out.
+_PDFIUM_HYPHEN = "\ufffe"
+_LINE_END_HYPHEN = re.compile("(?<=\\w)(?:\ufffe\n?|[-\u00ad\u2010][ \t]*\n)(?=\\w)")
+_PROSE_WIDTH = 40  # pages with shorter lines are lists, tables, slides: their lines mean something
+_FULL = 0.7
+_SENTENCE_ENDS = tuple('.!?:;…。！？”"»)')
+_CHOICES = frozenset({pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON})
+_DATA_PACKETS = (b"datasets", b"")
+"""The packet with the values; a form in one piece has a packet without a name."""
+
+_MAX_BOOKMARKS = 20_000
+_MAX_TITLE_LINES = 3
+_SHORTEST_NUMBERED_TITLE = 3
+_NUMBERING = re.compile("(?:chapter|section|part|appendix|kapitel|abschnitt|teil|anhang|§)?(?:[0-9]*|[ivxlc]+|[a-z])")
+_UNREAD_ANNOTATIONS = frozenset({pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_POPUP})
+_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?\s*(?:Z|([+-])(\d\d)'?(\d\d)?)?", re.ASCII)
 
 
 def split_lines(text: str) -> list[str]:
@@ -54,19 +80,9 @@ def join_lines(lines: Sequence[str], width: int) -> str:
     return "".join(parts)
 
 
-# pdfium writes U+FFFE for a hyphen that ends a line, and leaves the line break out.
-_PDFIUM_HYPHEN = "\ufffe"
-_LINE_END_HYPHEN = re.compile("(?<=\\w)(?:\ufffe\n?|[-\u00ad\u2010][ \t]*\n)(?=\\w)")
-
-
 def _mended(hyphen: re.Match[str]) -> str:
     before, after = hyphen.string[hyphen.start() - 1], hyphen.string[hyphen.end()]
     return "" if before.isalpha() and after.islower() else "-"
-
-
-_PROSE_WIDTH = 40  # pages with shorter lines are lists, tables, slides: their lines mean something
-_FULL = 0.7
-_SENTENCE_ENDS = tuple('.!?:;…。！？”"»)')
 
 
 def _joint(line: str, following: str, width: int) -> str:
@@ -95,14 +111,14 @@ def _field_line(form: Any, widget: Any) -> str:
     """
     if not form:
         name, value = (_pdf_string(pdfium_c.FPDFAnnot_GetStringValue, widget, key).strip() for key in (b"T", b"V"))
-        return _line(name, value)
+        return labelled(name, value)
     if pdfium_c.FPDFAnnot_GetFormFieldType(form, widget) in _CHOICES and not pdfium_c.FPDFAnnot_IsChecked(form, widget):
         return ""
     value = _pdf_string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, widget).strip()
     name = _pdf_string(pdfium_c.FPDFAnnot_GetFormFieldAlternateName, form, widget) or _pdf_string(
         pdfium_c.FPDFAnnot_GetFormFieldName, form, widget
     )
-    return _line(name, value)
+    return labelled(name, value)
 
 
 def _write_form_data(builder: TextBuilder, document: Any) -> None:
@@ -119,7 +135,7 @@ def _write_form_data(builder: TextBuilder, document: Any) -> None:
             builder.place("form")
             builder.section("Form")
             is_first = False
-        builder.line(_line(element.name, element.text))
+        builder.line(labelled(element.name, element.text))
 
     for index in range(max(0, pdfium_c.FPDF_GetXFAPacketCount(document))):
         if _packet_name(document, index) in _DATA_PACKETS:
@@ -140,15 +156,6 @@ def _decode_utf16(utf16: memoryview) -> str:
     return utf16.tobytes().decode("utf-16-le", "ignore")
 
 
-_CHOICES = frozenset({pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON})
-_DATA_PACKETS = (b"datasets", b"")
-"""The packet with the values; a form in one piece has a packet without a name."""
-
-
-def _line(name: str, value: str) -> str:
-    return f"{name}: {value}" if name and value else value
-
-
 def _packet_name(document: Any, index: int) -> bytes:
     size = pdfium_c.FPDF_GetXFAPacketName(document, index, None, 0)
     buffer = ctypes.create_string_buffer(max(size, 1))
@@ -158,8 +165,7 @@ def _packet_name(document: Any, index: int) -> bytes:
 
 def _packet(document: Any, index: int) -> bytes:
     size = ctypes.c_ulong()
-    if not pdfium_c.FPDF_GetXFAPacketContent(document, index, None, 0, size):
-        return b""
+    pdfium_c.FPDF_GetXFAPacketContent(document, index, None, 0, size)
     buffer = ctypes.create_string_buffer(max(size.value, 1))
     pdfium_c.FPDF_GetXFAPacketContent(document, index, buffer, size.value, size)
     return buffer.raw[: size.value]
@@ -183,13 +189,8 @@ def extract(source: Source) -> Extracted:
             updated_at=_seconds(_metadata(document, "ModDate")),
             fields={"language": _pdf_string(pdfium_c.FPDFCatalog_GetLanguage, document).strip(), "damaged": damage},
         )
-    try:
-        return with_properties(builder, properties)
-    except UnreadableError:
-        raise UnreadableError("damaged", damage) if damage else UnreadableError("no-text", _NO_TEXT) from None
-
-
-_NO_TEXT = "scanned pages? no text layer"
+    empty = ("damaged", damage) if damage else ("no-text", "scanned pages? no text layer")
+    return builder.extracted(with_real_title(properties), empty=empty)
 
 
 def _open(data: bytes) -> Any:
@@ -230,7 +231,7 @@ def _page_text(page: Any) -> str:
         return _decode_utf16(memoryview(buffer)[: max(written - 1, 0)])
 
 
-def _write_text(builder: TextBuilder, text: str, bookmarks: Sequence[_Bookmark]) -> None:
+def _write_text(builder: TextBuilder, text: str, bookmarks: Sequence[tuple[str, int]]) -> None:
     """Write a page: a bookmark is a heading where its title stands on lines of its own, else a section without text."""
     lines = split_lines(text)
     width = usual_width(lines)
@@ -247,28 +248,16 @@ def _write_text(builder: TextBuilder, text: str, bookmarks: Sequence[_Bookmark])
     builder.paragraph(join_lines(lines[done:], width))
 
 
-class _Bookmark(NamedTuple):
-    title: str
-    level: int
-
-
-_MAX_BOOKMARKS = 20_000
-
-
-def _bookmarks(document: Any) -> Mapping[int, Sequence[_Bookmark]]:
+def _bookmarks(document: Any) -> Mapping[int, Sequence[tuple[str, int]]]:
     """The bookmarks by the index of the page they lead to, in their order."""
-    by_page: defaultdict[int, list[_Bookmark]] = defaultdict(list)
-    for count, bookmark in enumerate(document.get_toc()):
-        if count == _MAX_BOOKMARKS:
-            break
+    by_page: defaultdict[int, list[tuple[str, int]]] = defaultdict(list)
+    for bookmark in islice(document.get_toc(), _MAX_BOOKMARKS):
         target = bookmark.get_dest()
         index = target.get_index() if target else None
         if index is not None:
-            by_page[index].append(_Bookmark(_pdf_string(pdfium_c.FPDFBookmark_GetTitle, bookmark), bookmark.level + 1))
+            title = _pdf_string(pdfium_c.FPDFBookmark_GetTitle, bookmark)
+            by_page[index].append((title, bookmark.level + 1))
     return by_page
-
-
-_MAX_TITLE_LINES = 3
 
 
 def _find_title(keys: Sequence[str], title: str, start: int) -> tuple[int, int]:
@@ -294,16 +283,9 @@ def _is_same_title(line: str, title: str) -> bool:
     )
 
 
-_SHORTEST_NUMBERED_TITLE = 3
-_NUMBERING = re.compile("(?:chapter|section|part|appendix|kapitel|abschnitt|teil|anhang|§)?(?:[0-9]*|[ivxlc]+|[a-z])")
-
-
 def _title_key(text: str) -> str:
     """Form of a title that ignores spacing and case."""
     return "".join(char for char in unicodedata.normalize("NFKC", text).casefold() if char.isalnum() or char == "§")
-
-
-_UNREAD_ANNOTATIONS = frozenset({pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_POPUP})
 
 
 def _write_annotations(builder: TextBuilder, page: Any, form: Any) -> None:
@@ -338,9 +320,6 @@ def _list_attachments(builder: TextBuilder, document: Any) -> None:
 
 def _metadata(document: Any, key: str) -> str:
     return _pdf_string(pdfium_c.FPDF_GetMetaText, document, key.encode() + b"\0").strip()
-
-
-_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?\s*(?:Z|([+-])(\d\d)'?(\d\d)?)?", re.ASCII)
 
 
 def _seconds(date: str) -> float | None:

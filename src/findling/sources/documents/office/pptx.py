@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-import zipfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name
-from findling.sources.documents.containers.zip_packages import has_member, open_zip, read_side_xml, read_xml
-from findling.sources.documents.extracted import Extracted, Source, TextBuilder, finished
+from findling.sources.documents.containers.zip_packages import Package
+from findling.sources.documents.extracted import Extracted, Source, TextBuilder, labelled
 from findling.sources.documents.office.ooxml import (
     DRAWING_REFERENCES,
-    Relationship,
+    Relationships,
     chosen_alternative,
     described,
     frame_lines,
     main_part,
     properties_of,
     referenced_lines,
+    related,
     relationship_id,
     relationships_of,
     table_lines,
@@ -28,150 +27,125 @@ from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
 
-
-def extract(source: Source) -> Extracted:
-    """The text of a presentation, slide by slide with its notes and comments. Raises `UnreadableError`."""
-    archive = open_zip(source.data)
-    part = main_part(archive, "ppt/presentation.xml")
-    slides = _slide_parts(archive, part)
-    if not slides:
-        raise UnreadableError("damaged" if _is_no_presentation(archive, part) else "no-text", "holds no slides")
-    presentation = _Presentation(archive, TextBuilder(source.limit), _comment_authors(archive, part))
-    outcomes = [_try_slide(presentation, number, slide) for number, slide in enumerate(slides, 1)]
-    failures = [outcome for outcome in outcomes if outcome is not None]
-    if len(failures) == len(slides):
-        raise failures[0]
-    _write_backgrounds(presentation)
-    return finished(presentation.builder, properties_of(archive))
-
-
 _TITLES = frozenset({"title", "ctrTitle"})
 _MARGINS = frozenset({"ftr", "hdr", "dt"})
 _LEFT_OUT = frozenset({"sldNum", "sldImg"})
+_SHAPES = frozenset({"sp", "cxnSp", "pic", "tbl", *DRAWING_REFERENCES})
 _SLIDE_NAME = re.compile(r"ppt/slides/slide(\d{1,9})\.xml", re.IGNORECASE)
 
 
-@dataclass
-class _Presentation:
-    """State while a presentation is written; `margins` are the footers and dates seen so far."""
+def extract(source: Source) -> Extracted:
+    """The text of a presentation, slide by slide with its notes and comments. Raises `UnreadableError`."""
+    package = Package(source.data)
+    part = main_part(package, "ppt/presentation.xml")
+    slides = _slide_parts(package, part)
+    if not slides:
+        root = package.xml(part)
+        is_presentation = root is not None and local_name(root.tag) == "presentation"
+        raise UnreadableError("no-text" if is_presentation else "damaged", "holds no slides")
+    writer = _PptxWriter(package, TextBuilder(source.limit), relationships_of(package, part))
+    failures = [failure for number, slide in enumerate(slides, 1) if (failure := writer.try_slide(number, slide))]
+    if len(failures) == len(slides):
+        raise failures[0]
+    writer.write_backgrounds()
+    return writer.builder.titled(properties_of(package))
 
-    archive: zipfile.ZipFile
-    builder: TextBuilder
-    authors: Mapping[str, str]
-    margins: set[str] = field(default_factory=set)
-    backgrounds: dict[str, None] = field(default_factory=dict)
 
-
-def _slide_parts(archive: zipfile.ZipFile, part: str) -> list[str]:
+def _slide_parts(package: Package, part: str) -> list[str]:
     """The slides in the order of the presentation, or in that of their names when it cannot be read."""
-    root = read_side_xml(archive, part)
-    relationships = relationships_of(archive, part)
-    ids = [] if root is None else [relationship_id(each) for each in descendants(root, "sldId")]
+    relationships = relationships_of(package, part)
+    ids = [relationship_id(each) for each in descendants(package.side_xml(part), "sldId")]
     slides = [relationships[each].target for each in ids if each in relationships]
-    if any(has_member(archive, slide) for slide in slides):
+    if any(map(package.has, slides)):
         return slides
-    numbered = ((match, name) for name in archive.namelist() if (match := _SLIDE_NAME.fullmatch(name)))
+    numbered = ((match, name) for name in package.namelist() if (match := _SLIDE_NAME.fullmatch(name)))
     return [name for _, name in sorted((int(match[1]), name) for match, name in numbered)]
 
 
-def _is_no_presentation(archive: zipfile.ZipFile, part: str) -> bool:
-    root = read_xml(archive, part)
-    return root is None or local_name(root.tag) != "presentation"
+class _PptxWriter:
+    """State while a presentation is written."""
 
+    def __init__(self, package: Package, builder: TextBuilder, relationships: Relationships) -> None:
+        self.builder = builder
+        self._package = package
+        roots = related(package, relationships, "commentAuthors", "authors")
+        self._authors = {attribute_of(each, "id"): attribute_of(each, "name") for root in roots for each in root}
+        self._margins: set[str] = set()
+        self._layouts: dict[str, None] = {}
 
-def _try_slide(presentation: _Presentation, number: int, part: str) -> UnreadableError | None:
-    """Write a slide; one that is broken does not keep the others from being read."""
-    if presentation.builder.full:
+    def try_slide(self, number: int, part: str) -> UnreadableError | None:
+        """Write a slide; one that is broken does not keep the others from being read."""
+        if self.builder.full:
+            return None
+        try:
+            root = self._package.xml(part)
+        except UnreadableError as error:
+            return error
+        if root is None:
+            return UnreadableError("damaged", f"slide {number} is missing")
+        relationships = relationships_of(self._package, part)
+        self.builder.place(f"slide {number}")
+        self._write_slide(number, root, relationships)
+        self._write_notes(number, relationships)
+        self._write_comments(relationships)
+        self._layouts.update((to, None) for kind, to in relationships.values() if kind == "slideLayout")
         return None
-    try:
-        root = read_xml(presentation.archive, part)
-    except UnreadableError as error:
-        return error
-    if root is None:
-        return UnreadableError("damaged", f"slide {number} is missing")
-    relationships = relationships_of(presentation.archive, part)
-    presentation.builder.place(f"slide {number}")
-    _write_slide(presentation, number, root, relationships)
-    _write_notes(presentation, number, relationships)
-    _write_comments(presentation, relationships)
-    layouts = (each.target for each in relationships.values() if each.kind == "slideLayout")
-    presentation.backgrounds.update(dict.fromkeys(layouts))
-    return None
 
+    def write_backgrounds(self) -> None:
+        """Write texts that layouts and masters show on every slide, such as a company's name; no placeholders."""
+        parts = dict(self._layouts)
+        for layout in self._layouts:
+            masters = relationships_of(self._package, layout).values()
+            parts.update((to, None) for kind, to in masters if kind == "slideMaster")
+        shapes = (shape for part in parts for shape in _shapes(self._package.side_xml(part)))
+        backgrounds = (shape for shape in shapes if _placeholder(shape) is None)
+        if lines := dict.fromkeys(line for shape in backgrounds for line in _shape_lines(shape)):
+            self.builder.place("")
+            self.builder.section("Slide master")
+            self.builder.paragraph("\n".join(lines))
 
-def _write_slide(
-    presentation: _Presentation, number: int, root: Element, relationships: Mapping[str, Relationship]
-) -> None:
-    shapes = list(_shapes(root))
-    titles = [shape for shape in shapes if _placeholder(shape) in _TITLES and _shape_lines(shape)]
-    if titles:
-        presentation.builder.heading(" ".join(_shape_lines(titles[0])))
-    else:
-        presentation.builder.section(f"Slide {number}")  # or it would belong to the slide before
-    for shape in shapes:
-        if shape not in titles[:1]:
-            _write_shape(presentation, shape, relationships)
+    def _write_slide(self, number: int, root: Element, relationships: Relationships) -> None:
+        shapes = list(_shapes(root))
+        title = next((each for each in shapes if _placeholder(each) in _TITLES and _shape_lines(each)), None)
+        if title is None:
+            self.builder.section(f"Slide {number}")  # or it would belong to the slide before
+        else:
+            self.builder.heading(" ".join(_shape_lines(title)))
+            shapes.remove(title)
+        for shape in shapes:
+            self._write_shape(shape, relationships)
 
+    def _write_shape(self, shape: Element, relationships: Relationships) -> None:
+        name, kind = local_name(shape.tag), _placeholder(shape)
+        if name == "pic":
+            self.builder.paragraph("\n".join(map(described, descendants(shape, "cNvPr"))))
+        elif name == "tbl":
+            self.builder.paragraph("\n".join(" ".join(line.split()) for line in table_lines(shape)))
+        elif name in DRAWING_REFERENCES:
+            self.builder.paragraph("\n".join(referenced_lines(shape, self._package, relationships)))
+        elif kind not in _LEFT_OUT:
+            text = "\n".join(_shape_lines(shape))
+            if kind not in _MARGINS:
+                self.builder.paragraph(text)
+            elif text not in self._margins:  # footers and dates are the same on most slides
+                self.builder.paragraph(text)
+                self._margins.add(text)
 
-def _write_shape(presentation: _Presentation, shape: Element, relationships: Mapping[str, Relationship]) -> None:
-    name, kind = local_name(shape.tag), _placeholder(shape)
-    if name == "pic":
-        presentation.builder.paragraph("\n".join(map(described, descendants(shape, "cNvPr"))))
-    elif name == "tbl":
-        presentation.builder.paragraph("\n".join(" ".join(line.split()) for line in table_lines(shape)))
-    elif name in DRAWING_REFERENCES:
-        lines = referenced_lines(shape, presentation.archive, relationships)
-        presentation.builder.paragraph("\n".join(lines))
-    elif kind not in _LEFT_OUT:
-        text = "\n".join(_shape_lines(shape))
-        if kind not in _MARGINS or text not in presentation.margins:
-            presentation.builder.paragraph(text)
-        if kind in _MARGINS:
-            presentation.margins.add(text)
+    def _write_notes(self, number: int, relationships: Relationships) -> None:
+        for root in related(self._package, relationships, "notesSlide"):
+            shapes = [shape for shape in _shapes(root) if _placeholder(shape) not in _LEFT_OUT | _MARGINS]
+            if text := "\n".join(line for shape in shapes for line in _shape_lines(shape)):
+                self.builder.place(f"slide {number} notes")
+                self.builder.paragraph(text)
 
-
-def _write_notes(presentation: _Presentation, number: int, relationships: Mapping[str, Relationship]) -> None:
-    for root in _related(presentation.archive, relationships, "notesSlide"):
-        shapes = [shape for shape in _shapes(root) if _placeholder(shape) not in _LEFT_OUT | _MARGINS]
-        text = "\n".join(line for shape in shapes for line in _shape_lines(shape))
-        if text:
-            presentation.builder.place(f"slide {number} notes")
-            presentation.builder.paragraph(text)
-
-
-def _write_comments(presentation: _Presentation, relationships: Mapping[str, Relationship]) -> None:
-    for root in _related(presentation.archive, relationships, "comments"):
-        for comment in root.iter():
-            if local_name(comment.tag) in ("cm", "reply"):
-                author = presentation.authors.get(attribute_of(comment, "authorId"), "")
-                text = "\n".join(_comment_lines(comment))
-                presentation.builder.paragraph(f"{author}: {text}" if author and text else text)
-
-
-def _comment_lines(comment: Element) -> list[str]:
-    """Comments of old hold their text, newer ones a text frame."""
-    lines: list[str] = []
-    for child in comment:
-        if local_name(child.tag) == "text":
-            lines.append(child.text or "")
-        elif local_name(child.tag) == "txBody":
-            lines.extend(frame_lines(child))
-    return lines
-
-
-def _write_backgrounds(presentation: _Presentation) -> None:
-    """Texts that layouts and masters show on every slide, such as a company's name, without placeholders."""
-    parts = presentation.backgrounds
-    for layout in list(parts):
-        masters = relationships_of(presentation.archive, layout).values()
-        parts.update(dict.fromkeys(each.target for each in masters if each.kind == "slideMaster"))
-    roots = [root for part in parts if (root := read_side_xml(presentation.archive, part)) is not None]
-    shapes = (shape for root in roots for shape in _shapes(root) if _placeholder(shape) is None)
-    lines = dict.fromkeys(line for shape in shapes for line in _shape_lines(shape))
-    if lines:
-        presentation.builder.place("")
-        presentation.builder.section("Slide master")
-        presentation.builder.paragraph("\n".join(lines))
+    def _write_comments(self, relationships: Relationships) -> None:
+        """Write the comments: those of old hold their text, newer ones a text frame."""
+        for root in related(self._package, relationships, "comments"):
+            for comment in root.iter():
+                if local_name(comment.tag) in ("cm", "reply"):
+                    texts = [child.text or "" for child in comment if local_name(child.tag) == "text"]
+                    author = self._authors.get(attribute_of(comment, "authorId"), "")
+                    self.builder.paragraph(labelled(author, "\n".join([*texts, *_shape_lines(comment)])))
 
 
 def _shapes(root: Element) -> Iterator[Element]:
@@ -183,13 +157,9 @@ def _shapes(root: Element) -> Iterator[Element]:
         if name in _SHAPES:
             yield element
         elif name == "AlternateContent":
-            chosen = chosen_alternative(element)
-            stack.extend(() if chosen is None else (chosen,))
+            stack.extend(chosen_alternative(element))
         else:
             stack.extend(reversed(element))
-
-
-_SHAPES = frozenset({"sp", "cxnSp", "pic", "tbl", *DRAWING_REFERENCES})
 
 
 def _placeholder(shape: Element) -> str | None:
@@ -204,15 +174,3 @@ def _placeholder(shape: Element) -> str | None:
 
 def _shape_lines(shape: Element) -> list[str]:
     return [line for child in shape if local_name(child.tag) == "txBody" for line in frame_lines(child)]
-
-
-def _comment_authors(archive: zipfile.ZipFile, part: str) -> dict[str, str]:
-    relationships = relationships_of(archive, part)
-    roots = [*_related(archive, relationships, "commentAuthors"), *_related(archive, relationships, "authors")]
-    authors = (element for root in roots for element in root)
-    return {attribute_of(author, "id"): attribute_of(author, "name") for author in authors}
-
-
-def _related(archive: zipfile.ZipFile, relationships: Mapping[str, Relationship], kind: str) -> list[Element]:
-    parts = (each.target for each in relationships.values() if each.kind == kind)
-    return [root for part in parts if (root := read_side_xml(archive, part)) is not None]

@@ -12,6 +12,16 @@ from findling.sources.documents.extracted import TextBuilder
 
 __all__ = ["Row", "Value", "are_column_names", "cell_label", "column_index", "column_letters", "write_sheet"]
 
+_MAX_NAME = 200
+_VALUE = re.compile(r"[-+(]?[\d.,]+(?:e[-+]?\d+)?[%)]?|\d+[-/.:]\d+.*|true|false|null|n/?a|none", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+Value = str | bool | int | float | date | time | timedelta
+Row = tuple[int, Iterable[tuple[int, Value]]]
+"""A row's number and its cells, each a column and a value, empty ones too; rows and columns count from 0."""
+
+# A name that begins with a digit or looks like a cell itself is quoted too.
+_PLAIN_NAME = re.compile(r"(?![A-Za-z]{1,3}\d+$)[^\W\d][\w.]*")
+
 
 def are_column_names(cells: Sequence[str]) -> bool:
     """Whether the cells are different short texts, no numbers or dates, except for years in order."""
@@ -24,20 +34,10 @@ def are_column_names(cells: Sequence[str]) -> bool:
     )
 
 
-_MAX_NAME = 200
-_VALUE = re.compile(r"[-+(]?[\d.,]+(?:e[-+]?\d+)?[%)]?|\d+[-/.:]\d+.*|true|false|null|n/?a|none", re.IGNORECASE)
-_YEAR = re.compile(r"(?:19|20)\d\d")
-
-
 def _are_years_in_order(values: Sequence[str]) -> bool:
     """A person with the year of birth is a row of values, a column for every year is not."""
     in_order = sorted(values)
     return len(values) > 1 and all(map(_YEAR.fullmatch, values)) and list(values) in (in_order, in_order[::-1])
-
-
-Value = str | bool | int | float | date | time | timedelta
-Row = tuple[int, Iterable[tuple[int, Value]]]
-"""A row's number and its cells, each a column and a value, empty ones too; rows and columns count from 0."""
 
 
 def write_sheet(builder: TextBuilder, name: str, rows: Iterable[Row]) -> None:
@@ -93,10 +93,6 @@ def column_letters(column: int) -> str:
 @lru_cache(maxsize=16)
 def _quoted(sheet: str) -> str:
     return sheet if _PLAIN_NAME.fullmatch(sheet) else "'" + sheet.replace("'", "''") + "'"
-
-
-# A name that begins with a digit or looks like a cell itself is quoted too.
-_PLAIN_NAME = re.compile(r"(?![A-Za-z]{1,3}\d+$)[^\W\d][\w.]*")
 
 
 def _number_text(number: float) -> str:

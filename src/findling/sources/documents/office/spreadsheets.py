@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import partial
@@ -16,14 +15,8 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Pass
 
 from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
 from findling.sources.documents.containers.xml_tree import parse_xml
-from findling.sources.documents.containers.zip_packages import (
-    OLE_MAGIC,
-    has_member,
-    open_zip,
-    read_member,
-    read_side_xml,
-)
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, with_properties
+from findling.sources.documents.containers.zip_packages import OLE_MAGIC, PARSER_ERRORS, Package
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, with_real_title
 from findling.sources.documents.office.ooxml import properties_of
 from findling.sources.documents.office.opendocument import meta_properties, opendocument_sheets, refuse_encrypted
 from findling.sources.documents.office.sheet_rows import Row, Value, write_sheet
@@ -32,10 +25,52 @@ from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
 
-
 _FILE_PASS, _END_OF_GLOBALS = 0x2F, 0x0A
 _STARTS = (b"\x09\x00\x04\x00", b"\x09\x02\x06\x00", b"\x09\x04\x06\x00", b"\x09\x08")
 """The first record of a stream: Excel 2, 3, 4, and 5 to 2003."""
+
+_BIFF_ERRORS = (*PARSER_ERRORS, xlrd.XLRDError, MemoryError)
+_EMPTY = (xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK)
+_BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
+_DATE_CELL = b'value-type="date"'
+"""calamine is five times as fast as a tree of elements. It keeps the value of a date, not its format."""
+
+_NO_CELLS = (SheetTypeEnum.ChartSheet, SheetTypeEnum.Vba)
+_Result = TypeVar("_Result")
+
+
+def extract(source: Source) -> Extracted:
+    """The rows of a spreadsheet, whichever of the formats its bytes are. Raises `UnreadableError`."""
+    builder = TextBuilder(source.limit)
+    data = source.data
+    properties = Properties()
+    if data.startswith(OLE_MAGIC):
+        properties = _write_excel97(builder, data)
+    elif data.startswith(_STARTS):
+        _write_biff(builder, data)
+    elif data.startswith(b"PK"):
+        with Package(data) as package:
+            write = _write_opendocument if package.has("content.xml") else _write_excel
+            properties = write(builder, data, package)
+    elif data.lstrip(_BEFORE_XML).startswith(b"<"):
+        root = parse_xml(data.lstrip(_BEFORE_XML))
+        if not root.tag.endswith("}document"):
+            raise UnreadableError("unsupported", "XML, but not of an OpenDocument spreadsheet")
+        _write_elements(builder, root)
+        properties = meta_properties(root)
+    else:
+        raise UnreadableError("damaged", "does not begin as a spreadsheet does")
+    return builder.extracted(with_real_title(properties))
+
+
+def _write_excel97(builder: TextBuilder, data: bytes) -> Properties:
+    with open_compound(data) as compound:
+        properties = read_summary(compound)
+        stream = read_stream(compound, "Workbook") or read_stream(compound, "Book")
+    if not stream:
+        raise UnreadableError("damaged", "holds no workbook")
+    _write_biff(builder, stream)
+    return properties
 
 
 def _write_biff(builder: TextBuilder, stream: bytes) -> None:
@@ -56,36 +91,13 @@ def _write_biff(builder: TextBuilder, stream: bytes) -> None:
         raise UnreadableError("damaged", "the cells cannot be read")
 
 
-# xlrd trusts most of the numbers it reads, so a broken file may raise any of these.
-_BIFF_ERRORS = (
-    xlrd.XLRDError,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    NotImplementedError,
-    OSError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    struct.error,
-)
-
-
 def _open(stream: bytes) -> Any:
     """Open a workbook; one with broken formats is opened without them, its durations are then dates."""
     failure: Exception | None = None
     for encoding, with_formats in ((None, True), (None, False), ("cp1252", False)):
         try:
-            return xlrd.open_workbook(
-                file_contents=stream,
-                logfile=io.StringIO(),
-                encoding_override=encoding,
-                formatting_info=with_formats,
-                on_demand=True,
-                ragged_rows=True,
-            )
+            how = {"encoding_override": encoding, "formatting_info": with_formats, "on_demand": True}
+            return xlrd.open_workbook(file_contents=stream, logfile=io.StringIO(), ragged_rows=True, **how)
         except _BIFF_ERRORS as error:
             failure = error
     raise UnreadableError("damaged", str(failure).partition("\n")[0] or "not a workbook") from failure
@@ -112,9 +124,6 @@ def _excel97_rows(book: Any, sheet: Any) -> Iterator[Row]:
         ]
         if cells:
             yield number, cells
-
-
-_EMPTY = (xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK)
 
 
 def _value(book: Any, sheet: Any, row: int, column: int, kind: int, value: Any) -> Value:
@@ -150,51 +159,19 @@ def _moment(number: float, datemode: int, format_: str) -> date | time | timedel
     return moment.time() if 0 <= number < 1 else moment
 
 
-def extract(source: Source) -> Extracted:
-    """The rows of a spreadsheet, whichever of the formats its bytes are. Raises `UnreadableError`."""
-    builder = TextBuilder(source.limit)
-    if source.data.startswith(OLE_MAGIC):
-        properties = _write_excel97(builder, source.data)
-    elif source.data.startswith(_STARTS):
-        _write_biff(builder, source.data)
-        properties = Properties()
-    elif source.data.startswith(b"PK"):
-        with open_zip(source.data) as archive:
-            is_opendocument = has_member(archive, "content.xml")
-            properties = (_write_opendocument if is_opendocument else _write_excel)(builder, source.data, archive)
-    elif source.data.lstrip(_BEFORE_XML).startswith(b"<"):
-        properties = _write_flat(builder, source.data)
-    else:
-        raise UnreadableError("damaged", "does not begin as a spreadsheet does")
-    return with_properties(builder, properties)
-
-
-_BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
-
-
-def _write_excel97(builder: TextBuilder, data: bytes) -> Properties:
-    with open_compound(data) as compound:
-        properties = read_summary(compound)
-        stream = read_stream(compound, "Workbook") or read_stream(compound, "Book")
-    if not stream:
-        raise UnreadableError("damaged", "holds no workbook")
-    _write_biff(builder, stream)
-    return properties
-
-
-def _write_excel(builder: TextBuilder, data: bytes, archive: zipfile.ZipFile) -> Properties:
-    parts = sheet_parts(archive)
-    dense, packed = dense_workbook(data, archive, parts)
+def _write_excel(builder: TextBuilder, data: bytes, package: Package) -> Properties:
+    parts = sheet_parts(package)
+    dense, packed = dense_workbook(data, package, parts)
     _write_workbook(builder, _open_workbook(dense), packed)
     for name, part in parts.items():
-        write_notes(builder, archive, name, part)
-    return properties_of(archive)
+        write_notes(builder, package, name, part)
+    return properties_of(package)
 
 
-def _write_opendocument(builder: TextBuilder, data: bytes, archive: zipfile.ZipFile) -> Properties:
-    refuse_encrypted(archive)
-    properties = meta_properties(read_side_xml(archive, "meta.xml"))
-    content = read_member(archive, "content.xml") or b""
+def _write_opendocument(builder: TextBuilder, data: bytes, package: Package) -> Properties:
+    refuse_encrypted(package)
+    properties = meta_properties(package.side_xml("meta.xml"))
+    content = package.part("content.xml") or b""
     if _DATE_CELL not in content:
         try:
             _write_workbook(builder, _open_workbook(data), {})
@@ -206,18 +183,6 @@ def _write_opendocument(builder: TextBuilder, data: bytes, archive: zipfile.ZipF
     return properties
 
 
-_DATE_CELL = b'value-type="date"'
-"""calamine is five times as fast as a tree of elements. It keeps the value of a date, not its format."""
-
-
-def _write_flat(builder: TextBuilder, data: bytes) -> Properties:
-    root = parse_xml(data.lstrip(_BEFORE_XML))
-    if not root.tag.endswith("}document"):
-        raise UnreadableError("unsupported", "XML, but not of an OpenDocument spreadsheet")
-    _write_elements(builder, root)
-    return meta_properties(root)
-
-
 def _write_elements(builder: TextBuilder, root: Element) -> None:
     for name, rows in opendocument_sheets(root):
         write_sheet(builder, name, rows)
@@ -225,9 +190,6 @@ def _write_elements(builder: TextBuilder, root: Element) -> None:
 
 def _open_workbook(data: bytes) -> CalamineWorkbook:
     return _call_calamine(partial(CalamineWorkbook.from_filelike, io.BytesIO(data)))
-
-
-_NO_CELLS = (SheetTypeEnum.ChartSheet, SheetTypeEnum.Vba)
 
 
 def _write_workbook(
@@ -266,9 +228,6 @@ def _unpacked(sheet: CalamineSheet, packed: Sequence[PackedRow]) -> Iterator[Row
         pending.extend((columns[column], value) for column, value in cells if value != "")
     if pending:
         yield number, pending
-
-
-_Result = TypeVar("_Result")
 
 
 def _call_calamine(call: Callable[[], _Result]) -> _Result:

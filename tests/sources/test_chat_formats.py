@@ -536,10 +536,10 @@ def test_a_cut_off_export_ends_in_a_clear_error(tmp_path: Path, cut: int) -> Non
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
 def test_a_link_in_an_export_is_not_followed(tmp_path: Path) -> None:
-    from findling.sources.chats.export_files import FolderFiles
+    from findling.sources.chats.export_files import folder_files
 
     (tmp_path / "export").mkdir()
     (tmp_path / "secret.json").write_text("[]")
     (tmp_path / "export" / "own.json").write_text("[]")
     (tmp_path / "export" / "linked.json").symlink_to(tmp_path / "secret.json")
-    assert FolderFiles(tmp_path / "export").names() == ["own.json"]
+    assert folder_files(tmp_path / "export").names == ["own.json"]

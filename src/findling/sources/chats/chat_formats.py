@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
 from findling.domain.records import Thread
 from findling.sources.chats.assistants import read_chatgpt, read_claude
 from findling.sources.chats.discord import read_discord
-from findling.sources.chats.export_files import ExportFiles, FolderFiles, ZipFiles, opened_file
+from findling.sources.chats.export_files import ExportFiles, buffered, folder_files, opened_file, zip_files
 from findling.sources.chats.json_stream import JsonStream
 from findling.sources.chats.jsonl import read_jsonl
 from findling.sources.chats.slack import is_slack, read_slack
@@ -70,12 +70,12 @@ def read_chats(path: Path, wishes: Wishes) -> Iterator[Thread]:
     format.
     """
     if path.is_dir():
-        yield from _read_files(FolderFiles(path), wishes)
+        yield from _read_files(folder_files(path), wishes)
         return
     with opened_file(path) as stream:
         head = stream.read(_HEAD)
         if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-            yield from _read_files(ZipFiles(path), wishes)
+            yield from _read_files(zip_files(path), wishes)
             return
         stream.seek(0)
         yield from _read_stream(stream, str(path), _format_of(head, str(path), wishes), wishes)
@@ -87,12 +87,13 @@ def read_chats_stream(stream: IO[bytes], name: str, wishes: Wishes) -> Iterator[
     if format_ == "auto":
         head = stream.read(_HEAD)
         format_ = _format_of(head, name, wishes)
-        stream = io.BufferedReader(_Again(head, stream))
+        beginning, rest = io.BytesIO(head), stream
+        stream = buffered(lambda size: beginning.read(size) or rest.read(size))
     yield from _read_stream(stream, name, format_, wishes)
 
 
 def _read_files(files: ExportFiles, wishes: Wishes) -> Iterator[Thread]:
-    names = files.names()
+    names = files.names
     if wishes.format == "slack" or (wishes.format == "auto" and is_slack(names)):
         if not is_slack(names):
             raise InvalidValueError(f"{files.name} has no channels.json", hint="name the folder that Slack exported")
@@ -151,22 +152,3 @@ def _format_of(head: bytes, name: str, wishes: Wishes) -> str:
     raise InvalidValueError(
         f"{name} is no chat export that is known here", hint=f"--format {'|'.join(FORMATS[1:])} says what it is"
     )
-
-
-class _Again(io.RawIOBase):
-    """A stream of which the beginning was read already."""
-
-    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
-        self._head = head
-        self._rest = rest
-
-    def readable(self) -> bool:
-        """Yes."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        """As much as is there, the beginning first."""
-        data = self._head[: len(buffer)] or self._rest.read(len(buffer))
-        self._head = self._head[len(buffer) :]
-        buffer[: len(data)] = data
-        return len(data)

@@ -9,83 +9,67 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple
 
-from findling.domain.errors import FindlingError, InvalidValueError, PathNotFoundError
+from findling.domain.errors import InvalidValueError, PathNotFoundError
 
-__all__ = ["ExportFiles", "FolderFiles", "ZipFiles", "opened_file"]
+__all__ = ["ExportFiles", "buffered", "folder_files", "opened_file", "zip_files"]
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
+# RuntimeError: the archive has a password. OSError: bzip2 is broken.
+_DAMAGE = (EOFError, NotImplementedError, OSError, RuntimeError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
 
 
-class ExportFiles(Protocol):
-    """Files of an export; `name` is that of the whole."""
+class ExportFiles(NamedTuple):
+    """Files of an export: the name of the whole, the paths of its JSON files in order, the way to open one."""
 
     name: str
-
-    def names(self) -> list[str]:
-        """The paths of its JSON files in order, with slashes."""
-
-    def opened(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """One of them, to read."""
+    names: list[str]
+    opened: Callable[[str], AbstractContextManager[IO[bytes]]]
 
 
-class FolderFiles:
+def folder_files(folder: Path) -> ExportFiles:
     """The files of a folder and of the folders in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.name = str(folder)
-        self._folder = folder
-
-    def names(self) -> list[str]:
-        """The paths of its JSON files in order, with slashes."""
-        found = (path for path in self._folder.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file())
-        # A link in what a stranger has packed may lead to any file of this machine.
-        found = (path for path in found if not path.is_symlink())
-        return sorted(path.relative_to(self._folder).as_posix() for path in found)
-
-    def opened(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """One of them, to read."""
-        return opened_file(self._folder / name)
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in _SUFFIXES and path.is_file())
+    # A link in what a stranger has packed may lead to any file of this machine.
+    names = sorted(path.relative_to(folder).as_posix() for path in found if not path.is_symlink())
+    return ExportFiles(str(folder), names, lambda name: opened_file(folder / name))
 
 
-class ZipFiles:
-    """The files of a zip archive. Raises InvalidValueError when it is none, or one that cannot be unpacked."""
+def zip_files(path: Path) -> ExportFiles:
+    """The files of a zip archive, without the folder that everything lies in, if there is one.
 
-    def __init__(self, path: Path) -> None:
-        self.name = str(path)
-        try:
-            self._archive = zipfile.ZipFile(path)
-        except (OSError, ValueError, zipfile.BadZipFile) as error:
-            raise InvalidValueError(f"{path}: no readable zip archive: {error}", hint="download it again") from error
-        self._members = _members(self._archive.namelist())
-
-    def names(self) -> list[str]:
-        """The paths of its JSON files in order; without the folder that everything lies in, if there is one."""
-        return sorted(self._members)
+    Raises InvalidValueError for a broken archive, also when one of its files is read.
+    """
+    try:
+        archive = zipfile.ZipFile(path)
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InvalidValueError(f"{path}: no readable zip archive: {error}", hint="download it again") from error
+    kept = [name for name in archive.namelist() if name.lower().endswith(_SUFFIXES)]
+    kept = [name for name in kept if not name.startswith("__MACOSX/")]
+    tops = {name.partition("/")[0] for name in kept}
+    top = f"{tops.pop()}/" if len(tops) == 1 and all("/" in name for name in kept) else ""
 
     @contextmanager
-    def opened(self, name: str) -> Iterator[IO[bytes]]:
-        """One of them, to read."""
-        try:
-            stream = self._archive.open(self._members[name])
-        except (NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:  # RuntimeError: it has a password
-            raise self._damage(name, error) from error
-        with stream, io.BufferedReader(_UnpackedExport(stream, lambda error: self._damage(name, error))) as reader:
-            yield reader
+    def opened(name: str) -> Iterator[IO[bytes]]:
+        def unpacked(read: Callable[[], Any]) -> Any:
+            try:
+                return read()
+            except _DAMAGE as error:
+                hint = "unpack the archive and name its folder"
+                raise InvalidValueError(f"{path}: {name} cannot be unpacked: {error}", hint=hint) from error
 
-    def _damage(self, name: str, error: Exception) -> InvalidValueError:
-        return InvalidValueError(
-            f"{self.name}: {name} cannot be unpacked: {error}", hint="unpack the archive and name its folder"
-        )
+        with unpacked(lambda: archive.open(top + name)) as stream:
+            yield buffered(lambda size: unpacked(lambda: stream.read(size)))
+
+    return ExportFiles(str(path), sorted(name.removeprefix(top) for name in kept), opened)
 
 
-class _UnpackedExport(io.RawIOBase):
-    """A file of an archive. Messages are read long after it was opened, so it raises the errors itself."""
+class _CalledStream(io.RawIOBase):
+    """A stream that a function reads."""
 
-    def __init__(self, stream: IO[bytes], damage: Callable[[Exception], FindlingError]) -> None:
-        self._stream = stream
-        self._damage = damage
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
 
     def readable(self) -> bool:
         """Yes."""
@@ -93,20 +77,14 @@ class _UnpackedExport(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         """As much as is there."""
-        try:
-            data = self._stream.read(len(buffer))
-        except (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error) as error:  # OSError: of bzip2
-            raise self._damage(error) from error
+        data = self._read(len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
 
-def _members(paths: list[str]) -> dict[str, str]:
-    """The name of each JSON file in the export → its path in the archive."""
-    kept = [path for path in paths if path.lower().endswith(_SUFFIXES) and not path.startswith("__MACOSX/")]
-    tops = {path.partition("/")[0] for path in kept}
-    top = f"{tops.pop()}/" if len(tops) == 1 and all("/" in path for path in kept) else ""
-    return {path.removeprefix(top): path for path in kept}
+def buffered(read: Callable[[int], bytes]) -> IO[bytes]:
+    """A stream of what a function gives, which is asked for a number of bytes."""
+    return io.BufferedReader(_CalledStream(read))
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def read_slack(files: ExportFiles, source: str) -> Iterator[Thread]:
 
     Raises InvalidValueError naming file and line of what is no JSON.
     """
-    present = files.names()
+    present = files.names
     users = {_short(user, "id"): _user_name(user) for user in _entries(files, present, _USERS)}
     days = _days(present)
     names, titles = Names(users, {}), dict[str, str]()

@@ -5,55 +5,24 @@ from __future__ import annotations
 import codecs
 import re
 
-from findling.sources.files.file_text import UnreadableError, decode
+from findling.sources.files.file_text import BYTE_ORDER_MARKS, UnreadableError, decode
 
 __all__ = ["codec_of_charset", "codec_of_code_page", "decode_bytes", "decode_html", "paired_surrogates"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Browsers and mail programs read these names as the larger set around them.
 _WIDER_CODECS = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "big5": "big5hkscs",
-}
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "iso8859-11": "cp874", "tis-620": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs",
+}  # fmt: skip
+# GB 18030 holds all of GBK and more. Real Latin-1 (28591) has control characters where people meant quotes.
 _NAMED = {
-    936: "gb18030",  # holds all of GBK and more
-    949: "cp949",
-    1200: "utf-16-le",
-    1201: "utf-16-be",
-    1361: "johab",
-    10000: "mac-roman",
-    10001: "shift-jis",
-    10006: "mac-greek",
-    10007: "mac-cyrillic",
-    10029: "mac-latin2",
-    10079: "mac-iceland",
-    10081: "mac-turkish",
-    20127: "ascii",
-    20866: "koi8-r",
-    20932: "euc-jp",
-    20936: "gb2312",
-    21866: "koi8-u",
-    28591: "cp1252",  # as browsers do: real Latin-1 has control characters where people meant quotes
-    50220: "iso2022-jp",
-    50221: "iso2022-jp",
-    50222: "iso2022-jp",
-    50225: "iso2022-kr",
-    51932: "euc-jp",
-    51936: "gb2312",
-    51949: "euc-kr",
-    52936: "hz",
-    54936: "gb18030",
-    65000: "utf-7",
-    65001: "utf-8",
-}
+    936: "gb18030", 949: "cp949", 1200: "utf-16-le", 1201: "utf-16-be", 1361: "johab", 10000: "mac-roman",
+    10001: "shift-jis", 10006: "mac-greek", 10007: "mac-cyrillic", 10029: "mac-latin2", 10079: "mac-iceland",
+    10081: "mac-turkish", 20127: "ascii", 20866: "koi8-r", 20932: "euc-jp", 20936: "gb2312", 21866: "koi8-u",
+    28591: "cp1252", 50220: "iso2022-jp", 50221: "iso2022-jp", 50222: "iso2022-jp", 50225: "iso2022-kr",
+    51932: "euc-jp", 51936: "gb2312", 51949: "euc-kr", 52936: "hz", 54936: "gb18030", 65000: "utf-7", 65001: "utf-8",
+}  # fmt: skip
 _HEAD_SIZE = 8192
 _META = re.compile(rb"""<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
 _XML_DECLARATION = re.compile(rb"""\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
@@ -98,8 +67,9 @@ def paired_surrogates(text: str) -> str:
 
 def decode_html(data: bytes) -> str:
     """The text of a page's bytes, whatever they say about themselves. Raises `UnreadableError`."""
-    if data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _decode_marked(data)
+    for mark, encoding in BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, errors="replace")
     if b"\0" in data:
         try:
             return decode(data)[0]
@@ -113,14 +83,6 @@ def decode_html(data: bytes) -> str:
         return decode(data)[0]
     except UnreadableError as error:
         raise UnreadableError("damaged", "not a text file") from error
-
-
-def _decode_marked(data: bytes) -> str:
-    if data.startswith(codecs.BOM_UTF8):
-        return data[len(codecs.BOM_UTF8) :].decode(errors="replace")
-    if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return data.decode("utf-32", errors="replace")
-    return data.decode("utf-16", errors="replace")
 
 
 def _declared_charset(head: bytes) -> str:

@@ -9,6 +9,7 @@ import stat
 from typing import NamedTuple
 
 __all__ = [
+    "BYTE_ORDER_MARKS",
     "TextFile",
     "UnreadableError",
     "changed_ns",
@@ -24,14 +25,14 @@ __all__ = [
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 # The four bytes of UTF-32 come first: they begin with the two of UTF-16.
-_BYTE_ORDER_MARKS = (
+BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_FIRST_BYTES_OF_MARKS = frozenset(mark[0] for mark, _ in _BYTE_ORDER_MARKS)
+_FIRST_BYTES_OF_MARKS = frozenset(mark[0] for mark, _ in BYTE_ORDER_MARKS)
 _MAX_ZERO_SHARE = 0.01
 _SAMPLE_SIZE = 8192
 _MIN_PRINTABLE_SHARE = 0.98  # random 16-bit numbers are printable characters 87 times out of 100
@@ -110,7 +111,7 @@ def _read_to_end(descriptor: int, expected_size: int, max_size: int) -> bytes:
 def decode(data: bytes) -> tuple[str, str]:
     """The text in the bytes of a text file, and its encoding. Raises `UnreadableError`."""
     if data and data[0] in _FIRST_BYTES_OF_MARKS:
-        for mark, encoding in _BYTE_ORDER_MARKS:
+        for mark, encoding in BYTE_ORDER_MARKS:
             if data.startswith(mark):
                 return _decode_marked(data[len(mark) :], encoding), encoding
     if b"\0" in data:

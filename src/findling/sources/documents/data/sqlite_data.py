@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 
 from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.files.file_text import UnreadableError
@@ -49,7 +50,8 @@ def _opened(data: bytes) -> sqlite3.Connection:
     try:
         database.deserialize(rollback_mode)
         database.text_factory = lambda data: data.decode("utf-8", "replace")
-        database.set_progress_handler(_Budget(_MAX_CHECKS).is_spent, _STEPS_PER_CHECK)
+        checks = count()
+        database.set_progress_handler(lambda: next(checks) >= _MAX_CHECKS, _STEPS_PER_CHECK)
         for setting in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
             database.execute(f"PRAGMA {setting}")
     except _ERRORS as error:
@@ -58,51 +60,33 @@ def _opened(data: bytes) -> sqlite3.Connection:
     return database
 
 
-class _Budget:
-    """Remaining seconds of the database engine."""
-
-    def __init__(self, checks: int) -> None:
-        self._left = checks
-
-    def is_spent(self) -> bool:
-        self._left -= 1
-        return self._left < 0
-
-
 def _tables(database: sqlite3.Connection) -> list[str]:
     """The tables that hold what users stored: neither SQLite's own, nor virtual ones and the tables behind them."""
     try:
         rows = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY rowid").fetchall()
     except _ERRORS as error:
         raise UnreadableError("damaged", f"the list of tables is broken: {error}") from error
-    tables = [(str(name), str(sql or "")) for name, sql in rows]
-    virtual = tuple(f"{name}_" for name, sql in tables if _is_virtual(sql))
-    return [
-        name
-        for name, sql in tables
-        if not _is_virtual(sql) and not name.lower().startswith("sqlite_") and not name.startswith(virtual)
-    ]
-
-
-def _is_virtual(sql: str) -> bool:
-    return sql.upper().split(None, 2)[:2] == ["CREATE", "VIRTUAL"]
+    tables = {str(name): str(sql or "").upper().split(None, 2)[:2] == ["CREATE", "VIRTUAL"] for name, sql in rows}
+    behind = tuple(f"{name}_" for name, is_virtual in tables.items() if is_virtual)
+    own = (name for name, is_virtual in tables.items() if not is_virtual and not name.startswith(behind))
+    return [name for name in own if not name.lower().startswith("sqlite_")]
 
 
 def _write_table(builder: TextBuilder, database: sqlite3.Connection, table: str) -> bool:
     """Write the rows of a table; whether it has more than were read."""
     quoted = '"' + table.replace('"', '""') + '"'
-    count = 0
+    written = 0
     for label, text in _rows(database, quoted):
-        if not count:
+        if not written:
             builder.section(table)
         builder.place(f"{table} {label}")
         builder.line(text)
-        count += 1
+        written += 1
         if builder.full:
             return False
-    if count == _MAX_ROWS:
+    if written == _MAX_ROWS:
         counting = f"SELECT count(*) FROM (SELECT 1 FROM {quoted} LIMIT {_MAX_COUNTED})"
-        more = int(database.execute(counting).fetchone()[0]) - count
+        more = int(database.execute(counting).fetchone()[0]) - written
         if more > 0:
             builder.line(f"… {more:,} more rows")
             return True
@@ -122,13 +106,9 @@ def _rows(database: sqlite3.Connection, quoted: str) -> Iterator[tuple[str, str]
         keys = [index + 1 for _, index in sorted((column[5], column[0]) for column in columns if column[5])]
     names = [str(column[0]) for column in cursor.description]
     for row in cursor:
+        texts = zip(names[1:], map(_text, row[1:]), strict=True)
         label = ", ".join(_text(row[key]) for key in keys)
-        yield (
-            f"row {label}",
-            " | ".join(
-                f"{name}: {text}" for name, value in zip(names[1:], row[1:], strict=True) if (text := _text(value))
-            ),
-        )
+        yield f"row {label}", " | ".join(f"{name}: {text}" for name, text in texts if text)
 
 
 def _text(value: object) -> str:

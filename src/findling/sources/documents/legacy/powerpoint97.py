@@ -25,7 +25,7 @@ _SLIDES, _MASTERS, _NOTES_PAGES = 0, 1, 2
 _ENCRYPTED_TOKEN = 0xF3D1C4DF
 
 
-class _Record(NamedTuple):
+class _PptRecord(NamedTuple):
     """One record: its kind, its instance number and its content; a container holds other records."""
 
     kind: int
@@ -34,15 +34,15 @@ class _Record(NamedTuple):
     content: memoryview
 
 
-def _read_record(stream: memoryview, at: int) -> _Record | None:
+def _read_record(stream: memoryview, at: int) -> _PptRecord | None:
     """The record at an offset, cut where the stream ends; `None` when there is none."""
     if at < 0 or at + 8 > len(stream):
         return None
     head, kind, size = struct.unpack_from("<HHI", stream, at)
-    return _Record(kind, head >> 4, head & 0xF == 0xF, stream[at + 8 : at + 8 + size])
+    return _PptRecord(kind, head >> 4, head & 0xF == 0xF, stream[at + 8 : at + 8 + size])
 
 
-def _children(content: memoryview) -> Iterator[_Record]:
+def _children(content: memoryview) -> Iterator[_PptRecord]:
     """The records in a container, in order."""
     at = 0
     while record := _read_record(content, at):
@@ -73,7 +73,7 @@ def _locate_objects(stream: memoryview, current_edit: int) -> tuple[dict[int, in
     return offsets, document
 
 
-def _directory(record: _Record | None) -> Iterator[tuple[int, int]]:
+def _directory(record: _PptRecord | None) -> Iterator[tuple[int, int]]:
     if record is None or record.kind != _PERSIST_DIRECTORY:
         return
     numbers = struct.unpack_from(f"<{len(record.content) // 4}I", record.content)
@@ -93,7 +93,7 @@ class _SlideText(NamedTuple):
     is_placeholder: bool = False
 
 
-def _page_texts(page: _Record, listed: list[_SlideText]) -> list[_SlideText]:
+def _page_texts(page: _PptRecord, listed: list[_SlideText]) -> list[_SlideText]:
     """The texts on a page in drawing order, then footers and comments; shapes may refer to the `listed` texts."""
     texts: list[_SlideText] = []
     asides: list[_SlideText] = []
@@ -109,7 +109,7 @@ def _page_texts(page: _Record, listed: list[_SlideText]) -> list[_SlideText]:
     return [text for text in [*texts, *asides] if text.text not in ("", "*")]  # a star stands for a number or a date
 
 
-def _listed_texts(records: list[_Record]) -> list[_SlideText]:
+def _listed_texts(records: list[_PptRecord]) -> list[_SlideText]:
     """The texts among the records of a list: each has a header that says what it is."""
     texts: list[_SlideText] = []
     is_title = False
@@ -126,7 +126,7 @@ def _listed_texts(records: list[_Record]) -> list[_SlideText]:
     return texts
 
 
-def _descend(page: _Record, depth: int) -> Iterator[_Record]:
+def _descend(page: _PptRecord, depth: int) -> Iterator[_PptRecord]:
     """The shapes, tables, footers and comments of a page, however deep they lie in groups."""
     for record in _children(page.content):
         if record.kind in (_SHAPE, _HEADERS_FOOTERS, _COMMENT) or (record.kind == _GROUP and _is_table(record)):
@@ -135,7 +135,7 @@ def _descend(page: _Record, depth: int) -> Iterator[_Record]:
             yield from _descend(record, depth + 1)
 
 
-def _shape_texts(shape: _Record, listed: list[_SlideText]) -> Iterator[_SlideText]:
+def _shape_texts(shape: _PptRecord, listed: list[_SlideText]) -> Iterator[_SlideText]:
     parts = list(_children(shape.content))
     is_placeholder = any(atom.kind == _PLACEHOLDER for part in parts for atom in _children(part.content))
     for part in parts:
@@ -151,7 +151,7 @@ def _shape_texts(shape: _Record, listed: list[_SlideText]) -> Iterator[_SlideTex
                     yield listed[index]
 
 
-def _is_table(group: _Record) -> bool:
+def _is_table(group: _PptRecord) -> bool:
     """A table is a group of shapes, whose first one is the group itself and says so."""
     first = next(_children(group.content), None)
     if first is None:
@@ -164,7 +164,7 @@ def _is_table(group: _Record) -> bool:
     return False
 
 
-def _table(group: _Record, listed: list[_SlideText]) -> str:
+def _table(group: _PptRecord, listed: list[_SlideText]) -> str:
     """The rows of a table: cells whose upper edges are at the same height."""
     rows: dict[int, list[tuple[int, str]]] = {}
     for shape in _children(group.content):
@@ -179,7 +179,7 @@ def _table(group: _Record, listed: list[_SlideText]) -> str:
     return "\n".join(" ".join(line.split()) for line in lines)
 
 
-def _strings(record: _Record) -> str:
+def _strings(record: _PptRecord) -> str:
     """The footer of a page, or the author and the text of a comment."""
     strings = {part.instance: _utf16(part) for part in _children(record.content) if part.kind == _STRING}
     if record.kind == _HEADERS_FOOTERS:
@@ -187,12 +187,12 @@ def _strings(record: _Record) -> str:
     return labelled(strings.get(0, ""), strings.get(1, ""))
 
 
-def _decoded(record: _Record) -> str:
+def _decoded(record: _PptRecord) -> str:
     text = _utf16(record) if record.kind == _TEXT_CHARS else bytes(record.content).decode("cp1252", "replace")
     return text.replace("\r", "\n").replace("\x0b", "\n").strip()
 
 
-def _utf16(record: _Record) -> str:
+def _utf16(record: _PptRecord) -> str:
     return bytes(record.content).decode("utf-16-le", "replace").strip("\0 ")
 
 
@@ -216,7 +216,7 @@ def extract(source: Source) -> Extracted:
 
 def _write_deck(builder: TextBuilder, stream: memoryview, current_edit: int) -> None:
     offsets, number = _locate_objects(stream, current_edit)
-    lists: dict[int, list[tuple[_Record, int, list[_SlideText]]]] = {_SLIDES: [], _MASTERS: [], _NOTES_PAGES: []}
+    lists: dict[int, list[tuple[_PptRecord, int, list[_SlideText]]]] = {_SLIDES: [], _MASTERS: [], _NOTES_PAGES: []}
     document = _read_record(stream, offsets.get(number, -1))
     for pages in () if document is None else _children(document.content):
         if pages.kind == _SLIDE_LIST and pages.instance in lists:
@@ -242,9 +242,9 @@ def _write_deck(builder: TextBuilder, stream: memoryview, current_edit: int) -> 
             builder.paragraph(shown)
 
 
-def _listed_pages(pages: _Record) -> Iterator[tuple[int, int, list[_Record]]]:
+def _listed_pages(pages: _PptRecord) -> Iterator[tuple[int, int, list[_PptRecord]]]:
     """Number, identity and text records of every page in a list."""
-    current: tuple[int, int, list[_Record]] | None = None
+    current: tuple[int, int, list[_PptRecord]] | None = None
     for record in _children(pages.content):
         if record.kind == _SLIDE_ENTRY and len(record.content) >= 16:
             if current:
@@ -257,7 +257,7 @@ def _listed_pages(pages: _Record) -> Iterator[tuple[int, int, list[_Record]]]:
         yield current
 
 
-def _slide_of_notes(page: _Record) -> int:
+def _slide_of_notes(page: _PptRecord) -> int:
     atom = next((record for record in _children(page.content) if record.kind == _NOTES_ATOM), None)
     return struct.unpack_from("<I", atom.content)[0] if atom and len(atom.content) >= 4 else 0
 

@@ -7,6 +7,10 @@ plain tables, and mail attachments are called anything.
 from __future__ import annotations
 
 import importlib
+import struct
+import zipfile
+import zlib
+from io import BytesIO
 
 from findling.sources.documents.extracted import Extracted, Source
 from findling.sources.documents.table import FORMATS
@@ -94,9 +98,7 @@ def _in_container(data: bytes, container: str, named: str) -> str:
     """The format of a ZIP or OLE file by what it holds; by its name when the content does not say."""
     try:
         guess = _in_zip(data) if container == "zip" else _in_ole(data)
-    except UnreadableError as error:
-        if error.reason == "encrypted" and container == "ole":
-            raise
+    except (OSError, ValueError, LookupError, EOFError, RuntimeError, struct.error, zipfile.BadZipFile, zlib.error):
         guess = ""  # the extractor that its name asks for says what is wrong
     if guess:
         return guess if named != "archive" else named
@@ -104,21 +106,21 @@ def _in_container(data: bytes, container: str, named: str) -> str:
 
 
 def _in_zip(data: bytes) -> str:
-    from findling.sources.documents.containers.zip_packages import Package
-
-    with Package(data) as package:
-        names = package.namelist()
-        if "mimetype" in names and package.getinfo("mimetype").file_size < _HEAD:
-            kind = (package.part("mimetype") or b"").strip()
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        names = archive.namelist()
+        if "mimetype" in names and archive.getinfo("mimetype").file_size < _HEAD:
+            kind = archive.read("mimetype").strip()
             return next((format_ for prefix, format_ in _ZIP_TYPES.items() if kind.startswith(prefix)), "")
     return next((format_ for part, format_ in _ZIP_PARTS.items() if any(name.startswith(part) for name in names)), "")
 
 
 def _in_ole(data: bytes) -> str:
-    from findling.sources.documents.containers.ole import open_compound
+    import olefile  # type: ignore[import-untyped]
 
-    with open_compound(data) as compound:
-        return next((format_ for stream, format_ in _OLE_STREAMS.items() if compound.exists(stream)), "")
+    with olefile.OleFileIO(BytesIO(data)) as container:
+        if container.exists("EncryptedPackage"):
+            raise UnreadableError("encrypted", "needs a password")
+        return next((format_ for stream, format_ in _OLE_STREAMS.items() if container.exists(stream)), "")
 
 
 def _text_instead(data: bytes, named: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, NamedTuple
 
-from findling.domain.values import FIELDS
+from findling.domain.values import FIELDS, record
 
 __all__ = ["FIELDS", "FUSIONS", "GROUPINGS", "KNOBS", "MODES", "TYPOS", "WORDS", "Knob", "Plan", "knob", "knobs_of"]
 
@@ -64,7 +64,7 @@ def knob(default: Any, help: str, /, kind: str = "", **more: Any) -> Any:
     return field(default=default, metadata={"knob": declared})
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Plan:
     """Which legs are asked and what is done with what they find; the defaults are what measured best."""
 

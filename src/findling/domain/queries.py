@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from findling.domain.plans import KNOBS, Plan
+from findling.domain.values import record
 
 __all__ = [
     "CONDITIONS",
@@ -32,14 +33,14 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Word:
     """A word to rank by, as the user typed it: any of its terms (`node.js`: node, js) in any inflected form will do."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Term:
     """A word that is meant: in any inflected form, a compound such as `node.js` or `getUser` with its parts in a row.
 
@@ -50,7 +51,7 @@ class Term:
     field: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Phrase:
     """Words that must stand next to each other, in this order, as they are written. Of one word: that form only."""
 
@@ -58,7 +59,7 @@ class Phrase:
     field: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Prefix:
     """The beginning of a word."""
 
@@ -66,7 +67,7 @@ class Prefix:
     field: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Fuzzy:
     """A word or one spelled nearly so: at most `distance` letters added, left out, changed or swapped."""
 
@@ -75,7 +76,7 @@ class Fuzzy:
     field: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Near:
     """Two words, in any inflected form, with at most `distance` words between them, in either order, in the body."""
 
@@ -84,7 +85,7 @@ class Near:
     distance: int = 10
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Field:
     """A resource for which the property `name` has any of the values; no text is looked at.
 
@@ -95,7 +96,7 @@ class Field:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Range:
     """A resource that changed at or after one moment and before another; seconds since the epoch."""
 
@@ -103,21 +104,21 @@ class Range:
     before: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Not:
     """What must not match."""
 
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Any:
     """At least one of the nodes; the more of them match, the better the rank."""
 
     nodes: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Same:
     """Ways to say the same thing: at least one of the nodes, and the best one counts. The first is what was typed.
 
@@ -128,7 +129,7 @@ class Same:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class All:
     """Every one of the nodes."""
 
@@ -143,7 +144,7 @@ CONDITIONS = (Field, Range)
 GROUPS = (Any, Same, All)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Filters:
     """What the answer is limited to; every filter is applied inside the leg, before anything is scored.
 
@@ -180,7 +181,7 @@ class LegQuery(typing.NamedTuple):
     held: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class SearchRequest:
     """One question with everything that bears on its answer.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from findling.domain.values import record
 
 __all__ = ["Access", "GlossaryTerm", "Message", "Thread"]
 
@@ -51,7 +52,7 @@ class GlossaryTerm(NamedTuple):
     decided_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Access:
     """How often something was recalled, and when last, in seconds since the epoch."""
 

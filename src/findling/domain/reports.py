@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from findling.domain.values import record
 
 __all__ = ["Check", "IndexProgress", "IndexReport", "Progress", "Status", "told_changes"]
 
@@ -49,7 +51,7 @@ def told_changes(added: int, updated: int, removed: int) -> str:
     return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class IndexReport:
     """What an indexing run did; `skipped` counts by reason, `partial` documents that were read in part."""
 
@@ -70,7 +72,7 @@ class IndexReport:
         return self.added + self.updated + self.removed
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Status:
     """What a workspace holds, and how far its legs have come.
 
@@ -93,7 +95,7 @@ class Status:
     meaning: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Check:
     """One finding of `check`: what was looked at, whether it is well, and what to do if not."""
 

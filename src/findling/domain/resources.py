@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
+
+from findling.domain.values import record
 
 __all__ = [
     "PLACES",
@@ -26,7 +28,7 @@ PLACES = ("title", "name", "description", "tags", "author", "body", "kept")
 """Where a field of an item goes: one of the text fields of a chunk, or `kept`, which is stored and not searched."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class FieldRule:
     """What becomes of one field of an item.
 
@@ -40,7 +42,7 @@ class FieldRule:
     many: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class ResourceType:
     """A type of resources, as data: nothing in the core knows any of them by name.
 
@@ -73,7 +75,7 @@ class Fingerprint(NamedTuple):
     inode: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Resource:
     """One thing a person can open: a file, a chat thread, a decision, a memory.
 

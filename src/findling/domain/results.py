@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from math import prod
 from typing import Any, NamedTuple
 
 from findling.domain.errors import FindlingError
+from findling.domain.values import record
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -28,13 +29,11 @@ __all__ = [
 ]
 
 
-# Receipts and their parts are not frozen: an answer makes a hundred of them, and frozen ones take 2.5 times as long.
-
 SCHEMA_VERSION = 5
 """Version of the JSON that `to_dict` gives; raised when a key changes its meaning or goes away."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Line:
     """One line of the original text, verbatim, with the spans (start, end in characters) that matched.
 
@@ -48,7 +47,7 @@ class Line:
     place: str = ""
 
 
-@dataclass(kw_only=True)  # not frozen, see above
+@record(kw_only=True)
 class TermMatch:
     """A term of the query found in a hit: in which field, in which forms, how often, and where.
 
@@ -62,7 +61,7 @@ class TermMatch:
     spans: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class AliasMatch:
     """An entry of the glossary by which a hit was found: `alias` stands in it, `typed` was asked for."""
 
@@ -93,7 +92,7 @@ class Evidence(NamedTuple):
     share: float = 0.0
 
 
-@dataclass(kw_only=True)  # not frozen, see above
+@record(kw_only=True)
 class ScorePart:
     """What one leg contributes to the fused score: `value` is `weight` × `normalised`, made from `raw`.
 
@@ -117,7 +116,7 @@ class ScorePart:
         return self.why or f"{self.measure} {self.raw:.4g}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Step:
     """What moved a hit after the legs were fused, by which factor, and why; a factor of 1 moves its place only."""
 
@@ -126,7 +125,7 @@ class Step:
     reason: str
 
 
-@dataclass(kw_only=True)  # not frozen, see above
+@record(kw_only=True)
 class Receipt:
     """Why a hit is where it is. Ranks count from 1 and are 0 in a leg that has not found it.
 
@@ -166,7 +165,7 @@ class Receipt:
         return best * prod(step.factor for step in self.steps)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Passage:
     """Another part of what a hit stands for that matches as well: one chunk, or several that lie side by side."""
 
@@ -179,7 +178,7 @@ class Passage:
     lines: tuple[Line, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Hit:
     """A chunk that answers the question. `score` runs from 0 to 1 and falls from hit to hit.
 
@@ -210,7 +209,7 @@ class Hit:
     workspace: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Degradation:
     """What was missing when an answer was made, and the command that mends it, if there is one."""
 
@@ -226,7 +225,7 @@ class Degradation:
         return f"{self.what}; {self.fix}" if self.fix else self.what
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Suggestion:
     """A word of the index that a word of the query may have meant; `applied` when it was searched for as well."""
 
@@ -236,7 +235,7 @@ class Suggestion:
     applied: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class SearchAnswer:
     """Hits, and what really happened: what was understood, what ran, what was missing, how long each stage took.
 
@@ -289,7 +288,7 @@ class SearchAnswer:
         return {"schema": SCHEMA_VERSION, **asdict(self)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class LegVerdict:
     """What one leg makes of a document: the rank and raw score of its best passage among `total`, 0 when it has none.
 
@@ -304,7 +303,7 @@ class LegVerdict:
     total: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
+@record(kw_only=True)
 class Explanation:
     """Why a document is in an answer, or is not: its rank, every filter and whether it passes, and what each leg says.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.ports import SkippedPath, TruthStore
-from findling.sources.documents.table import versions
+from findling.sources.documents.table import VERSIONS
 from findling.sources.files.file_text import changed_ns, changed_ns_at, inode_of
 from findling.sources.files.rule_patterns import Rules
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
@@ -54,7 +54,7 @@ class IndexOptions(NamedTuple):
     @property
     def circumstances(self) -> dict[str, str]:
         """Everything that an index depends on besides the files, as it is kept with the index."""
-        return {"rules": repr(self.rules), "made_by": self.made_by, "formats": versions(), "limits": self.limits}
+        return {"rules": repr(self.rules), "made_by": self.made_by, "formats": VERSIONS, "limits": self.limits}
 
 
 def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:

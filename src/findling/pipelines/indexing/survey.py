@@ -12,7 +12,7 @@ from typing import NamedTuple
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.resources import Fingerprint
 from findling.pipelines.indexing.freshness import NEVER, UNSURE_NS, IndexOptions
-from findling.sources.documents.table import versions
+from findling.sources.documents.table import VERSIONS
 from findling.sources.files.discovery import FoundFile, scan
 from findling.sources.files.file_text import changed_ns_at
 from findling.sources.files.file_types import file_type
@@ -107,7 +107,7 @@ def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
 def _outdated_formats(store: TruthStore) -> set[str]:
     """The formats whose extractors have changed since the index was made."""
     before = set((store.get_meta("formats") or "").split())
-    return {entry.partition(":")[0] for entry in set(versions().split()) - before}
+    return {entry.partition(":")[0] for entry in set(VERSIONS.split()) - before}
 
 
 def _lang(path: str) -> str:

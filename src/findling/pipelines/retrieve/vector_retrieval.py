@@ -14,11 +14,11 @@ from findling.domain.ports import ReadStore, TruthStore, VectorHits, VectorSearc
 from findling.domain.queries import Filters, LegQuery
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Evidence
-from findling.models.ports import Embedder, Reranker
 from findling.ranking.evidence import FOREIGN, cosine_of, meaning_evidence
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
+    from findling.models.ports import Embedder, Reranker
 
 __all__ = [
     "MOST_QUERIES",

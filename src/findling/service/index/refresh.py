@@ -20,7 +20,6 @@ from findling.domain.errors import (
     WorkerError,
 )
 from findling.domain.ports import SkippedPath
-from findling.domain.reports import IndexProgress, Progress
 from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.indexing.freshness import IndexOptions, is_fresh, remember
 from findling.service.index.index_files import OpenedWorkspace
@@ -31,7 +30,7 @@ from findling.service.workspace.workspace import Workspace
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, REFRESH_PATIENCE_S
 
 if TYPE_CHECKING:
-    from findling.domain.reports import IndexReport
+    from findling.domain.reports import IndexReport, Progress
     from findling.pipelines.indexing.survey import Survey
 
 __all__ = ["UNSURE", "DiskIndex", "options_of", "with_part"]
@@ -273,6 +272,7 @@ class DiskIndex:
         """Bring the index up to the state of the disk. The lock is held."""
         import logging  # 5 ms that only a run has to pay
 
+        from findling.domain.reports import IndexProgress
         from findling.pipelines.indexing.index_run import update
         from findling.service.index.recovery import keep_manifest
         from findling.service.workspace.manifest import preprocessing_of, quota_of, write_manifest

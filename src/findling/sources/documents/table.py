@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["FORMATS", "Format", "versions"]
+__all__ = ["FORMATS", "VERSIONS", "Format"]
 
 
 class Format(NamedTuple):
@@ -114,6 +114,5 @@ FORMATS: dict[str, Format] = {
 """Formats by the name that stands in a resource's `lang`."""
 
 
-def versions() -> str:
-    """Versions of all extractors, which an index compares with its own."""
-    return " ".join(f"{lang}:{FORMATS[lang].version}" for lang in sorted(FORMATS))
+VERSIONS = " ".join(f"{lang}:{FORMATS[lang].version}" for lang in sorted(FORMATS))
+"""Versions of all extractors, which an index compares with its own."""

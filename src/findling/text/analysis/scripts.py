@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import cache
 
 __all__ = [
     "LONGEST_WORD",
@@ -86,7 +87,6 @@ _UNSPACED_CLASS = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
     "\uac00-\ud7af"  # Hangul
 )
-_UNSPACED = re.compile(f"[{_UNSPACED_CLASS}]+")
 
 # Written out, because the Unicode tables of Python know no emoji, and those of an older Python not the newer ones.
 _EMOJI_CLASS = (
@@ -97,9 +97,7 @@ _EMOJI_CLASS = (
     "\U0001f300-\U0001f3fa\U0001f400-\U0001f64f\U0001f680-\U0001f6ff\U0001f7e0-\U0001f7f0"
     "\U0001f90c-\U0001f9ff\U0001fa70-\U0001faff"
 )
-_EMOJI = re.compile(f"[{_EMOJI_CLASS}]")
 _FLAG_CLASS = "\U0001f1e6-\U0001f1ff"  # a flag is two of these letters
-_RUNS = re.compile(f"[{_UNSPACED_CLASS}]+|[{_FLAG_CLASS}]{{2}}|[^{_UNSPACED_CLASS}{_FLAG_CLASS}]+")
 
 # Accents of Latin, Greek and Cyrillic, Hebrew points, Arabic vowel signs: written or left out at will. Marks of
 # Indic and other scripts are letters in their own right, and so is the breve of й.
@@ -121,17 +119,37 @@ _MARKS = (
     for c in range(0x0900, 0x0E00, 0x80)
 )
 _ONE_EMOJI = f"[{_EMOJI_CLASS}][\ufe0e\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*"
-_PLACE = re.compile(
-    f"{_SIGNED_NAME}|(?P<unspaced>[{_UNSPACED_CLASS}]+)|[{_FLAG_CLASS}]{{2}}|{_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*"
-    f"|(?:[^\\W_{_UNSPACED_CLASS}]|[{_MARKS}])+"
-)
+
+
+# Compiled when they are needed: to compile them takes 8 ms, and an ASCII query over ASCII files needs none.
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED_CLASS}]+")
+
+
+@cache
+def _emoji() -> re.Pattern[str]:
+    return re.compile(f"[{_EMOJI_CLASS}]")
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    return re.compile(f"[{_UNSPACED_CLASS}]+|[{_FLAG_CLASS}]{{2}}|[^{_UNSPACED_CLASS}{_FLAG_CLASS}]+")
+
+
+@cache
+def _places() -> re.Pattern[str]:
+    return re.compile(
+        f"{_SIGNED_NAME}|(?P<unspaced>[{_UNSPACED_CLASS}]+)|[{_FLAG_CLASS}]{{2}}|{_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*"
+        f"|(?:[^\\W_{_UNSPACED_CLASS}]|[{_MARKS}])+"
+    )
 
 
 def unicode_terms(word: str) -> list[str]:
     """The terms of a word that is not ASCII: pairs of characters for unspaced scripts, folded words for the others."""
     result: list[str] = []
-    for run in _RUNS.findall(word):
-        if _UNSPACED.match(run):
+    for run in _runs().findall(word):
+        if _unspaced().match(run):
             # The last character stands alone as well: with it every character is the beginning of some term.
             result += [run[at : at + 2] for at in range(len(run))]
         else:
@@ -142,22 +160,22 @@ def unicode_terms(word: str) -> list[str]:
 
 def is_unspaced(character: str) -> bool:
     """Whether a character belongs to a script that is written without spaces between words."""
-    return _UNSPACED.match(character) is not None
+    return not character.isascii() and _unspaced().match(character) is not None
 
 
 def is_mostly_unspaced(text: str) -> bool:
     """Whether more than half of a text is written without spaces between its words."""
-    return not text.isascii() and 2 * sum(map(len, _UNSPACED.findall(text))) > len(text)
+    return not text.isascii() and 2 * sum(map(len, _unspaced().findall(text))) > len(text)
 
 
 def is_emoji(character: str) -> bool:
     """Whether a character is a picture: no arrow, no box, no sign of mathematics."""
-    return _EMOJI.match(character) is not None
+    return _emoji().match(character) is not None
 
 
 def unicode_places(text: str) -> Iterator[tuple[int, int, bool]]:
     """Spans of the words of a text; unspaced scripts give one span per term, and True with it."""
-    for place in _PLACE.finditer(text):
+    for place in _places().finditer(text):
         start, end = place.span()
         if place["unspaced"]:
             yield from ((at, min(at + 2, end), True) for at in range(start, end))

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from findling.domain.reports import IndexProgress, Progress
 from findling.faces.cli.output.columns import display_width, fit, show_controls
 from findling.faces.cli.output.terminal import note
 
 if TYPE_CHECKING:
+    from findling.domain.reports import IndexProgress, Progress
     from findling.pipelines.indexing.embedding_run import RefineProgress
 
 __all__ = ["format_progress", "format_size", "progress_bar", "refine_bar"]

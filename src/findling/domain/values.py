@@ -135,7 +135,7 @@ def record(*, kw_only: bool = False) -> Callable[[_Class], _Class]:
 
     def made(cls: _Class) -> _Class:
         dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
-        cls.__dataclass_params__.frozen = True  # so that a frozen dataclass may inherit from it
+        vars(cls)["__dataclass_params__"].frozen = True  # so that a frozen dataclass may inherit from it
         known: dict[str, Any] = {"MISSING": MISSING}
         parameters, lines = ["self", *(["*"] if kw_only else [])], [" values = self.__dict__"]
         for one in fields(cls):

@@ -137,7 +137,7 @@ def record(*, kw_only: bool = False) -> Callable[[_Class], _Class]:
         dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
         vars(cls)["__dataclass_params__"].frozen = True  # so that a frozen dataclass may inherit from it
         known: dict[str, Any] = {"MISSING": MISSING}
-        parameters, lines = ["self", *(["*"] if kw_only else [])], [" values = self.__dict__"]
+        parameters, lines = ["self", *(["*"] if kw_only else [])], [" __own = self.__dict__"]
         for one in fields(cls):
             default, value = "", one.name
             if one.default is not MISSING:
@@ -146,7 +146,7 @@ def record(*, kw_only: bool = False) -> Callable[[_Class], _Class]:
                 known[f"_{one.name}"], default = one.default_factory, "=MISSING"
                 value = f"_{one.name}() if {one.name} is MISSING else {one.name}"
             parameters.append(one.name + default)
-            lines.append(f" values[{one.name!r}] = {value}")
+            lines.append(f" __own[{one.name!r}] = {value}")
         lines.insert(0, f"def __init__({', '.join(parameters)}):")
         exec("\n".join(lines), known)
         methods = {"__init__": known["__init__"], "__setattr__": _refuse, "__delattr__": _refuse}

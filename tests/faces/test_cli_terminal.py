@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from findling.domain.errors import UsageError
 from findling.domain.reports import IndexProgress
-from findling.faces.cli.output.columns import display_width, fit, show_controls
 from findling.faces.cli.output.progress import format_progress, format_size, progress_bar
-from findling.faces.cli.output.terminal import ask_before_indexing, use_color
+from findling.faces.cli.output.terminal import ask_before_indexing, display_width, fit, show_controls, use_color
 
 
 class Terminal(io.StringIO):

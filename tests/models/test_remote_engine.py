@@ -13,8 +13,8 @@ from findling.domain.errors import ProviderError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.models.remote.provider_models import RemoteEmbedder, RemoteReranker
+from findling.pipelines.answer.rankings import Ranked, StepContext
 from findling.pipelines.answer.steps import run_steps
-from findling.pipelines.answer.types import Ranked, StepContext
 from findling.pipelines.indexing.embedding_run import refine
 from findling.pipelines.retrieve.legs import Candidate
 from findling.pipelines.retrieve.query_planner import understand

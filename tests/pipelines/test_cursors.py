@@ -14,7 +14,7 @@ from findling.domain.plans import Plan
 from findling.domain.queries import Field, Filters, SearchRequest
 from findling.domain.resources import Chunk, Resource, StoredChunk
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
-from findling.pipelines.answer.types import Ranked
+from findling.pipelines.answer.rankings import Ranked
 from findling.pipelines.retrieve.legs import Candidate
 
 ASKED = SearchRequest(query="what was said", limit=3, plan=Plan(mode="keyword"))

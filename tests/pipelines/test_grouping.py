@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from findling.domain.resources import Chunk, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Receipt
-from findling.pipelines.answer.grouping import MOST_PASSAGES, group_of, grouped, reach, runs
 from findling.pipelines.answer.hits import with_passages
-from findling.pipelines.answer.types import HighlightSpec, Ranked
+from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, group_of, grouped, reach, runs
 from findling.pipelines.retrieve.legs import Candidate
 
 ASKED = HighlightSpec(("word",), {"word": "word"}, {})

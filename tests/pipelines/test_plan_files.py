@@ -15,9 +15,10 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS, FUSIONS, KNOBS, MODES, TYPOS, WORDS, Plan
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Phrase, Range, SearchRequest, Term
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document, read_filters, read_plan
-from findling.pipelines.retrieve.request_checks import check_plan, check_request
+from findling.pipelines.retrieve.query_planner import check_request
 from findling.service.settings.profiles import PROFILES, plan_of
 from findling.service.settings.settings import Settings
+from findling.service.workspace.scope import prepared
 from tests.counts import tries
 
 no_deadline = settings(deadline=None, max_examples=tries(150, short=50))
@@ -121,6 +122,11 @@ def test_a_plan_is_a_table(document: Anything) -> None:
         read_plan(document)
     with pytest.raises(InvalidValueError, match="filters must be a table"):
         read_filters(document)
+
+
+def check_plan(plan: Plan) -> None:
+    """Prepare a request that brings its plan."""
+    prepared(SearchRequest(query="tea", plan=plan), Settings(), "", lambda _: Plan())
 
 
 def test_weights_have_bounds() -> None:

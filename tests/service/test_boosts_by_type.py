@@ -10,8 +10,8 @@ import pytest
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Chunk, Place, Resource, ResourceType, StoredChunk
+from findling.pipelines.answer.rankings import Ranked, StepContext
 from findling.pipelines.answer.steps import run_steps
-from findling.pipelines.answer.types import Ranked, StepContext
 from findling.pipelines.content.resource_types import register
 from findling.pipelines.retrieve.legs import Candidate
 from findling.pipelines.retrieve.query_planner import understand

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from findling.domain.resources import Chunk, Resource, StoredChunk
-from findling.pipelines.answer.types import Ranked
+from findling.pipelines.answer.rankings import Ranked
 from findling.pipelines.answer.versions import demote
 from findling.pipelines.retrieve.legs import Candidate
 from findling.service.engine.engine import Engine, open_engine

@@ -23,13 +23,16 @@ class Knob(NamedTuple):
     `kind` is one of `domain.values`. `setting` names its row in settings files, the environment and `--set`; without
     one only profiles carry it. A `flag` of a switch `sets` one value. `project` says what a stranger's project file may
     do: nothing, `any` value, or only `lower` it. `served` is the upper bound for callers of a server. `http` puts it
-    beside the query of a request. `mcp` is its description there, and shows it in the tool.
+    beside the query of a request. `mcp` is its description there, and shows it in the tool. `row` is its name in
+    settings files and profiles. An `optional` one may be None, which leaves the decision to each query.
     """
 
     kind: str
     default: Any
     help: str
     name: str = ""
+    row: str = ""
+    optional: bool = False
     choices: tuple[str, ...] = ()
     minimum: float = 0
     maximum: float = float("inf")
@@ -43,16 +46,6 @@ class Knob(NamedTuple):
     served: float = float("inf")
     http: bool = False
     mcp: str = ""
-
-    @property
-    def optional(self) -> bool:
-        """Whether it may be None, which leaves the decision to each query."""
-        return self.default is None
-
-    @property
-    def row(self) -> str:
-        """Its name in settings files and profiles."""
-        return self.setting or f"search.{self.name}"
 
 
 def knob(default: Any, help: str, /, kind: str = "", **more: Any) -> Any:
@@ -239,7 +232,11 @@ class Plan:
 
 def knobs_of(plan: type[Plan]) -> dict[str, Knob]:
     """The table: every knob of a plan by its name."""
-    return {each.name: each.metadata["knob"]._replace(name=each.name) for each in fields(plan)}
+    knobs = {each.name: each.metadata["knob"] for each in fields(plan)}
+    return {
+        name: one._replace(name=name, row=one.setting or f"search.{name}", optional=one.default is None)
+        for name, one in knobs.items()
+    }
 
 
 KNOBS: Mapping[str, Knob] = knobs_of(Plan)

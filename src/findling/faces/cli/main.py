@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import click
 
 from findling import __version__
-from findling.domain.errors import FindlingError
+from findling.domain.errors import FindlingError, UsageError
 from findling.faces.cli.output.terminal import hush_stdout, note, prepare_streams, write
-from findling.faces.cli.request.command_table import COMMANDS, GROUPS, MOVED, GroupWithMoves
+from findling.faces.cli.request.command_table import COMMANDS, GROUPS, MOVED
 
 __all__ = ["COMMANDS", "GROUPS", "cli", "completion", "print_version", "route", "run"]
 
@@ -98,7 +98,7 @@ def route(args: Sequence[str]) -> list[str]:
     return ["search", *lead, *rest]
 
 
-class _LazyGroup(GroupWithMoves):
+class _LazyGroup(click.Group):
     """A group that knows its commands by name and imports the one that is called."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -109,7 +109,11 @@ class _LazyGroup(GroupWithMoves):
                 formatter.write_dl([(name, found.get_short_help_str(80)) for name, found in commands if found])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, route(args))
+        args = route(args)
+        if args and args[0] in MOVED and not ctx.resilient_parsing:
+            hint = f"{MOVED[args[0]]}; to search for the word: findling search {args[0]}"
+            raise UsageError(f"there is no findling {args[0]} any more", hint=hint)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -130,7 +134,6 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 @click.command(
     cls=_LazyGroup,
-    moved={name: f"{new}; to search for the word: findling search {name}" for name, new in MOVED.items()},
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     options_metavar="",

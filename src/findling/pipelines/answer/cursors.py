@@ -14,8 +14,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Hit
-from findling.pipelines.answer.grouping import group_of
-from findling.pipelines.answer.types import Ranked
+from findling.pipelines.answer.rankings import Ranked, group_of
 
 __all__ = ["Cursor", "behind", "cursor_after", "next_cursor", "read_cursor"]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Resource
-from findling.pipelines.answer.types import Ranking
+from findling.pipelines.answer.rankings import Ranking
 from findling.pipelines.content.chat_authors import split_authors
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.query_planner import loose_words

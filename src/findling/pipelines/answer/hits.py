@@ -12,8 +12,7 @@ from findling.domain.ports import KeywordLeg, ReadStore
 from findling.domain.queries import All, Any, Node, Same
 from findling.domain.resources import StoredChunk
 from findling.domain.results import AliasMatch, Evidence, Hit, Line, Passage, Receipt, ScorePart, TermMatch
-from findling.pipelines.answer.grouping import MOST_PASSAGES, Run, line_span, runs
-from findling.pipelines.answer.types import HighlightSpec, Ranked
+from findling.pipelines.answer.rankings import MOST_PASSAGES, HighlightSpec, Ranked, Run, line_span, runs
 from findling.pipelines.retrieve.legs import KEYWORD, SEMANTIC
 from findling.pipelines.retrieve.query_planner import SPELLING, AnalyzedQuery
 from findling.text.analysis.analysis import WordSpan, index_form, matching_spans, terms

@@ -11,7 +11,7 @@ from findling.domain.ports import KeywordLeg
 from findling.domain.queries import All, Any, Filters, Node, Not
 from findling.domain.results import Degradation, Hit, Suggestion
 from findling.pipelines.answer.hits import make_hit
-from findling.pipelines.answer.types import HighlightSpec, Ranked, Ranking
+from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled
 from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, can_read, find_by_meaning

@@ -8,7 +8,7 @@ from typing import Any
 from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, Node
 from findling.domain.results import Degradation, Hit
-from findling.pipelines.answer.types import Ranked, Ranking
+from findling.pipelines.answer.rankings import Ranked, Ranking
 from findling.pipelines.retrieve.legs import SEMANTIC, Found
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document
 from findling.pipelines.retrieve.query_planner import WORDS, AnalyzedQuery

@@ -12,7 +12,7 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import ModelError
 from findling.domain.plans import Plan
 from findling.domain.results import Degradation, Step
-from findling.pipelines.answer.types import Ranked, StepContext
+from findling.pipelines.answer.rankings import Ranked, StepContext
 from findling.pipelines.content.resource_types import half_life_of
 from findling.pipelines.retrieve.vector_retrieval import Meaning
 from findling.ranking.boosts import (

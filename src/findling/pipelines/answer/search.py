@@ -16,11 +16,10 @@ from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Sugges
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
 from findling.pipelines.answer.hits import asked_for, make_hit, term_weights
 from findling.pipelines.answer.plan_report import plan_account, quality_of, unknown_terms, vector_account
+from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking, StepContext
 from findling.pipelines.answer.steps import run_steps
-from findling.pipelines.answer.types import HighlightSpec, Ranked, Ranking, StepContext
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
-from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, understand
-from findling.pipelines.retrieve.request_checks import check_request
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import find_candidates
 from findling.pipelines.retrieve.vector_retrieval import Meaning, can_read, nearness_to
 from findling.text.query.tree import typed_terms

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from findling.pipelines.answer.grouping import grouped, reach
-from findling.pipelines.answer.types import Ranked, StepContext
+from findling.pipelines.answer.rankings import Ranked, StepContext, grouped, reach
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from findling.domain.ports import ReadStore
 from findling.domain.resources import Resource
 from findling.domain.results import Step
-from findling.pipelines.answer.types import Ranked
+from findling.pipelines.answer.rankings import Ranked
 
 __all__ = ["demote", "predecessors", "replaced_by", "successors"]
 

@@ -13,12 +13,11 @@ from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not,
 from findling.domain.resources import Document
 from findling.domain.results import Degradation, Explanation, LegVerdict
 from findling.pipelines.answer.hits import asked_for, make_hit
+from findling.pipelines.answer.rankings import Ranked, Ranking
 from findling.pipelines.answer.search import rank
-from findling.pipelines.answer.types import Ranked, Ranking
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import Retrievers, bound_legs
-from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words, understand
-from findling.pipelines.retrieve.request_checks import check_request
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, loose_words, understand
 from findling.stores.filtering import passes
 from findling.text.query.tree import canonical
 

@@ -8,9 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.budgets import current_budget
+from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.ports import ReadStore
 from findling.domain.queries import GROUPS, All, Field, Filters, LegQuery, Node, Not, Same, SearchRequest, Term, Word
+from findling.pipelines.retrieve.legs import check_legs
+from findling.stores.filtering import check_filters
 from findling.text.analysis.analysis import phrase_terms
 from findling.text.query.parser import Parsed, parse
 from findling.text.query.query_mode import read
@@ -25,12 +28,14 @@ __all__ = [
     "SPELLING",
     "WORDS",
     "AnalyzedQuery",
+    "check_request",
     "corrected",
     "loose_words",
     "respelled",
     "typed_words",
     "understand",
 ]
+
 
 LONGEST_QUERY = 10_000
 """Characters of a query that are read: more than a page of text has, and what the HTTP API takes."""
@@ -75,6 +80,23 @@ class AnalyzedQuery(NamedTuple):
     def understood_as(self) -> str:
         """The query written out again."""
         return canonical(self.tree)
+
+
+def check_request(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
+    """The pattern that excludes chunks, if there is one. Raises InvalidValueError naming what cannot be used."""
+    if request.limit < 0 or request.offset < 0:
+        raise InvalidValueError(f"limit {request.limit} and offset {request.offset} must not be negative")
+    check_filters(request.filters)
+    check_legs(plan)
+    if request.exclude_pattern is None:
+        return None
+    try:
+        return re.compile(request.exclude_pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InvalidValueError(
+            f"exclude pattern {request.exclude_pattern!r} is no regular expression: {error}",
+            hint="escape special characters with a backslash",
+        ) from error
 
 
 def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Parsed | None = None) -> AnalyzedQuery:

@@ -231,7 +231,7 @@ class Engine(WorkspaceServices):
     def group_of(self, hit: Hit, by: str, *, principals: tuple[str, ...] | None = None) -> str:
         """The group of a hit. The id stands for a hit that is gone since it was found."""
         from findling.domain.resources import Resource
-        from findling.pipelines.answer.grouping import group_of
+        from findling.pipelines.answer.rankings import group_of
 
         fields: dict[str, str] = {}
         if by == "thread" and hit.type == "chat":

@@ -13,8 +13,7 @@ from findling.domain.errors import CorruptError, NotIndexedError, ReplacedError,
 from findling.domain.results import Degradation
 from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.retrieve.legs import Retrievers
-from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.reader import Reader
+from findling.service.index.index_files import OpenedWorkspace, Reader
 from findling.service.workspace.workspace import Workspace, home_folder
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from findling.domain.backends import LimitedLegs
 from findling.domain.errors import (
@@ -19,10 +20,31 @@ from findling.domain.errors import (
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.results import Degradation
 from findling.pipelines.indexing.fanout import catch_up
+from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.workspace.backends import backend_at
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 
-__all__ = ["LAZY", "OpenedWorkspace"]
+__all__ = ["LAZY", "IndexState", "OpenedWorkspace", "Reader"]
+
+
+class IndexState(NamedTuple):
+    """The state that a sight depends on: another store, another change or another relation gives another one."""
+
+    store_id: str
+    seq: int
+    relations: int
+
+
+class Reader(NamedTuple):
+    """The truth and the legs that a caller reads; nothing in it is exchanged once it is handed out.
+
+    `mend` has a damaged leg rebuilt and returns what to tell. An owner's reader has no state: nothing is out of sight.
+    """
+
+    retrievers: Retrievers
+    mend: Callable[[CorruptError], list[Degradation]]
+    state: IndexState | None = None
+
 
 LAZY = 200
 """Changes that whoever writes leaves to the next search, which absorbs so many in about 50 ms."""

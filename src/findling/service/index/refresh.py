@@ -23,11 +23,11 @@ from findling.domain.ports import SkippedPath
 from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.indexing.freshness import IndexOptions, is_fresh, remember
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.settings.options import index_options
-from findling.service.settings.settings import Settings
+from findling.service.settings.settings import Settings, chunk_plan
 from findling.service.workspace.scope import is_below
 from findling.service.workspace.workspace import Workspace
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, REFRESH_PATIENCE_S
+from findling.sources.files.rule_patterns import Rules
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport, Progress
@@ -56,7 +56,19 @@ def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOp
     """
     named = (f"/{only}",) if only else ()
     inside = tuple(f"/{folder.relative_to(root).as_posix()}/" for folder in own if folder.is_relative_to(root))
-    return index_options(settings, include=named, exclude=inside)
+    switches = {name: settings[f"index.{name}"] for name in ("hidden", "follow_symlinks", "use_ignore_files")}
+    sizes = {name: settings[f"index.{name}"] for name in ("max_file_size", "max_document_size")}
+    rules = Rules(
+        include=(*settings["index.include"], *named),
+        exclude=(*settings["index.exclude"], *inside),
+        # What a project includes may be sent to the user's provider.
+        untrusted=() if settings.project_file("index.include") is None else settings["index.include"],
+        **switches,
+        **sizes,
+    )
+    limits = {name: settings[f"index.{name}"] for name in ("max_text", "batch_bytes", "workers", "max_seconds")}
+    quota = tuple(settings[f"quota.{name}"] for name in ("resources", "text", "disk"))
+    return IndexOptions(rules, chunk_plan(settings), quota=quota, **limits)
 
 
 class DiskIndex:

@@ -20,8 +20,7 @@ from findling.domain.sight import Audiences, Population, Rights, Sight
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space
 from findling.service.index.embeddings import READ_UP_TO
-from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.reader import IndexState, Reader
+from findling.service.index.index_files import IndexState, OpenedWorkspace, Reader
 from findling.stores.filtered_store import VisibleStore
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ class WorkspaceWriter:
     @property
     def chunk_plan(self) -> ChunkPlan:
         """How texts are cut in this process, in which a grammar must not run: it may crash on what it is given."""
-        from findling.service.settings.options import chunk_plan
+        from findling.service.settings.settings import chunk_plan
 
         return chunk_plan(self.settings)._replace(code="patterns")
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from findling.domain.errors import UnknownSettingError
+from findling.domain.errors import InvalidValueError, UnknownSettingError
 from findling.service.settings.layers import (
     PROJECT_ORIGIN,
     Settings,
@@ -23,12 +24,16 @@ from findling.service.settings.layers import (
 from findling.service.settings.setting_files import find_project_file, read_file, user_file
 from findling.service.settings.setting_list import ENVIRONMENT, REMOVED, SETTINGS, Setting, Value, variable_of
 
+if TYPE_CHECKING:
+    from findling.text.chunking.chunk_plan import ChunkPlan
+
 __all__ = [
     "ENVIRONMENT",
     "SETTINGS",
     "Setting",
     "Settings",
     "Value",
+    "chunk_plan",
     "get_setting",
     "load_settings",
     "parse_text",
@@ -50,6 +55,17 @@ def load_settings(path: str | Path | None = ".", *, environ: Mapping[str, str] |
     if project_file is not None:
         settings = _apply_file(settings, project_file, f"{PROJECT_ORIGIN}{project_file}")
     return _apply_environment(settings, environ)
+
+
+def chunk_plan(settings: Settings) -> ChunkPlan:
+    """The plan that cuts texts. Raises InvalidValueError, naming the origin, for a preset that is none."""
+    from findling.text.chunking.chunk_plan import read_preset
+
+    try:
+        return read_preset(settings["chunk.preset"])._replace(code=settings["chunk.code"])
+    except ValueError as error:
+        origin = settings.origin("chunk.preset")
+        raise InvalidValueError(f"{origin}: chunk.preset: {error}", hint="findling config show --origin") from error
 
 
 def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
@@ -75,16 +91,19 @@ def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
 
 def _apply_environment(settings: Settings, environ: Mapping[str, str]) -> Settings:
     """An empty variable counts as not set; a short name wins over the long one."""
-    targets = {setting.variable: setting.name for setting in SETTINGS}
-    targets.update((variable.name, variable.setting) for variable in ENVIRONMENT)
-    for name in environ:
-        if name.startswith("FINDLING_") and name not in targets:
+    given = [name for name in environ if name.startswith("FINDLING_")]
+    for name in given:
+        if name not in _VARIABLES:
             for removed, instead in REMOVED.items():
                 if name == variable_of(removed):
                     raise UnknownSettingError(f"environment variable {name} sets nothing any more", hint=instead)
             message = f"environment variable {name} is not one that findling knows"
-            raise UnknownSettingError(message, hint=closest_name(name, targets))
-    for name, setting in targets.items():
-        if setting and environ.get(name):
+            raise UnknownSettingError(message, hint=closest_name(name, _VARIABLES))
+    for name, setting in _VARIABLES.items() if given else ():
+        if name in given and setting and environ[name]:
             settings = settings.override_text(setting, environ[name], f"env {name}")
     return settings
+
+
+_VARIABLES = {setting.variable: setting.name for setting in SETTINGS}
+_VARIABLES |= {variable.name: variable.setting for variable in ENVIRONMENT}

@@ -138,7 +138,7 @@ def write_manifest(folder: Path, **changes: Any) -> Manifest:
 
 def preprocessing_of(settings: Settings) -> Preprocessing:
     """The preprocessing under these settings. Raises InvalidValueError for a chunk preset that is none."""
-    from findling.service.settings.options import chunk_plan
+    from findling.service.settings.settings import chunk_plan
     from findling.text.analysis.analysis import FINGERPRINT
 
     plan = chunk_plan(settings)

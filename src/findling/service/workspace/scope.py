@@ -95,8 +95,13 @@ def _planned(
     request: SearchRequest, types: tuple[str, ...], settings: Settings, plan_of: Callable[[str], Plan]
 ) -> Plan:
     """The plan of the profile with the changes of the request, applied before and after those of the types."""
-    plan = request.plan or plan_of(request.profile)
     changes: dict[str, Any] = {}
+    if request.plan is None:
+        plan = plan_of(request.profile)
+    else:
+        from findling.pipelines.retrieve.plan_files import read_plan
+
+        plan = read_plan(vars(request.plan))
     if request.changes:
         from findling.pipelines.retrieve.plan_files import read_changes
 

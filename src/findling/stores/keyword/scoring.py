@@ -69,7 +69,7 @@ _REPEATED_K = 8.0
 
 def padding(text: str) -> int:
     """By how many words a text counts longer than it is, which depends on nothing but the text."""
-    if is_mostly_unspaced(text):
+    if not text.isascii() and is_mostly_unspaced(text):
         return 0
     signs = sum(map(text.count, _CODE_SIGNS))
     return 0 if not text or (signs - _FREE_SIGNS) * _CHARACTERS_A_SIGN > len(text) else PADDING
@@ -77,7 +77,7 @@ def padding(text: str) -> int:
 
 def is_added(term: str) -> bool:
     """Whether a term counts in all its fields together, as words do."""
-    return not is_unspaced(term[0])
+    return term[0].isascii() or not is_unspaced(term[0])
 
 
 def most_of_word(terms: Iterable[tuple[str, float, bool]]) -> float:

@@ -238,7 +238,8 @@ _ascii_separators = "".join(chr(code) if chr(code).isalnum() or chr(code) in "+#
 
 
 def _words(text: str) -> list[str]:
-    return [word for run in _runs(text) for word in words_of_run(run)]
+    runs = _runs(text)
+    return [word for run in runs for word in words_of_run(run)] if "+" in text or "#" in text else runs
 
 
 def _runs(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from findling.faces.cli.output.columns import display_width, show_controls
+from findling.faces.cli.output.terminal import display_width, show_controls
 from findling.pipelines.evaluation.evaluation import (
     MAIN_MEASURE,
     EvaluatedCollection,

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from findling.domain.results import SCHEMA_VERSION, SearchAnswer
-from findling.faces.cli.output.columns import display_width, show_controls
-from findling.faces.cli.output.terminal import speaks_unicode, write
+from findling.faces.cli.output.terminal import display_width, show_controls, speaks_unicode, write
 
 __all__ = ["answer_document", "answer_stream", "dump", "report_document", "write_json", "write_table"]
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
-from findling.faces.cli.output.columns import display_width, fit, show_controls
-from findling.faces.cli.output.terminal import note
+from findling.faces.cli.output.terminal import display_width, fit, note, show_controls
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexProgress, Progress

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.results import Hit, Line, Passage, ScorePart, SearchAnswer
-from findling.faces.cli.output.columns import display_width, joins_previous, show_controls
+from findling.faces.cli.output.terminal import display_width, joins_previous, show_controls
 
 __all__ = [
     "FORMATS",

@@ -26,7 +26,6 @@ from findling.faces.cli.request.options import (
     workspace_option,
 )
 from findling.service.settings.settings import Settings
-from findling.service.settings.written_filters import written_filters
 from findling.service.workspace.scope import NO_CONTEXT
 
 __all__ = [
@@ -258,7 +257,14 @@ def _read_lines(source: str) -> list[str]:
 _CALLED = {"ext": "-e", "not_ext": "-E", "path": "--path", "after": "--after", "before": "--before"}
 
 
+_LIMITING = "ext exclude_ext path_prefix type_ lang tag author after before".split()
+
+
 def _filters(options: SearchOptions) -> Filters:
+    if not any(getattr(options, name) for name in _LIMITING):
+        return Filters()
+    from findling.service.settings.written_filters import written_filters
+
     return written_filters(
         ext=options.ext,
         not_ext=options.exclude_ext,
@@ -275,7 +281,8 @@ def _filters(options: SearchOptions) -> Filters:
 
 def _checked_pattern(pattern: str | None) -> str | None:
     try:
-        re.compile(pattern or "")
+        if pattern is not None:
+            re.compile(pattern)
     except re.error as error:
         raise InvalidValueError(
             f"-x {pattern} is no regular expression: {error}", hint="put a backslash before special characters"

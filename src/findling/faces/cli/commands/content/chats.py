@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from findling.domain.errors import FindlingError, UsageError
-from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json, write_table
-from findling.faces.cli.output.terminal import note
+from findling.faces.cli.output.terminal import note, show_controls
 from findling.faces.cli.request.options import compact_in_background, json_option, opened, place_option, resolve
 from findling.sources.chats.chat_formats import FORMATS, Wishes, read_chats, read_chats_stream
 

@@ -11,9 +11,8 @@ import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError, UsageError
 from findling.domain.strangers import read_json
-from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json, write_table
-from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.command_table import GroupWithMoves
 from findling.faces.cli.request.options import json_option, opened, place_option, resolve
 from findling.service.workspace.scope import NO_CONTEXT

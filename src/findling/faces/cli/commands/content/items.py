@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
-from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json
-from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.options import (
     compact_in_background,
     json_option,

@@ -13,9 +13,8 @@ import click
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES
-from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json
-from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.options import (
     as_option,
     json_option,

@@ -12,10 +12,9 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.domain.results import SearchAnswer
-from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.rendering import make_view, render_text
-from findling.faces.cli.output.terminal import note, use_color, write
+from findling.faces.cli.output.terminal import note, show_controls, use_color, write
 from findling.faces.cli.request.options import resolve
 from findling.faces.cli.request.request_builder import SearchOptions, build_request, read_queries, settled
 from findling.service.workspace.scope import NO_CONTEXT

@@ -124,7 +124,7 @@ def suggest(text: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
 
         write(dump(report_document({"text": text, "suggestions": [vars(one) for one in found]}), indent=2))
     else:
-        from findling.faces.cli.output.columns import show_controls
+        from findling.faces.cli.output.terminal import show_controls
 
         write("".join(f"{show_controls(one.text)}\n" for one in found))
     return 0 if found else 1

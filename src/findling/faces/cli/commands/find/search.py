@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ import click
 
 from findling.domain.errors import DaemonError, UsageError
 from findling.domain.results import SearchAnswer
-from findling.faces.cli.output.columns import show_controls
 from findling.faces.cli.output.rendering import (
     FORMATS,
     View,
@@ -22,7 +21,7 @@ from findling.faces.cli.output.rendering import (
     render_text,
     render_vimgrep,
 )
-from findling.faces.cli.output.terminal import ask_before_indexing, note, use_color, write
+from findling.faces.cli.output.terminal import ask_before_indexing, note, show_controls, use_color, write
 from findling.faces.cli.request.options import daemon_client, opened, setting_option, tell_embedding, yes_option
 from findling.faces.cli.request.request_builder import (
     SearchOptions,
@@ -37,6 +36,7 @@ from findling.faces.cli.request.request_builder import (
 
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
+    from findling.domain.reports import IndexProgress, Progress
     from findling.service.engine.client import SearchClient
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
@@ -97,7 +97,6 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
         requests = planned_requests(queries, options, settings)
     printer = _Printer(format_, settings, explain=options.explain, with_queries=bool(options.queries))
     if no_daemon or not _ask_daemon(path, settings, requests, printer):
-        from findling.faces.cli.output.progress import progress_bar
         from findling.service.engine.client import LocalClient
 
         with opened(path, settings) as engine:
@@ -105,8 +104,8 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
             refresh = settings["search.refresh"] == "auto" and not is_fresh
             client = LocalClient(engine, requests[0].principals, settings=settings)
             for request in requests[printer.shown :]:
-                with progress_bar() if refresh else nullcontext() as bar:
-                    answer = client.search(request, refresh=refresh, on_progress=bar)
+                with ExitStack() as bars:
+                    answer = client.search(request, refresh=refresh, on_progress=_Progress(bars))
                 printer.show(answer, client)
                 refresh = False  # the first search has refreshed the index for all of them
             tell_embedding(client.finish())
@@ -167,6 +166,21 @@ def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
         more = f"; {left_out:,} left out, see findling status --skipped" if left_out else ""
         note(f"indexed {report.added:,} files in {report.seconds:.1f} s{more}")
     return True
+
+
+class _Progress:
+    """Shows the progress of an indexing run, if there is one, until the stack is closed."""
+
+    def __init__(self, bars: ExitStack) -> None:
+        self._bars = bars
+        self._tell: Progress | None = None
+
+    def __call__(self, event: IndexProgress) -> None:
+        if self._tell is None:
+            from findling.faces.cli.output.progress import progress_bar
+
+            self._tell = self._bars.enter_context(progress_bar())
+        self._tell(event)
 
 
 class _Printer:

@@ -29,8 +29,7 @@ from typing import NamedTuple
 
 import findling
 from findling.pipelines.indexing.document_build import make_document
-from findling.service.settings.options import chunk_plan
-from findling.service.settings.settings import get_setting, parse_text
+from findling.service.settings.settings import chunk_plan, get_setting, parse_text
 from findling.sources.documents.extracted import Extracted
 from findling.text.chunking.chunk_plan import PRESETS
 from findling.text.chunking.measures import count_tokens

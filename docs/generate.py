@@ -18,7 +18,7 @@ from markdown_tables import code, codes, table
 from findling.domain.errors import FindlingError
 from findling.domain.strangers import LOWERED
 from findling.faces.cli.main import cli
-from findling.models.remote.providers import PROVIDERS
+from findling.models.remote.providers import providers
 from findling.service.settings.setting_files import PROJECT_FILE
 from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Setting
 from findling.sources.documents.table import FORMATS
@@ -150,7 +150,9 @@ SHARED_VARIABLES = {
     "TERM": "`dumb`: neither colours nor a progress bar.",
     "XDG_CONFIG_HOME": "Where the user file lies on Linux, below `findling/`; `~/.config` when not set.",
     "XDG_DATA_HOME": "Where the workspaces lie on Linux, below `findling/`; `~/.local/share` when not set.",
-    **{provider.key_variable: f"Key for {provider.name}." for provider in PROVIDERS.values() if provider.key_variable},
+    **{
+        provider.key_variable: f"Key for {provider.name}." for provider in providers().values() if provider.key_variable
+    },
     "ORT_DISABLE_TELEMETRY": "Set by findling itself: onnxruntime must not report to its maker.",
     "SOURCE_DATE_EPOCH": "The time that an export notes as its own, in seconds since the epoch, for equal files.",
     "HTTPS_PROXY": "Proxy on the way to a provider or a hub, but for the hosts in `NO_PROXY`.",

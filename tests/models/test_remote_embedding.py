@@ -13,7 +13,7 @@ import pytest
 from findling.domain.errors import ProviderError
 from findling.models.ports import Embedder
 from findling.models.remote.provider_models import RemoteEmbedder, send_batches
-from findling.models.remote.providers import PROVIDERS
+from findling.models.remote.providers import providers
 
 if TYPE_CHECKING:
     from tests.models.conftest import ProviderServer
@@ -57,7 +57,7 @@ def test_texts_are_sent_in_batches_of_the_provider(server: ProviderServer, spec:
     np.testing.assert_allclose(vectors, expected(server, texts), rtol=1e-6)
     sizes = sorted(len(r.body["input"]) for r in server.received)
     assert len(sizes) == requests
-    assert sizes[-1] <= PROVIDERS[spec.partition(":")[0]].batch
+    assert sizes[-1] <= providers()[spec.partition(":")[0]].batch
 
 
 def test_five_batches_are_under_way_at_once_and_never_more(server: ProviderServer) -> None:

@@ -10,7 +10,7 @@ import pytest
 from findling.domain.errors import InvalidValueError, ProviderError
 from findling.models.ports import Chat, Reranker
 from findling.models.remote.provider_models import RemoteChat, RemoteEmbedder, RemoteReranker
-from findling.models.remote.providers import PROVIDERS, is_remote_spec, split_spec
+from findling.models.remote.providers import is_remote_spec, providers, split_spec
 from tests.processes import run_process
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_what_is_a_provider_and_a_model(spec: str, remote: bool) -> None:
 def test_a_provider_that_is_not_known_is_an_error_that_names_the_others() -> None:
     with pytest.raises(InvalidValueError, match="no provider 'opnai'") as caught:
         RemoteEmbedder("opnai:x")
-    for name in PROVIDERS:
+    for name in providers():
         assert name in caught.value.hint
 
 
@@ -163,15 +163,15 @@ def test_a_server_without_a_usual_model_wants_one_named() -> None:
 
 
 def test_presets() -> None:
-    batches = {name: provider.batch for name, provider in PROVIDERS.items()}
+    batches = {name: provider.batch for name, provider in providers().items()}
     assert batches == {
         "openai": 100, "voyage": 128, "cohere": 96, "openrouter": 50,
         "ollama": 256, "lmstudio": 256, "vllm": 256, "tei": 256,
     }  # fmt: skip
-    for provider in PROVIDERS.values():
+    for provider in providers().values():
         assert provider.base_url.startswith("http://localhost:" if provider.local else "https://")
         assert bool(provider.key_variable) is not provider.local
-    assert split_spec("voyage: ", "rerank") == (PROVIDERS["voyage"], "rerank-2.5")
+    assert split_spec("voyage: ", "rerank") == (providers()["voyage"], "rerank-2.5")
 
 
 def test_asking_what_a_name_means_loads_nothing_heavy() -> None:

@@ -133,7 +133,7 @@ class Backend(Protocol):
     url: str
     capabilities: Capabilities
     snapshot_bytes: int
-    """How much automatic snapshots may take; without meaning for a backend that makes none."""
+    """The bytes that automatic snapshots may take; without meaning for a backend that makes none."""
 
     def exists(self) -> bool:
         """Whether a truth store is there. Raises StoreDamagedError when there was one, and it is gone or empty."""

@@ -70,7 +70,7 @@ class WorkBudget:
 
     @property
     def deadline(self) -> float | None:
-        """When the time is over, on the clock of `time.perf_counter`; `None` when it never is."""
+        """The end of the time, on the clock of `time.perf_counter`; `None` without one."""
         return None if self._deadline == inf else self._deadline
 
     @property
@@ -117,7 +117,7 @@ class WorkBudget:
         return granted
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """What `make` gives, made at the first call with a key: the same leaf is built several times for an answer."""
+        """The result of `make` at the first call with a key: an answer builds the same leaf several times."""
         if key not in self._made:
             self._made[key] = make()
         made: _T = self._made[key]

@@ -1,4 +1,4 @@
-"""Who may see what: principals, and the relations between them and resources."""
+"""Permissions: principals, and the relations between them and resources."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ __all__ = [
 
 
 SCOPES = ("read", "write")
-"""What a token may be good for: asking, and changing what is there."""
+"""The scopes of a token: asking, and changing what is there."""
 
 ALL_WORKSPACES = "*"
 """Stands for every workspace, in the list of a caller."""
 
 
 class Caller(NamedTuple):
-    """Who asks. It follows from the connection and its token, never from what is asked.
+    """The caller, who follows from the connection and its token, never from the request.
 
     `principals` are those whose rights hold, `None` for the owner, who sees everything. `workspaces` are names of those
     that may be asked besides the one that is served; ALL_WORKSPACES stands for all of them.
@@ -64,7 +64,7 @@ class Caller(NamedTuple):
 
 
 OWNER = Caller("owner", None, frozenset(SCOPES), (ALL_WORKSPACES,))
-"""Whoever uses the machine as the user that the daemon runs as."""
+"""The user that the daemon runs as."""
 
 
 EVERYONE = "everyone"
@@ -74,18 +74,18 @@ MEMBER, VIEWER, DENIED = RELATIONS = ("member", "viewer", "denied")
 """A principal is a `member` of a group or role; it is a `viewer` of a resource or folder, or it is `denied` it."""
 
 DENY = "!"
-"""What stands before a principal in a visibility list that must not see the resource, whatever else it is."""
+"""The mark of a principal in a visibility list that must not see the resource."""
 
 
 PATH = "path:"
-"""What stands before a folder or file that somebody has a right to."""
+"""The mark of a folder or file that somebody has a right to."""
 
 
 UNSET = PATH
 """Stands for all that has no list of its own and lies in no shared folder: a path that no file and no folder has."""
 
 POLICIES = ("owner", "public")
-"""Who may see what `UNSET` stands for: the owner of the workspace alone, or every caller."""
+"""Those who may see what `UNSET` stands for: the owner of the workspace alone, or every caller."""
 
 
 class Relation(NamedTuple):
@@ -97,7 +97,7 @@ class Relation(NamedTuple):
 
 
 class Right(NamedTuple):
-    """What decides who may see one resource: its number, its latest change, its id, its path, its own list."""
+    """The facts that decide who may see one resource; `visibility` is its own list."""
 
     number: int
     seq: int
@@ -128,7 +128,7 @@ def check_visibility(entries: Iterable[str]) -> tuple[str, ...]:
 
 
 def check_object(relation: str, text: str) -> str:
-    """What a relation may be to. Raises InvalidValueError for another relation, or what it cannot be to."""
+    """The object of a relation. Raises InvalidValueError for an unknown relation, or an object it cannot have."""
     if relation not in RELATIONS:
         raise InvalidValueError(f"{relation!r} is no relation", hint=f"one of {', '.join(RELATIONS)}")
     if relation == MEMBER and not check_principal(text).startswith(("group:", "role:")):

@@ -59,7 +59,7 @@ def knob(default: Any, help: str, /, kind: str = "", **more: Any) -> Any:
 
 @record(kw_only=True)
 class Plan:
-    """Which legs are asked and what is done with what they find; the defaults are what measured best."""
+    """The legs that a search asks, and the steps after them; the defaults measured best."""
 
     profile: str = knob("auto", "The name that the answer shows for this plan.", profile=False)
     mode: str = knob(

@@ -1,4 +1,4 @@
-"""What is asked: the query tree and the search request."""
+"""The query tree and the search request."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Range:
 
 @record()
 class Not:
-    """What must not match."""
+    """A node that must not match."""
 
     node: Node
 
@@ -138,7 +138,7 @@ class All:
 
 Node = Word | Term | Phrase | Prefix | Fuzzy | Near | Field | Range | Not | Any | Same | All
 
-# For `isinstance`, which has to build `A | B` anew each time: half of what parsing took.
+# For `isinstance`, which rebuilds `A | B` each time: half of what parsing took.
 LEAVES = (Word, Term, Phrase, Prefix, Fuzzy, Near)
 CONDITIONS = (Field, Range)
 GROUPS = (Any, Same, All)
@@ -146,10 +146,10 @@ GROUPS = (Any, Same, All)
 
 @record(kw_only=True)
 class Filters:
-    """What the answer is limited to; every filter is applied inside the leg, before anything is scored.
+    """Limits of an answer; legs apply every filter before they score.
 
     An empty tuple does not filter. `where` is a tree of `Field`, `Range`, `Not`, `Any` and `All` that has to hold
-    besides. `within` is the folder that is searched: unlike `path` it lets everything pass that has no path.
+    besides. `within` is the folder that is searched: unlike `path` it passes everything that has no path.
     """
 
     ext: tuple[str, ...] = ()

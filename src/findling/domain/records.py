@@ -1,4 +1,4 @@
-"""What is kept of a memory besides its text."""
+"""Records beside resources: messages, threads, glossary terms, accesses."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class GlossaryTerm(NamedTuple):
     """One surface of a group of words that mean the same; `group` is the canonical surface of its group.
 
     `key` is the surface as `glossary_key` normalises it; group and key together are unique. `status` is `canonical`,
-    `alias`, `pending` (suggested, not used yet), `rejected` (never to be suggested again) or `protected` (to be taken
-    literally; it belongs to no group). `source` says who or what brought it, `snippet` where it was seen.
+    `alias`, `pending` (suggested, unused), `rejected` (not suggested again) or `protected` (literal, in no group).
+    `source` names the person or rule that brought it, `snippet` the text where it was seen.
     """
 
     group: str
@@ -54,7 +54,7 @@ class GlossaryTerm(NamedTuple):
 
 @record()
 class Access:
-    """How often something was recalled, and when last, in seconds since the epoch."""
+    """The number of recalls, and the time of the last one in seconds since the epoch."""
 
     count: int
     last_at: float

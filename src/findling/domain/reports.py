@@ -1,4 +1,4 @@
-"""What is told about an index: the outcome of a run, its state, its health. A search needs none of it."""
+"""Reports on an index: the outcome of a run, its state, its health. A search needs none of it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class IndexProgress(NamedTuple):
 
     @property
     def bytes_per_second(self) -> float:
-        """How fast files are read, on average so far."""
+        """The average speed of reading so far."""
         return self.bytes_read / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest will take at this speed; `None` before there is any."""
+        """Seconds for the rest at this speed; `None` before there is any."""
         speed = self.bytes_per_second
         return max(0, self.bytes_total - self.bytes_read) / speed if speed else None
 
@@ -46,14 +46,14 @@ Progress = Callable[[IndexProgress], None]
 
 
 def told_changes(added: int, updated: int, removed: int) -> str:
-    """What a run did, in words; those of which there are none are left out."""
+    """The changes of a run in words, without those of which there are none."""
     counts = {"new": added, "changed": updated, "gone": removed}
     return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
 
 @record(kw_only=True)
 class IndexReport:
-    """What an indexing run did; `skipped` counts by reason, `partial` documents that were read in part."""
+    """The outcome of an indexing run; `skipped` counts by reason, `partial` documents that were read in part."""
 
     added: int = 0
     updated: int = 0
@@ -68,16 +68,16 @@ class IndexReport:
 
     @property
     def changed(self) -> int:
-        """How many resources differ from before the run."""
+        """The number of resources that differ from before the run."""
         return self.added + self.updated + self.removed
 
 
 @record(kw_only=True)
 class Status:
-    """What a workspace holds, and how far its legs have come.
+    """The content of a workspace, and the progress of its legs.
 
-    `meaning` says whether chunks have instant vectors, which model reads them, how many it has read (`read`, `of`),
-    whether a process is at it now (`refining`), the host that text is sent to, the reranker, and any problem.
+    `meaning` is the state of vectors: instant ones, the model, its progress (`read`, `of`, `refining`), the host that
+    text is sent to, the reranker, and any problem.
     """
 
     root: Path

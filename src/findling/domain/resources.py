@@ -1,4 +1,4 @@
-"""What is searched: resources and the chunks they are made of."""
+"""Resources and the chunks they are made of."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ __all__ = [
 
 
 PLACES = ("title", "name", "description", "tags", "author", "body", "kept")
-"""Where a field of an item goes: one of the text fields of a chunk, or `kept`, which is stored and not searched."""
+"""Places of an item's fields: the text fields of a chunk, or `kept`, which is stored and not searched."""
 
 
 @record(kw_only=True)
 class FieldRule:
-    """What becomes of one field of an item.
+    """The place of one field of an item.
 
-    A field in the `body` is a section under its `heading`; several fields may share any place but the title. A field
-    that is `required` must be there and not be empty. `many` fields are lists.
+    A field in the `body` is a section under its `heading`; several fields may share any place but the title. A
+    `required` field is never empty. `many` fields are lists.
     """
 
     place: str = "body"
@@ -64,7 +64,7 @@ RESERVED = ("path:", "log:")
 
 
 class Fingerprint(NamedTuple):
-    """What tells a changed file from an unchanged one: the cheap part first, the digest only when that differs.
+    """The marks of a file's content: the cheap ones first, the digest only when those differ.
 
     `changed_ns` is the later one of the times at which content and status changed. An `inode` of 0 is not known.
     """
@@ -97,7 +97,7 @@ class Resource:
 
 
 class Piece(NamedTuple):
-    """What a chunker returns: a span of the original text, in characters, and the headings above it."""
+    """A piece from a chunker: a span of the original text, in characters, and the headings above it."""
 
     start: int
     end: int
@@ -105,10 +105,10 @@ class Piece(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where in the file the text from `start` on comes from, when that is not the line of the text itself.
+    """The place in the file that the text from `start` on comes from.
 
-    `label` is what a reader of the file calls the place (`p. 12`, `Sheet1!A7`, `slide 3`, `00:01:02`); `line` is the
-    line of the file, counted from 1, or 0 when the file has none.
+    `label` names it for a reader of the file (`p. 12`, `Sheet1!A7`, `slide 3`, `00:01:02`); `line` is the line of the
+    file, counted from 1, or 0 when the file has none.
     """
 
     start: int

@@ -1,4 +1,4 @@
-"""What comes back: hits with their receipts, and the answer that says how it was found."""
+"""Answers: hits with their receipts, and the report of how they were found."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ class AliasMatch:
 
 
 class Evidence(NamedTuple):
-    """What one leg says for one chunk.
+    """The evidence of one leg for one chunk.
 
     `raw` is the leg's own score and `measure` its name (`BM25`, `cosine`). The leg ranks by `strength`. `worth` counts
     on the one scale, 0 to 1, that all legs share (`ranking/evidence.py`); a leg that would not find the chunk by itself
-    gives 0. `why` is the leg's remark: the kind of vectors, a path through a graph, a line. Fusion fills in the rest:
-    the `rank` from 1 on, 0 where the leg did not rank, and the `share` of the fused score, `weight` × `normalised`.
+    gives 0. `why` is the leg's remark: the kind of vectors, a path through a graph, a line. Fusion fills in `rank`,
+    from 1 on or 0 without one, and `share`, the part of the fused score: `weight` × `normalised`.
     """
 
     leg: str
@@ -94,10 +94,10 @@ class Evidence(NamedTuple):
 
 @record(kw_only=True)
 class ScorePart:
-    """What one leg contributes to the fused score: `value` is `weight` × `normalised`, made from `raw`.
+    """The part of one leg in the fused score: `value` is `weight` × `normalised`, made from `raw`.
 
-    `measure` names what `raw` is. `evidence` is what the leg's support is worth on the scale of all legs, and `why` its
-    remark. The rank is 0 where the leg said what is found and another one ranked.
+    `measure` names the unit of `raw`. `evidence` is the leg's support on the scale of all legs, and `why` its remark.
+    The rank is 0 where another leg ranked.
     """
 
     leg: str
@@ -112,13 +112,13 @@ class ScorePart:
 
     @property
     def remark(self) -> str:
-        """What the leg says of the hit, its score where it says nothing."""
+        """The remark of the leg, its score where it has none."""
         return self.why or f"{self.measure} {self.raw:.4g}"
 
 
 @record(kw_only=True)
 class Step:
-    """What moved a hit after the legs were fused, by which factor, and why; a factor of 1 moves its place only."""
+    """A move of a hit after the legs were fused: its factor and the reason. A factor of 1 moves its place only."""
 
     name: str
     factor: float
@@ -127,14 +127,13 @@ class Step:
 
 @record(kw_only=True)
 class Receipt:
-    """Why a hit is where it is. Ranks count from 1 and are 0 in a leg that has not found it.
+    """The reasons of a hit's place. Ranks count from 1 and are 0 in a leg that has not found it.
 
     `parts` hold the evidence of every leg, and their sums rank the hits. `keyword_rank`, `keyword_score` (BM25),
     `vector_rank`, `vector_score` (cosine) and `speed` (which vectors) repeat the parts of two legs. So do `words` and
-    `meaning`, what their evidence is worth, on one scale for all queries and states of an index; what is no nearer
-    than foreign texts has no meaning. `fused_score` is the best evidence of all legs, or
-    the score of the hit above where that is less; `final_score` is what became of it after the factors of all `steps`.
-    `supersedes` and `superseded_by` are the ids of what this resource replaces, and of what replaces it, nearest first.
+    `meaning`, the worth of their evidence on the one scale. A text no nearer than foreign ones has no meaning.
+    `fused_score` is the best evidence of all legs, at most the score of the hit above; `final_score` has the factors of
+    all `steps`. `supersedes` and `superseded_by` are ids, nearest first.
     """
 
     keyword_rank: int = 0
@@ -182,11 +181,11 @@ class Passage:
 class Hit:
     """A chunk that answers the question. `score` runs from 0 to 1 and falls from hit to hit.
 
-    `line` is the line that matches best, `place` its page, sheet or slide in files that have those instead of lines;
-    in such files all numbers of lines are 0. In an answer that is grouped, it is the best chunk of its group, and
-    `passages` are the others. `around` are the messages before and after the one that was found in a chat, with numbers
-    that count from it, below 0 before it. `author` and `at`, in seconds since the epoch, are those of that message, or
-    of the resource. `workspace` is the folder above whose workspace holds it; empty for the workspace that was asked.
+    `line` is the line that matches best. In files with pages, sheets or slides `place` names one of those, and all
+    numbers of lines are 0. In a grouped answer the hit is the best chunk of its group, and `passages` are the others.
+    `around` are the messages around the one found in a chat; their numbers count from it, below 0 before it. `author`
+    and `at` (seconds since the epoch) are those of that message, or of the resource. `workspace` is the folder above
+    whose workspace holds it; empty for the workspace that was asked.
     """
 
     id: str
@@ -211,14 +210,14 @@ class Hit:
 
 @record(kw_only=True)
 class Degradation:
-    """What was missing when an answer was made, and the command that mends it, if there is one."""
+    """A lack of an answer, and the command that mends it, if there is one."""
 
     what: str
     fix: str = ""
 
     @classmethod
     def of(cls, error: FindlingError) -> Degradation:
-        """What an error says that an answer could be given in spite of."""
+        """The degradation for an error that an answer survived."""
         return cls(what=error.message, fix=error.hint)
 
     def __str__(self) -> str:
@@ -237,22 +236,20 @@ class Suggestion:
 
 @record(kw_only=True)
 class SearchAnswer:
-    """Hits, and what really happened: what was understood, what ran, what was missing, how long each stage took.
+    """Hits, and the report of the search: the query as understood, the legs that ran, the lacks, the timings.
 
-    `total` counts the chunks that match the query and its filters, by its words or by its meaning; `weaker` those that
-    match, too, but far worse than the best: they are no hits unless the plan has `weak`. `reading` says how
-    the query was read: `ranked` (any of its words), `boolean` (all that it asks for), or `browse` (no words at all,
-    latest first). `strategy` names what ran, `quality` how good the answer can be: `none` when it is empty, `excellent`
-    when words and a model's meaning served in full, `good` when one of them or instant vectors did, `reduced` when
-    something is in `degraded`. `relaxed` are hits without what the query demands, where nothing fulfils it; exclusions
-    and filters hold for them, and `total` does not count them. `related` are neighbours by meaning that do not match.
-    `scope` is what the project file limits searches to.
+    `total` counts the chunks that match the query and its filters, by words or by meaning. `weaker` counts those far
+    worse than the best: they are hits only if the plan has `weak`. `reading` is `ranked` (any of its words), `boolean`
+    (all that it asks for), or `browse` (no words at all, latest first). `strategy` names the legs that ran. `quality`
+    is `none` for an empty answer, `excellent` when words and a model's meaning served in full, `good` when one of them
+    or instant vectors did, `reduced` when something is in `degraded`. `relaxed` are hits without the demands of the
+    query, where nothing fulfils them; exclusions and filters hold for them, and `total` does not count them. `related`
+    are neighbours by meaning that do not match. `scope` is the limit that the project file sets.
 
-    `notes` say what was made of the query, and `plan` everything that was planned. `meaning` says
-    which vectors served the answer (`speed`), the model, the share of chunks it has read (`coverage`), and the host
-    that text was sent to, if any; it is empty when no vectors were asked. `facets` counts, for every property that was
-    asked for, the resources that match by the values they have. `next_cursor` asks for the next page, if there is one.
-    `served_by` names the daemon that has answered, if one has.
+    `notes` explain the reading of the query, and `plan` holds the whole plan. `meaning` names the vectors that served
+    (`speed`), the model, the share of chunks it has read (`coverage`), and the host that text was sent to; it is
+    empty when no vectors were asked. `facets` counts the matching resources by the values of each property asked for.
+    `next_cursor` asks for the next page, if there is one. `served_by` names the daemon that has answered, if one has.
     """
 
     query: str
@@ -290,7 +287,7 @@ class SearchAnswer:
 
 @record(kw_only=True)
 class LegVerdict:
-    """What one leg makes of a document: the rank and raw score of its best passage among `total`, 0 when it has none.
+    """The verdict of one leg on a document: rank and raw score of its best passage among `total`, 0 without one.
 
     `least` is the score from which the leg finds a passage by itself, where it has such a limit.
     """
@@ -305,11 +302,10 @@ class LegVerdict:
 
 @record(kw_only=True)
 class Explanation:
-    """Why a document is in an answer, or is not: its rank, every filter and whether it passes, and what each leg says.
+    """The reasons why a document is in an answer, or is not: its rank, its filters, the verdict of each leg.
 
-    `rank` is that of its best passage among all that match, 0 when none does; `shown` is how many hits the answer
-    really has, at most its limit. `reasons` say what keeps it out. `hit` is the passage with its receipt, when it
-    matches.
+    `rank` is that of its best passage among all that match, 0 when none does; `shown` is the number of hits of the
+    answer. `reasons` name what keeps it out. `hit` is the passage with its receipt, when it matches.
     """
 
     query: str

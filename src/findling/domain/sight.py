@@ -30,7 +30,7 @@ _NOBODY: frozenset[str] = frozenset()
 
 
 class Audience(NamedTuple):
-    """Who may see a resource: its viewers, everybody where `is_unset` and the policy is public, but nobody denied.
+    """The viewers of a resource, everybody where `is_unset` and the policy is public, but nobody denied.
 
     Resources with one audience are a class of visibility: every caller sees all of them or none.
     """
@@ -43,9 +43,9 @@ class Audience(NamedTuple):
 class Audiences:
     """The audience of every resource under some relations.
 
-    A resource has a list of its own, or takes that of the nearest folder with viewers, or is left to the workspace's
-    policy. Whoever is made a viewer of the resource itself sees it besides. A denial counts wherever it stands: in the
-    list, on the resource, on any folder above it.
+    A resource has a list of its own, else that of the nearest folder with viewers, else the workspace's policy counts.
+    Viewers of the resource itself see it besides. A denial counts wherever it stands: in the list, on the resource, on
+    any folder above it.
     """
 
     def __init__(self, relations: Iterable[Relation]) -> None:
@@ -57,7 +57,7 @@ class Audiences:
         self._inherited = cache(self._of_folder)
 
     def of(self, rid: str, path: str, visibility: tuple[str, ...] | None) -> Audience:
-        """Who may see a resource."""
+        """The audience of a resource."""
         audience = self._inherited(visibility, path.rpartition("/")[0] if path else None)
         place = PATH + path if path else rid
         if rid not in self._named and place not in self._named:
@@ -144,7 +144,7 @@ class Numbers(Collection[int]):
 
 
 class Sight:
-    """What a caller sees of one state of a workspace. `rights` decides about a resource as it is now."""
+    """The part of one state of a workspace that a caller sees. `rights` decides about a resource as it is now."""
 
     def __init__(self, rights: Rights, population: Population) -> None:
         self.rights = rights
@@ -180,7 +180,7 @@ class Rights:
         return self.sees(self._audiences.of(rid, path, visibility))
 
     def reason(self, rid: str, path: str, visibility: tuple[str, ...] | None) -> str:
-        """What `may_see` goes by, in words."""
+        """The reason of `may_see`, in words."""
         viewers, denied = self._audiences.viewers, self._audiences.denied
         places = [rid, *_folders(path)] if path else [rid]
         for place in places:

@@ -1,7 +1,4 @@
-"""The gate for a stranger's file: all that a project file or a bundle may set, in one place.
-
-Such a file brings content. Whatever it could do besides stands here by its name, or it is not taken.
-"""
+"""The gate for a stranger's file: all that a project file or a bundle may set besides its content."""
 
 from __future__ import annotations
 
@@ -74,7 +71,7 @@ TRUSTS: Mapping[str, str] = {
     "root": "the folder that the workspace follows",
     "survey": "what the latest indexing run has seen, by which unchanged files are not read again",
 }
-"""What a bundle brings besides content, each taken only where its owner says so by this name."""
+"""Parts of a bundle besides content, each taken only where the owner trusts it by this name."""
 
 BUNDLE_META: Mapping[str, str] = {
     "order": "",
@@ -84,7 +81,7 @@ BUNDLE_META: Mapping[str, str] = {
     "folders": "survey",
     "skipped": "survey",
 }
-"""All keys of a bundle's `meta.json`, and the trust that each needs; none for what is content or only told."""
+"""All keys of a bundle's `meta.json`, and the trust that each needs; none for content and remarks."""
 
 BUNDLE_KEPT = ("rules", "made_by", "formats", "limits")
 """All keys of `kept` in `meta.json`: small values that say under which circumstances files were read."""

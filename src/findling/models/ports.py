@@ -15,12 +15,18 @@ if TYPE_CHECKING:
 __all__ = ["Chat", "Embedder", "Reranker"]
 
 
-class Embedder(Protocol):
-    """Turns texts into vectors of length 1. Raises ModelError when it cannot."""
-
+class _Model(Protocol):
     @property
     def name(self) -> str:
         """The name that users give the model."""
+
+    @property
+    def host(self) -> str:
+        """The host that texts are sent to; empty when nothing leaves the machine."""
+
+
+class Embedder(_Model, Protocol):
+    """Turns texts into vectors of length 1. Raises ModelError when it cannot."""
 
     @property
     def fingerprint(self) -> str:
@@ -29,10 +35,6 @@ class Embedder(Protocol):
     @property
     def dimensions(self) -> int:
         """Length of a vector."""
-
-    @property
-    def host(self) -> str:
-        """The host that texts are sent to; empty when nothing leaves the machine."""
 
     @property
     def in_process(self) -> bool:
@@ -50,31 +52,15 @@ class Embedder(Protocol):
         """One vector a text, in order; `kind` is `passage` or `query`."""
 
 
-class Reranker(Protocol):
-    """Reads a query and a passage together and tells how well they fit. Raises ModelError when it cannot."""
-
-    @property
-    def name(self) -> str:
-        """The name that users give the model."""
-
-    @property
-    def host(self) -> str:
-        """The host that texts are sent to; empty when nothing leaves the machine."""
+class Reranker(_Model, Protocol):
+    """Scores how well a query and a passage fit. Raises ModelError when it cannot."""
 
     def rerank(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score a text, in order, between 0 and 1: how likely it answers the query."""
 
 
-class Chat(Protocol):
+class Chat(_Model, Protocol):
     """A language model that answers in words. Raises ModelError when it cannot."""
-
-    @property
-    def name(self) -> str:
-        """The name that users give the model."""
-
-    @property
-    def host(self) -> str:
-        """The host that texts are sent to; empty when nothing leaves the machine."""
 
     def complete(self, system: str, user: str, *, max_tokens: int = 512) -> str:
         """The reply of the model to `user` under the instructions of `system`."""

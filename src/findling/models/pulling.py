@@ -154,7 +154,7 @@ def _transfer(url: str, part: Path, on_progress: PullProgress | None, timeout: f
             return True
         breaks = 1 if _size(part) > before else breaks + 1
         if breaks >= _MOST_BREAKS:
-            raise ProviderError(f"{url} broke off", hint="run the command again: it goes on where it stopped")
+            raise ProviderError(f"{url} broke off", hint="run the command again: it continues where it stopped")
 
 
 def _transfer_once(url: str, part: Path, on_progress: PullProgress | None, timeout: float) -> bool:

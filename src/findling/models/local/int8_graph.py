@@ -1,4 +1,4 @@
-"""Lets a model whose weights are stored as 8-bit integers calculate with them, too.
+"""Integer arithmetic for a model whose weights are stored as 8-bit integers.
 
 Such a file turns its weights into floats when it is opened and multiplies floats: small on disk, slow at work. This
 module rewrites the multiplications to integers and scales the inputs as they come (dynamic quantisation). Rows of
@@ -26,11 +26,20 @@ class ProtobufField(NamedTuple):
     value: int | memoryview
     raw: memoryview
 
+    @property
+    def content(self) -> memoryview:
+        """The bytes of a name or a message. Raises ValueError for a field that holds a number."""
+        if isinstance(self.value, int):
+            raise ValueError(f"field {self.number} holds a number")
+        return self.value
+
     def text(self) -> str:
         """The value as a name. Raises ValueError for a field that is none."""
-        if isinstance(self.value, int):
-            raise ValueError(f"field {self.number} holds a number, not a name")
-        return bytes(self.value).decode()
+        return bytes(self.content).decode()
+
+    def parts(self) -> Iterator[ProtobufField]:
+        """The fields of the value as a message. Raises ValueError for a field that is none."""
+        return _read_fields(self.content)
 
 
 def _read_fields(message: memoryview) -> Iterator[ProtobufField]:
@@ -116,10 +125,8 @@ def to_int8_arithmetic(model: bytes) -> bytes | None:
     try:
         parts = list(_read_fields(memoryview(model)))
         graph = next((part for part in parts if part.number == _GRAPH), None)
-        if graph is None or isinstance(graph.value, int):
-            return None
-        rewritten = _rewrite_graph(list(_read_fields(graph.value)))
-    except (ValueError, UnicodeDecodeError):
+        rewritten = _rewrite_graph(list(graph.parts())) if graph else None
+    except ValueError:  # or UnicodeDecodeError, which is one
         return None
     if rewritten is None:
         return None
@@ -245,7 +252,7 @@ def _fuse_gelu(nodes: list[_Node], tensors: Mapping[str, _Tensor]) -> list[_Node
 
 def _without_idle(nodes: list[_Node], fields: Sequence[ProtobufField]) -> list[_Node]:
     """Nodes whose results another node reads."""
-    wanted = {next(_parts(field)).text() for field in fields if field.number == _GRAPH_OUTPUT}
+    wanted = {next(field.parts()).text() for field in fields if field.number == _GRAPH_OUTPUT}
     kept = []
     for node in reversed(nodes):
         if not wanted.isdisjoint(node.outputs):
@@ -255,49 +262,33 @@ def _without_idle(nodes: list[_Node], fields: Sequence[ProtobufField]) -> list[_
 
 
 def _read_node(field: ProtobufField) -> _Node:
-    inputs, outputs, attributes = [], [], []
-    operation = ""
-    for part in _parts(field):
-        if part.number == _INPUT:
-            inputs.append(part.text())
-        elif part.number == _OUTPUT:
-            outputs.append(part.text())
-        elif part.number == _OPERATION:
-            operation = part.text()
-        elif part.number == _ATTRIBUTE:
-            attributes.append(part)
-            if any(inner.number in (_ATTRIBUTE_GRAPH, _ATTRIBUTE_GRAPHS) for inner in _parts(part)):
-                raise ValueError("graphs inside of nodes are not looked into")
-    return _Node(operation, tuple(inputs), tuple(outputs), tuple(attributes), _parts_of(field))
+    parts = list(field.parts())
+    attributes = tuple(part for part in parts if part.number == _ATTRIBUTE)
+    if any(inner.number in (_ATTRIBUTE_GRAPH, _ATTRIBUTE_GRAPHS) for part in attributes for inner in part.parts()):
+        raise ValueError("graphs inside of nodes are not looked into")
+    inputs, outputs, (operation, *_) = (
+        [part.text() for part in parts if part.number == number] for number in (_INPUT, _OUTPUT, _OPERATION)
+    )
+    return _Node(operation, tuple(inputs), tuple(outputs), attributes, field.content)
 
 
 def _read_tensor(field: ProtobufField) -> tuple[str, _Tensor]:
     name, kind, shape, data = "", 0, [], b""
-    for part in _parts(field):
+    for part in field.parts():
         if part.number == _DIMENSIONS:
             shape += read_numbers(part)
         elif part.number == _KIND:
             kind = read_numbers(part)[0]
         elif part.number == _TENSOR_NAME:
             name = part.text()
-        elif part.number == _RAW_DATA and len(_parts_of(part)) == 4:
-            data = bytes(_parts_of(part))
+        elif part.number == _RAW_DATA and len(part.content) == 4:
+            data = bytes(part.content)
     return name, _Tensor(kind, tuple(shape), data)
-
-
-def _parts(field: ProtobufField) -> Iterator[ProtobufField]:
-    return _read_fields(_parts_of(field))
-
-
-def _parts_of(field: ProtobufField) -> memoryview:
-    if isinstance(field.value, int):
-        raise ValueError(f"field {field.number} holds a number, not a message")
-    return field.value
 
 
 def _reads_columns(gather: _Node) -> bool:
     """Whether a Gather takes anything but rows: its only attribute is the axis, 0 when it is not there."""
-    return any(part.number == _ATTRIBUTE_NUMBER and part.value for field in gather.attributes for part in _parts(field))
+    return any(part.number == _ATTRIBUTE_NUMBER and part.value for field in gather.attributes for part in field.parts())
 
 
 def _make_node(
@@ -319,7 +310,7 @@ def _make_node(
 def _microsoft_operators(parts: Sequence[ProtobufField]) -> bytes:
     """The declaration that GELU as one step needs, unless the model has it."""
     declared = {
-        part.text() for field in parts if field.number == _OPERATORS for part in _parts(field) if part.number == 1
+        part.text() for field in parts if field.number == _OPERATORS for part in field.parts() if part.number == 1
     }
     version = _number_field(2, 1)
     return b"" if _MICROSOFT in declared else _bytes_field(_OPERATORS, _bytes_field(1, _MICROSOFT.encode()) + version)

@@ -92,7 +92,7 @@ def usual_cosines(
         known = read_json(memory.read_text(encoding="utf-8"))
         mean, deviation = known[fingerprint]
         return float(mean), float(deviation)
-    except (OSError, ValueError, KeyError, TypeError):  # not there, or not readable: it is found out anew
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or not readable: it is measured again
         pass
     cosines = embed(_QUERIES, "query") @ embed(_PASSAGES, "passage").T
     # Sixty-four pairs of short texts lie closer together than the passages of a whole collection.

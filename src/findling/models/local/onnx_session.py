@@ -128,7 +128,7 @@ class OnnxSession:
     def run(self, row: TokenRow) -> NDArray[np.float32]:
         """Output of the model for a row.
 
-        Raises ModelError when the model takes inputs that it is not known how to fill, or fails.
+        Raises ModelError when the model fails, or takes an unknown input.
         """
         ids = np.array([row.ids], dtype=np.int64)
         types = np.zeros_like(ids)

@@ -30,7 +30,6 @@ __all__ = [
     "Address",
     "HttpClient",
     "OversizeError",
-    "Proxy",
     "https_proxy",
     "is_loopback",
     "parse_address",
@@ -50,13 +49,6 @@ class Address(NamedTuple):
     def netloc(self) -> str:
         """Host and port."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-class Proxy(NamedTuple):
-    """The URL of a proxy without its password, and the headers that log in to it."""
-
-    url: str
-    headers: dict[str, str]
 
 
 def parse_address(url: str) -> Address:
@@ -91,8 +83,8 @@ def is_loopback(host: str) -> bool:
     return address is not None and address.is_loopback
 
 
-def https_proxy(host: str) -> Proxy | None:
-    """The proxy that the environment names for https and this host, by the rules of `urllib`."""
+def https_proxy(host: str) -> tuple[str, dict[str, str]] | None:
+    """The proxy for https and this host, by the rules of `urllib`: its URL, and the headers that log in to it."""
     url = getproxies().get("https", "")
     if not url or is_loopback(host) or proxy_bypass(host):
         return None
@@ -103,7 +95,7 @@ def https_proxy(host: str) -> Proxy | None:
     if parts.username is not None:
         secret = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
         headers["Proxy-Authorization"] = f"Basic {base64.b64encode(secret).decode('ascii')}"
-    return Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", headers)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", headers
 
 
 _HINT = "Write it like https://models.example.org/v1."
@@ -162,8 +154,8 @@ class HttpClient:
     def post(self, path: str, body: object, *, timeout_s: float, ends: float, stop: threading.Event) -> Any:
         """The JSON that the service answers with, at most `timeout_s` after each try.
 
-        Tries again after a passing failure, unless the wait would end after `ends` (of the monotonic clock) or `stop`
-        is set. Raises ProviderError, and OversizeError when the request should be made smaller.
+        Tries again after a passing failure, unless `stop` is set or the wait would last beyond `ends` (monotonic
+        clock). Raises ProviderError, and OversizeError when the request should be made smaller.
         """
         # A lone surrogate, as in a mangled file name, has no UTF-8; it becomes a question mark.
         payload = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
@@ -233,7 +225,8 @@ class HttpClient:
         proxy = https_proxy(host)
         if proxy is None:
             return HTTPSConnectionPool(host, port, maxsize=_MOST_IDLE, ssl_context=context)
-        manager = ProxyManager(proxy.url, proxy_headers=proxy.headers, maxsize=_MOST_IDLE, ssl_context=context)
+        url, headers = proxy
+        manager = ProxyManager(url, proxy_headers=headers, maxsize=_MOST_IDLE, ssl_context=context)
         return manager.connection_from_host(host, port, "https")
 
     def _read(self, response: BaseHTTPResponse, ends: float) -> bytes:
@@ -256,31 +249,32 @@ class HttpClient:
 
     def _unreachable(self, error: Exception) -> NoReturn:
         """Raise the error that a failed exchange means; a retry is for failures that may pass within a second."""
+        port, hint, tries = self.address.port, _HINT_DOWN, 0
         if isinstance(error, TimeoutError):
             raise self.overdue() from error
         if isinstance(error, IncompleteRead):
-            raise _PassingError(self._message("broke off in the middle of its answer"), hint=_HINT_DOWN) from error
-        if isinstance(error, ConnectionRefusedError):
-            local = is_loopback(self.address.host)
-            where = f"refuses connections at port {self.address.port}"
-            hint = (
-                f"Start the server ({self.service}) or set its base_url to where it listens." if local else _HINT_DOWN
-            )
-            raise _PassingError(self._message(where), hint=hint, tries=1 if local else 2) from error
-        if isinstance(error, ConnectionError):
-            raise _PassingError(self._message("closed the connection"), hint=_HINT_DOWN) from error
-        if isinstance(error, socket.gaierror):
-            raise self.failure("cannot be found: its name is not known here", hint=_HINT_DOWN) from error
-        if isinstance(error, ssl.SSLCertVerificationError):
+            what, tries = "broke off in the middle of its answer", _MOST_TRIES
+        elif isinstance(error, ConnectionRefusedError):
+            what, tries = f"refuses connections at port {port}", 2
+            if is_loopback(self.address.host):
+                hint, tries = f"Start the server ({self.service}) or set its base_url to where it listens.", 1
+        elif isinstance(error, ConnectionError):
+            what, tries = "closed the connection", _MOST_TRIES
+        elif isinstance(error, socket.gaierror):
+            what = "cannot be found: its name is not known here"
+        elif isinstance(error, ssl.SSLCertVerificationError):
             what = f"has a certificate that cannot be trusted ({error.verify_message})"
-            raise self.failure(what, hint="Check base_url and the certificates of this machine.") from error
-        if isinstance(error, ssl.SSLError):
-            what = f"cannot be spoken to in TLS ({error.reason})"
-            raise self.failure(what, hint=_HINT_ADDRESS) from error
-        if isinstance(error, OSError):
-            raise self.failure(f"cannot be reached ({error.strerror or error})", hint=_HINT_DOWN) from error
-        what = f"does not speak HTTP at port {self.address.port} ({type(error).__name__})"
-        raise self.failure(what, hint=_HINT_ADDRESS) from error
+            hint = "Check base_url and the certificates of this machine."
+        elif isinstance(error, ssl.SSLError):
+            what, hint = f"cannot be spoken to in TLS ({error.reason})", _HINT_ADDRESS
+        elif isinstance(error, OSError):
+            what = f"cannot be reached ({error.strerror or error})"
+        else:
+            what, hint = f"does not speak HTTP at port {port} ({type(error).__name__})", _HINT_ADDRESS
+        message = self._message(what)
+        raise (
+            _PassingError(message, hint=hint, tries=tries) if tries else ProviderError(message, hint=hint)
+        ) from error
 
     def _refused(self, reply: _Reply) -> NoReturn:
         """Raise what a status other than success means."""

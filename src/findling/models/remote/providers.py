@@ -1,16 +1,15 @@
-"""The providers findling knows, as data: where they listen, what they call their models, which words they use.
-
-Loads nothing heavy, so that anyone may ask whether a name means a provider.
-"""
+"""The providers findling knows, as data: addresses, models, dialects. It loads nothing heavy, for `is_remote_spec`."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
 
-__all__ = ["PROVIDERS", "Provider", "is_remote_spec", "prefixes", "split_spec"]
+__all__ = ["Provider", "is_remote_spec", "prefixes", "providers", "split_spec"]
 
 
 class Provider(NamedTuple):
@@ -18,7 +17,8 @@ class Provider(NamedTuple):
 
     `batch` is how many texts go into one request. `key_variable` names the environment variable of the API key and is
     empty for a server that wants none. `dialect` and `rerank_dialect` choose the form of requests and replies. `base64`
-    asks for vectors in a quarter of the bytes, `output_tokens` names the limit of an answer.
+    asks for vectors in a quarter of the bytes, `output_tokens` names the limit of an answer. Cohere embeds in its own
+    dialect rather than OpenAI's: only that tells a query from a document.
     """
 
     name: str
@@ -35,84 +35,26 @@ class Provider(NamedTuple):
     rerank_dialect: str = "cohere"
     base64: bool = False
     output_tokens: str = "max_tokens"
-    local: bool = False
 
 
-_ALL = (
-    Provider(
-        "openai",
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        100,
-        embed_model="text-embedding-3-small",
-        chat_model="gpt-4o-mini",
-        base64=True,
-        output_tokens="max_completion_tokens",
-    ),
-    Provider(
-        "voyage",
-        "https://api.voyageai.com/v1",
-        "VOYAGE_API_KEY",
-        128,
-        embed_model="voyage-4",
-        rerank_model="rerank-2.5",
-        rerank_path="/rerank",
-        chat_path="",
-        dialect="voyage",
-        rerank_dialect="voyage",
-        base64=True,
-    ),
-    # Its own way to embed rather than the one modelled on OpenAI: only that tells a query from a document.
-    Provider(
-        "cohere",
-        "https://api.cohere.com",
-        "COHERE_API_KEY",
-        96,
-        embed_model="embed-v4.0",
-        rerank_model="rerank-v3.5",
-        chat_model="command-a-03-2025",
-        embed_path="/v2/embed",
-        rerank_path="/v2/rerank",
-        chat_path="/compatibility/v1/chat/completions",
-        dialect="cohere",
-    ),
-    Provider(
-        "openrouter",
-        "https://openrouter.ai/api/v1",
-        "OPENROUTER_API_KEY",
-        50,
-        embed_model="openai/text-embedding-3-small",
-        rerank_model="cohere/rerank-v3.5",
-        chat_model="deepseek/deepseek-chat",
-        rerank_path="/rerank",
-    ),
-    Provider(
-        "ollama",
-        "http://localhost:11434/v1",
-        "",
-        256,
-        embed_model="nomic-embed-text",
-        chat_model="llama3.2",
-        local=True,
-    ),
-    Provider(
-        "lmstudio", "http://localhost:1234/v1", "", 256, embed_model="text-embedding-nomic-embed-text-v1.5", local=True
-    ),
-    Provider("vllm", "http://localhost:8000/v1", "", 256, rerank_path="/rerank", base64=True, local=True),
-    Provider(
-        "tei",
-        "http://localhost:8080",
-        "",
-        256,
-        embed_path="/v1/embeddings",
-        rerank_path="/rerank",
-        chat_path="",
-        rerank_dialect="tei",
-        local=True,
-    ),
-)
+class _Table(NamedTuple):
+    """`data/providers.json`: the providers by name, and prefixes of a query and a passage by families of models."""
 
-PROVIDERS = {provider.name: provider for provider in _ALL}
+    providers: dict[str, Provider]
+    prefixes: list[tuple[str, str, str]]
+
+
+@cache
+def _table() -> _Table:
+    import json  # which a search without a provider does not need
+
+    document = json.loads(Path(__file__).with_name("data").joinpath("providers.json").read_bytes())
+    return _Table({entry["name"]: Provider(**entry) for entry in document["providers"]}, document["prefixes"])
+
+
+def providers() -> dict[str, Provider]:
+    """The providers by name."""
+    return _table().providers
 
 
 def is_remote_spec(spec: str) -> bool:
@@ -126,13 +68,13 @@ def split_spec(spec: str, task: str) -> tuple[Provider, str]:
     Raises InvalidValueError for an unknown provider, a task it does not offer, and a missing model without a default.
     """
     name, _, model = spec.partition(":")
-    provider = PROVIDERS.get(name.lower())
+    provider = providers().get(name.lower())
     if provider is None:
         raise InvalidValueError(
-            f"{spec!r}: there is no provider {name!r}", hint=f"Known providers: {', '.join(PROVIDERS)}."
+            f"{spec!r}: there is no provider {name!r}", hint=f"Known providers: {', '.join(providers())}."
         )
     if not getattr(provider, f"{task}_path"):
-        able = ", ".join(other.name for other in _ALL if getattr(other, f"{task}_path"))
+        able = ", ".join(other.name for other in providers().values() if getattr(other, f"{task}_path"))
         raise InvalidValueError(f"{provider.name} has no models for the task {task!r}", hint=f"These have: {able}.")
     model = model.strip() or getattr(provider, f"{task}_model")
     if not model:
@@ -146,7 +88,7 @@ def split_spec(spec: str, task: str) -> tuple[Provider, str]:
 def prefixes(model: str) -> tuple[str, str]:
     """Prefixes of a query and of a passage for a model of open weights; servers do not add them."""
     lowered = model.lower()
-    for family, query, passage in _FAMILIES:
+    for family, query, passage in _table().prefixes:
         if family in lowered:
             return query, passage
     return "", ""
@@ -154,26 +96,3 @@ def prefixes(model: str) -> tuple[str, str]:
 
 # Two letters at least before the colon: one is a drive.
 _SPEC = re.compile(r"[A-Za-z][\w-]+:(?![/\\])\S*\Z")
-
-_FIND_PASSAGES = "Represent this sentence for searching relevant passages: "
-_FAMILIES = (
-    ("nomic-embed-text", "search_query: ", "search_document: "),
-    ("embeddinggemma", "task: search result | query: ", "title: none | text: "),
-    (
-        "qwen3-embedding",
-        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:",
-        "",
-    ),
-    ("e5-mistral", "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: ", ""),
-    ("arctic-embed2", "query: ", ""),
-    ("arctic-embed-m-v2", "query: ", ""),
-    ("arctic-embed-l-v2", "query: ", ""),
-    ("arctic-embed", _FIND_PASSAGES, ""),
-    ("mxbai-embed", _FIND_PASSAGES, ""),
-    ("bge-small-en", _FIND_PASSAGES, ""),
-    ("bge-base-en", _FIND_PASSAGES, ""),
-    ("bge-large-en", _FIND_PASSAGES, ""),
-    ("e5-small", "query: ", "passage: "),
-    ("e5-base", "query: ", "passage: "),
-    ("e5-large", "query: ", "passage: "),
-)

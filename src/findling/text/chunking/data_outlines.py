@@ -57,7 +57,8 @@ def latex(text: str) -> Outline:
             continue
         level = _TEX_LEVELS.get(name)
         if level:
-            title = "Abstract" if name == "abstract" else _tex_title(match[2] or match[5] or "")
+            source = _TEX_DROPPED.sub("", "Abstract" if name == "abstract" else match[2] or match[5] or "")
+            title = clean_title(_TEX_COMMAND.sub(lambda match: match[1] or " ", source))
             start = line if not headings or headings[-1].start < line else match.start()
             if title:
                 headings.append(Heading(start, level, title))
@@ -77,10 +78,6 @@ def _is_commented(text: str, line: int, offset: int) -> bool:
     while percent > line and text[percent - 1] == "\\":
         percent = text.rfind("%", line, percent)
     return percent >= 0
-
-
-def _tex_title(source: str) -> str:
-    return clean_title(_TEX_COMMAND.sub(lambda match: match[1] or " ", _TEX_DROPPED.sub("", source)))
 
 
 _YAML = re.compile(
@@ -128,7 +125,8 @@ def yaml(text: str) -> Outline:
                 continue
             headings += _ends(enclosing, start)
             enclosing.append(section_end)
-            headings.append(Heading(start, len(enclosing), _yaml_title(name or key)))
+            title = _YAML_COMMENT.sub("", name or key).strip().strip("\"'")
+            headings.append(Heading(start, len(enclosing), clean_title(title)))
     headings += _ends(enclosing, len(text))
     return Outline(headings, blocks)
 
@@ -143,10 +141,6 @@ def _ends(enclosing: list[int], start: int) -> list[Heading]:
         if end < start:
             ends.append(Heading(end, len(enclosing) + 1, ""))
     return ends
-
-
-def _yaml_title(source: str) -> str:
-    return clean_title(_YAML_COMMENT.sub("", source).strip().strip("\"'"))
 
 
 @lru_cache(maxsize=64)

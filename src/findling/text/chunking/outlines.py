@@ -61,7 +61,7 @@ def _markdown(text: str) -> Outline:
     for match in _MARKDOWN.finditer("\n" + text, front):
         line, end = match.start(), line_end(text, match.end() - 1)
         if fence:
-            if _closes(fence, match["fence"], match["info"]):
+            if (match["fence"] or "").startswith(fence) and not match["info"].strip():
                 blocks.append((fence_start, end))
                 fence, after = "", end + 1
         elif match["atx"]:
@@ -87,10 +87,6 @@ def _front_matter(text: str) -> int:
     return closing.end() if closing else 0
 
 
-def _closes(opening: str, fence: str | None, info: str | None) -> bool:
-    return fence is not None and fence.startswith(opening) and not (info or "").strip()
-
-
 def _is_setext_title(text: str, start: int, line: int, after: int) -> bool:
     """Whether the line above an underline is a paragraph of its own, and no list item, quote or table row."""
     title = text[start:line]
@@ -107,7 +103,8 @@ def _rst(text: str) -> Outline:
         line, mark = match.start(), match[0].strip()
         start = text.rfind("\n", 0, max(line - 1, 0)) + 1
         title = text[start:line].rstrip()
-        if start < after or not title or _is_rule(title):
+        is_rule = not title[:1].isalnum() and title == title[:1] * len(title)
+        if start < after or not title or is_rule:
             continue
         above = text.rfind("\n", 0, max(start - 1, 0)) + 1
         overlined = after <= above < start and text[above:start].rstrip() == mark
@@ -121,10 +118,6 @@ def _rst(text: str) -> Outline:
         headings.append(_heading(text, start, styles.index(style) + 1, title, after, (".. _", ":")))
         after = line_end(text, match.end() - 1) + 1
     return Outline(headings, [])
-
-
-def _is_rule(line: str) -> bool:
-    return not line[0].isalnum() and line == line[0] * len(line)
 
 
 def _is_rst_title(text: str, start: int, title: str, mark: str, after: int) -> bool:

@@ -92,7 +92,7 @@ def definitions(text: str, lang: str) -> list[Definition] | None:
 _QUERIES = Path(__file__).with_name("queries")
 _SECONDS = 0.25
 _SECONDS_PER_BYTE = 1e-6
-"""CPU time for a parse; sound code of the slowest language takes half. It binds only a parser that goes on reading."""
+"""CPU time for a parse; sound code of the slowest language takes half. It binds only a parser that keeps reading."""
 
 _READ_SIZE = 512
 """Bytes handed to the parser at once; the clock is read as often."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from findling.domain.queries import (
     CONDITIONS,
@@ -73,7 +74,7 @@ def limited_to(node: Node, fields: tuple[str, ...]) -> Node:
         return type(node)(tuple(limited_to(part, fields) for part in node.nodes))
     if not isinstance(node, (Term, Phrase, Prefix, Fuzzy)) or node.field:
         return node
-    leaves = tuple(_in_field(node, field) for field in fields)
+    leaves = tuple(replace(node, field=field) for field in fields)
     return leaves[0] if len(leaves) == 1 else Same(leaves)
 
 
@@ -85,10 +86,6 @@ def size(node: Node) -> tuple[int, int]:
         return 1, 0
     sizes = [(1, 0) if isinstance(part, Term) else size(part) for part in node.nodes]
     return sum(leaves for leaves, _ in sizes), 1 + max((depth for _, depth in sizes), default=0)
-
-
-def _in_field(node: Term | Phrase | Prefix | Fuzzy, field: str) -> Node:
-    return Fuzzy(node.text, node.distance, field) if isinstance(node, Fuzzy) else type(node)(node.text, field)
 
 
 def _merged(parts: list[Node], notes: list[str]) -> list[Node]:
@@ -281,12 +278,9 @@ def _leaf(node: Word | Term | Phrase | Prefix | Fuzzy | Near) -> str:
 
 def _inner(node: Node) -> str:
     """A node inside another one, in parentheses where it has parts of its own."""
-    has_parts = isinstance(node, Near) or (isinstance(node, GROUPS) and bool(node.nodes))
-    return f"({canonical(node)})" if has_parts or _is_two_sided(node) else canonical(node)
-
-
-def _is_two_sided(node: Node) -> bool:
-    return isinstance(node, Range) and None not in (node.after, node.before)
+    is_two_sided = isinstance(node, Range) and None not in (node.after, node.before)
+    has_parts = is_two_sided or isinstance(node, Near) or (isinstance(node, GROUPS) and bool(node.nodes))
+    return f"({canonical(node)})" if has_parts else canonical(node)
 
 
 def _value(value: str) -> str:

@@ -169,8 +169,7 @@ def test_presets() -> None:
         "ollama": 256, "lmstudio": 256, "vllm": 256, "tei": 256,
     }  # fmt: skip
     for provider in providers().values():
-        assert provider.base_url.startswith("http://localhost:" if provider.local else "https://")
-        assert bool(provider.key_variable) is not provider.local
+        assert provider.base_url.startswith("https://" if provider.key_variable else "http://localhost:")
     assert split_spec("voyage: ", "rerank") == (providers()["voyage"], "rerank-2.5")
 
 

@@ -20,7 +20,7 @@ import pytest
 import findling
 from findling.domain.ports import SkippedPath
 from findling.pipelines.indexing.freshness import IndexOptions
-from findling.service.settings import options
+from findling.service.index import refresh
 from tests.counts import tries
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
@@ -68,7 +68,7 @@ def test_a_document_that_takes_too_long_is_given_up(tree: Path, tmp_path: Path) 
 def test_a_document_that_takes_too_much_memory_is_given_up(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(options, "IndexOptions", partial(IndexOptions, max_memory=128 << 20))
+    monkeypatch.setattr(refresh, "IndexOptions", partial(IndexOptions, max_memory=128 << 20))
     with zipfile.ZipFile(tree / "bomb.docx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("word/document.xml", b"<w>" + b"<p>x</p>" * 6_000_000 + b"</w>")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from findling.domain.resources import StoredChunk
@@ -24,16 +24,15 @@ def best_message(stored: StoredChunk, asked: Iterable[str]) -> Speaker:
 
     Without such a message it is the only author of the passage, if there is only one.
     """
-    messages = list(_messages(stored))
+    chunk, resource, text = stored
+    starts = [place.start - chunk.start for place in chunk.places]
+    spans = zip(chunk.places, starts, [*starts[1:], len(text)], strict=False)
+    messages = [(speaker_of(place.label), text[start:end]) for place, start, end in spans]
     wanted = set(asked)
-    best, most = Speaker(""), 0
-    for speaker, text in messages:
-        found = len(wanted.intersection(terms(text)))
-        if found > most:
-            best, most = speaker, found
-    if most:
-        return best
-    authors = {speaker.author for speaker, _ in messages} or set(split_authors(stored.resource.author))
+    found = [len(wanted.intersection(terms(said))) for _, said in messages]
+    if any(found):
+        return messages[found.index(max(found))][0]
+    authors = {speaker.author for speaker, _ in messages} or set(split_authors(resource.author))
     times = [speaker.at for speaker, _ in messages if speaker.at is not None]
     return Speaker(authors.pop() if len(authors) == 1 else "", max(times, default=None))
 
@@ -48,29 +47,19 @@ def split_authors(author: str) -> list[str]:
     return author.split(_BETWEEN) if author else []
 
 
-_BETWEEN = ", "
-
-
-def _messages(stored: StoredChunk) -> Iterator[tuple[Speaker, str]]:
-    chunk, _, text = stored
-    starts = [place.start - chunk.start for place in chunk.places]
-    for place, start, end in zip(chunk.places, starts, [*starts[1:], len(text)], strict=False):
-        yield speaker_of(place.label), text[start:end]
-
-
 def speaker_of(label: str) -> Speaker:
     """The speaker from the label of a place: `AUTHOR, 2026-04-08 08:38`."""
-    timed = _TIMED.fullmatch(label)
-    return Speaker(label) if timed is None else Speaker(timed["author"] or "", _seconds(timed["time"]))
-
-
-_TIMED = re.compile(r"(?:(?P<author>.*), )?(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)", re.DOTALL)
-
-
-def _seconds(time: str) -> float | None:
     from datetime import datetime
 
+    timed = _TIMED.fullmatch(label)
+    if timed is None:
+        return Speaker(label)
     try:
-        return datetime.fromisoformat(f"{time}+00:00").timestamp()
+        at = datetime.fromisoformat(f"{timed['time']}+00:00").timestamp()
     except ValueError:  # somebody calls themselves 2024-13-45 99:99
-        return None
+        at = None
+    return Speaker(timed["author"] or "", at)
+
+
+_BETWEEN = ", "
+_TIMED = re.compile(r"(?:(?P<author>.*), )?(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d)", re.DOTALL)

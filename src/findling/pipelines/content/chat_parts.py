@@ -41,8 +41,7 @@ _PREFIX = "chat:"
 _MOST_MESSAGES = 100
 _MOST_CHARACTERS = 20_000
 _ENOUGH_MESSAGES = 50
-_SILENCE_S = 3600.0
-"""A part of so many messages ends with an hour of silence, as passages do."""
+_SILENCE_S = 3600.0  # a part of so many messages ends with an hour of silence, as passages do
 
 
 class PartName(NamedTuple):

@@ -14,7 +14,7 @@ from findling.domain.permissions import check_visibility
 from findling.domain.resources import FieldRule, Resource, ResourceType
 from findling.pipelines.content.resource_types import COMMON_KEYS, MADE_ELSEWHERE, names_hint
 
-__all__ = ["TRAVERSED", "Link", "compose", "links_of"]
+__all__ = ["TRAVERSED", "Link", "compose", "links_of", "read_links"]
 
 TRAVERSED = ("depends", "blocks", "supersedes", "conflicts")
 """Types of links along which a change of one item bears on another."""
@@ -39,10 +39,12 @@ def compose(type: ResourceType, item: Mapping[str, object]) -> tuple[Resource, s
     placed = _placed({**_COMMON_FIELDS, **type.fields}, item)
     links = _links(item.get("links"))
     visibility = _visibility(item.get("visibility"))
-    context = _context(item.get("context"))
+    context = item.get("context")
+    if context is not None and not isinstance(context, Mapping):
+        raise InvalidValueError("context must be an object", hint='{"deadline": "2026-05-01"}')
     special = _special(type.name, item)
     listed = "\n".join(f"- {link.type} {link.to}{f': {_indented(link.note)}' if link.note else ''}" for link in links)
-    closing = (("Context", context), ("System", special.get("system", "")), ("Links", listed))
+    closing = (("Context", _text(context, "context")), ("System", special.get("system", "")), ("Links", listed))
     sections = [*placed.sections, *((heading, body) for heading, body in closing if body)]
     text = "\n\n".join(f"## {heading}\n\n{body}" if heading else body for heading, body in sections)
     title = placed.title or placed.fields.get("name", "") or _first_line(text)
@@ -51,8 +53,8 @@ def compose(type: ResourceType, item: Mapping[str, object]) -> tuple[Resource, s
     fields = placed.fields | special
     if links:
         fields["links"] = json.dumps([link._asdict() for link in links], ensure_ascii=False)
-    if context:
-        fields["context"] = json.dumps(item["context"], ensure_ascii=False, sort_keys=True)
+    if _text(context, "context"):
+        fields["context"] = json.dumps(context, ensure_ascii=False, sort_keys=True)
     resource = Resource(
         rid=f"{type.name}:{_id(item, visibility)}",
         type=type.name,
@@ -69,9 +71,14 @@ def compose(type: ResourceType, item: Mapping[str, object]) -> tuple[Resource, s
     return resource, text or title
 
 
+def read_links(fields: Mapping[str, str]) -> list[Link]:
+    """The links that a composed resource keeps in its fields."""
+    return [Link(**link) for link in json.loads(fields.get("links", "[]"))]
+
+
 def links_of(resource: Resource) -> list[Link]:
     """The links of a composed resource, its predecessor among them."""
-    links = [Link(**link) for link in json.loads(resource.fields.get("links", "[]"))]
+    links = read_links(resource.fields)
     earlier = resource.fields.get("supersedes", "")
     return [*links, Link(earlier, "supersedes", 10)] if earlier else links
 
@@ -82,11 +89,8 @@ _ID = re.compile(r"[^\s\x00-\x1f\x7f]{1,200}")
 _LONGEST_TITLE = 80
 _NOT_CONTENT = frozenset({"id", "type", "visibility", "created_at", "updated_at"})
 
-_DEEPEST = 20
-"""Levels of an object; no person writes metadata that is nested deeper."""
-
-_LATEST = 253_402_300_800.0
-"""The end of the year 9999; a greater number counts milliseconds."""
+_DEEPEST = 20  # levels of an object; no person writes metadata that is nested deeper
+_LATEST = 253_402_300_800.0  # the end of the year 9999; a greater number counts milliseconds
 
 
 class _Placed(NamedTuple):
@@ -146,14 +150,6 @@ def _special(type_name: str, item: Mapping[str, object]) -> dict[str, str]:
     if earlier := _one_line(item.get("supersedes"), "supersedes"):
         special["supersedes"] = earlier if ":" in earlier else f"{type_name}:{earlier}"
     return special
-
-
-def _context(value: object) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, Mapping):
-        raise InvalidValueError("context must be an object", hint='{"deadline": "2026-05-01"}')
-    return _text(value, "context")
 
 
 def _links(value: object) -> list[Link]:

@@ -13,15 +13,12 @@ from typing import NamedTuple
 from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
 from findling.domain.ports import TruthStore
 from findling.domain.resources import Resource, ResourceType
-from findling.pipelines.content.items import Link
+from findling.pipelines.content.items import Link, read_links
 
 __all__ = ["Composed", "Ledger", "Written", "at"]
 
-_MOST_LISTED = 10
-"""Ids that an error names when several fit."""
-
-_HEXADECIMAL = re.compile(r"[0-9a-f]{8,}")
-"""Digits of an id that may stand for all of it."""
+_MOST_LISTED = 10  # ids that an error names when several fit
+_HEXADECIMAL = re.compile(r"[0-9a-f]{8,}")  # digits of an id that may stand for all of it
 
 
 class Composed(NamedTuple):
@@ -135,22 +132,17 @@ class Ledger:
         before = {} if known is None else known.resource.fields
         changed = {}
         if earlier := resource.fields.get("supersedes"):
-            meant = before.get("supersedes", "")
-            changed["supersedes"] = meant if _stands_for(earlier, meant) else self._predecessor(earlier, announced)
+            try:
+                meant = before.get("supersedes", "")
+                changed["supersedes"] = meant if _stands_for(earlier, meant) else self.full_id(earlier, announced)
+            except NotFoundError as error:
+                hint = "add that one first, or correct the id"
+                raise InvalidValueError(f"it supersedes {earlier}, which is not there", hint=hint) from error
         if "links" in resource.fields:
-            old = [Link(**link) for link in json.loads(before.get("links", "[]"))]
-            links = [Link(**link) for link in json.loads(resource.fields["links"])]
+            old, links = read_links(before), read_links(resource.fields)
             full = [link._replace(to=self._target(link, old, announced))._asdict() for link in links]
             changed["links"] = json.dumps(full, ensure_ascii=False)
         return replace(resource, fields={**resource.fields, **changed}) if changed else resource
-
-    def _predecessor(self, name: str, announced: Sequence[str]) -> str:
-        try:
-            return self.full_id(name, announced)
-        except NotFoundError as error:
-            raise InvalidValueError(
-                f"it supersedes {name}, which is not there", hint="add that one first, or correct the id"
-            ) from error
 
     def _target(self, link: Link, old: Iterable[Link], announced: Sequence[str]) -> str:
         for one in old:

@@ -56,9 +56,7 @@ _LOWEST_FACTOR, _FACTOR_SPAN = 0.8, 0.4
 LARGEST_FACTOR = _LOWEST_FACTOR + _FACTOR_SPAN
 """The factor of the greatest importance: 1.43 times that of the least one."""
 
-_FULL = 8.0
-"""Deviations above unrelated texts that count as full closeness, as for every search by meaning."""
-
+_FULL = 8.0  # deviations above unrelated texts that count as full closeness, as for every search by meaning
 _BEFORE = "accesses_before"
 _LONGEST_ID = 200
 
@@ -276,7 +274,7 @@ def closeness(cosine: float, usual: tuple[float, float]) -> float:
     return min(max((cosine - mean) / (_FULL * deviation), 0.0), 1.0)
 
 
-def evidence(hit: Hit, usual: tuple[float, float] | None, threshold: float = THRESHOLD) -> tuple[str, ...]:
+def evidence(hit: Hit, usual: tuple[float, float] | None) -> tuple[str, ...]:
     """The reasons to recall a hit: words, meaning, or both; none when neither is enough.
 
     `usual` are mean and deviation of the cosines of unrelated texts. Without them, every hit by meaning is near enough.
@@ -286,16 +284,12 @@ def evidence(hit: Hit, usual: tuple[float, float] | None, threshold: float = THR
     if receipt.keyword_rank:
         terms = dict.fromkeys(match.term for match in receipt.matches)
         reasons.append(f"has the words {', '.join(terms)}" if terms else "fulfils the conditions")
-    if receipt.vector_rank:
-        near = None if usual is None else closeness(receipt.vector_score, usual)
-        if near is None:
-            reasons.append(f"near in meaning (cosine {receipt.vector_score:.2f})")
-        elif near >= threshold:
-            reasons.append(f"near in meaning: {near:.2f} of {threshold:g} (cosine {receipt.vector_score:.2f})")
-    reasons += [
-        f"{part.leg}: {part.why or f'{part.measure} {part.raw:.4g}'}" for part in receipt.further if part.evidence
-    ]
-    return tuple(reasons)
+    if receipt.vector_rank and usual is None:
+        reasons.append(f"near in meaning (cosine {receipt.vector_score:.2f})")
+    elif receipt.vector_rank and usual and (near := closeness(receipt.vector_score, usual)) >= THRESHOLD:
+        reasons.append(f"near in meaning: {near:.2f} of {THRESHOLD:g} (cosine {receipt.vector_score:.2f})")
+    further = [part for part in receipt.further if part.evidence]
+    return (*reasons, *(f"{part.leg}: {part.why or f'{part.measure} {part.raw:.4g}'}" for part in further))
 
 
 def _spelling(text: str) -> str:

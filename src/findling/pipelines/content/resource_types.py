@@ -191,13 +191,9 @@ def names_hint(name: str, known: Sequence[str]) -> str:
 _USUAL = ResourceType(name="any")
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-_TAKEN = frozenset({"group", "log", "path", "role", "user"})
-"""Words before the colon of other ids."""
-
+_TAKEN = frozenset({"group", "log", "path", "role", "user"})  # words before the colon of other ids
 _OWN_PLACE = {"title": "title", "name": "name", "description": "description", "author": "author"}
-_FREE = frozenset({"title", "body", "author"})
-"""Common keys that a type may say more about."""
-
+_FREE = frozenset({"title", "body", "author"})  # common keys that a type may say more about
 _RESERVED = {*COMMON_KEYS, "delete", "digest", "file", "scope", "shadowed_by", "shadows", "thread"} - _FREE
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -152,18 +152,7 @@ def means_by_category(queries: Iterable[EvaluatedQuery]) -> dict[str, tuple[int,
 
 def collection_document(collection: EvaluatedCollection) -> dict[str, Any]:
     """A collection as JSON-ready values; each run has its means and categories before its queries."""
-    document = asdict(collection)
-    document["runs"] = [
-        {
-            "label": run.label,
-            **_summary(run),
-            **{name: value for name, value in values.items() if name not in ("label", "queries", "no_answer")},
-            "no_answer": run.no_answer._asdict() if run.no_answer else None,
-            "queries": values["queries"],
-        }
-        for run, values in zip(collection.runs, document["runs"], strict=True)
-    ]
-    return document
+    return {**asdict(replace(collection, runs=())), "runs": [_run_document(run) for run in collection.runs]}
 
 
 def pair_runs(collections: Sequence[EvaluatedCollection], saved: SavedRuns | None = None) -> list[PairedRuns]:
@@ -194,14 +183,17 @@ def read_saved_runs(path: Path, *, gain: str) -> SavedRuns:
     return saved
 
 
-def _summary(run: EvaluatedRun) -> dict[str, Any]:
+def _run_document(run: EvaluatedRun) -> dict[str, Any]:
+    values, categories = asdict(run), means_by_category(run.queries).items()
+    label, queries, _ = (values.pop(name) for name in ("label", "queries", "no_answer"))
     return {
+        "label": label,
         "measures": means(run.queries),
         "interval": {MAIN_MEASURE: interval(list(run.values().values()))},
-        "categories": {
-            name: {"queries": count, "measures": values}
-            for name, (count, values) in means_by_category(run.queries).items()
-        },
+        "categories": {name: {"queries": count, "measures": own} for name, (count, own) in categories},
+        **values,
+        "no_answer": run.no_answer._asdict() if run.no_answer else None,
+        "queries": queries,
     }
 
 

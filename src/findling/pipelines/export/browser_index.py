@@ -36,8 +36,7 @@ __all__ = ["FORMAT", "BrowserIndex", "Related"]
 FORMAT = 1
 """The version of the format; the script in the same page knows its own."""
 
-_OF_PASSAGES = ("body", "heading")
-"""Fields with an entry for each passage; the others have one for each resource."""
+_OF_PASSAGES = ("body", "heading")  # fields with an entry for each passage; the others have one for each resource
 
 
 class Related(NamedTuple):

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 __all__ = ["DeflatedTexts", "as_letters", "deflated", "length_code", "numbers", "postings", "signed", "units"]
 
 _LEVEL = 9
-_FREE_LENGTHS = 24
-"""Lengths below it are their own code."""
+_FREE_LENGTHS = 24  # lengths below it are their own code
 
 
 class DeflatedTexts:

@@ -21,17 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Relations", "nearest_passages", "relate"]
 
-_ENOUGH_READ = 0.9
-"""Share of the passages that a model must have read; with less, most passages have no neighbour."""
-
-_BLOCK = 512
-"""Passages compared with all others at once: 40 MB of cosines for 20,000 passages."""
-
-_LEAST = 0.3
-"""The least cosine of related passages, unless two passages are nearer on average."""
-
-_EQUAL = 0.9995
-"""The cosine from which on two passages are the same text."""
+_ENOUGH_READ = 0.9  # share of the passages that a model must have read; with less, most passages have no neighbour
+_BLOCK = 512  # passages compared with all others at once: 40 MB of cosines for 20,000 passages
+_LEAST = 0.3  # the least cosine of related passages, unless two passages are nearer on average
+_EQUAL = 0.9995  # the cosine from which on two passages are the same text
 
 
 class Relations(NamedTuple):

@@ -30,21 +30,12 @@ __all__ = ["VettedBundle"]
 _T = TypeVar("_T")
 
 _FILE = "file:"
-_LONGEST_NAME = 4096
-"""Characters of an id, as of the longest path of a file."""
-
-_MOST_OVERLAP = 100
-"""Chunks that may hold one character of a text; presets with overlap have it in two."""
-
-_WIDEST = 16_384
-"""Numbers of a vector: four times those of the largest models."""
-
-_LONGEST_VECTOR = 1.01
-"""Vectors have the length 1, with the error of 16-bit numbers."""
-
+_LONGEST_NAME = 4096  # characters of an id, as of the longest path of a file
+_MOST_OVERLAP = 100  # chunks that may hold one character of a text; presets with overlap have it in two
+_WIDEST = 16_384  # numbers of a vector: four times those of the largest models
+_LONGEST_VECTOR = 1.01  # vectors have the length 1, with the error of 16-bit numbers
 _INT = 1 << 63
-_LATEST = 1e11
-"""Seconds since 1970: the year 5138."""
+_LATEST = 1e11  # seconds since 1970: the year 5138
 
 
 class VettedBundle:

@@ -22,8 +22,7 @@ __all__ = ["Facts", "export_store"]
 
 _ROWS = 1024
 
-_IN_USE = ("canonical", "alias", "protected")
-"""The terms that searches use. The rest comes from texts, visible or not."""
+_IN_USE = ("canonical", "alias", "protected")  # the terms that searches use; others may come from hidden texts
 
 MaySee = Callable[[Resource], bool]
 

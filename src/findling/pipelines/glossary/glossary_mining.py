@@ -37,16 +37,13 @@ PROSE = frozenset(
 """The mined languages: in code and data a parenthesis is a call, and a name is no word."""
 
 _CERTAINTY = {"acronym": 4, "also": 3, "translation": 2, "variant": 2, "co-occurrence": 1}
-_ENOUGH = 3
-"""Resources that must hold a spelling before it counts."""
-_RARE = 50
-"""Resources beyond which a word is so common that similar spellings are other words."""
+_ENOUGH = 3  # resources that must hold a spelling before it counts
+_RARE = 50  # resources beyond which a word is so common that similar spellings are other words
 _SHORTEST = 7
 _SPACE = r"\s+"
 _MOST_HELD = 100_000
 """Words, pairs of words and explicit candidates held at once, each: 40 MB in all were measured on 45 MB of text."""
-_MOST_READ = 2_000_000
-"""Characters of one text whose spelling is looked at; longer texts are seldom written by hand."""
+_MOST_READ = 2_000_000  # characters of one text whose spelling is looked at; longer texts are seldom written by hand
 
 
 def mine(documents: Iterable[Document], *, most: int = 200) -> list[SynonymCandidate]:
@@ -60,14 +57,10 @@ def mine(documents: Iterable[Document], *, most: int = 200) -> list[SynonymCandi
             continue
         text = prose(document.text)
         stated.look(f"{document.resource.title}\n\n{text}")
-        spelled.look(compounds(text[:_MOST_READ]), text, _headings(document))
+        # The stop keeps the end of one heading from making a pair with the beginning of the next.
+        headings = sorted({heading for chunk in document.chunks for heading in chunk.heading})
+        spelled.look(compounds(text[:_MOST_READ]), text, " . ".join([document.resource.title, *headings]))
     return _best(chain(stated.counted(), spelled.counted()), most)
-
-
-def _headings(document: Document) -> str:
-    headings = {heading for chunk in document.chunks for heading in chunk.heading}
-    # The stop keeps the end of one heading from making a pair with the beginning of the next.
-    return " . ".join([document.resource.title, *sorted(headings)])
 
 
 def _best(counted: Iterable[tuple[SynonymCandidate, int]], most: int) -> list[SynonymCandidate]:
@@ -128,7 +121,11 @@ class _Spellings:
             self._note(whole, own.pairs[whole], text)
         for whole in above.pairs.keys() & own.words:
             self._note(whole, above.pairs[whole], text)
-        self._forget()
+        if len(self._joined) > _MOST_HELD:
+            _forget_rarest(self._joined)
+        if len(self._apart) > _MOST_HELD:
+            _forget_rarest(self._apart)
+            self._pairs = {whole: self._pairs[whole] for whole in self._apart}
 
     def counted(self) -> Iterator[tuple[SynonymCandidate, int]]:
         """Compounds written in one word and in two, and rare words one letter apart with the same neighbours."""
@@ -160,13 +157,6 @@ class _Spellings:
             if second in words:
                 company[second].add(f"{first} …")
         return company
-
-    def _forget(self) -> None:
-        if len(self._joined) > _MOST_HELD:
-            _forget_rarest(self._joined)
-        if len(self._apart) > _MOST_HELD:
-            _forget_rarest(self._apart)
-            self._pairs = {whole: self._pairs[whole] for whole in self._apart}
 
 
 def _one_letter_apart(words: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 
-from findling.domain.resources import Chunk, Document, Fingerprint, Piece, Place, Resource
+from findling.domain.resources import Chunk, Document, Piece, Place, Resource
 from findling.sources.documents.extracted import Extracted
 from findling.text.analysis.lines import line_numbers
 from findling.text.chunking.chunk_plan import HEADED, ChunkPlan, passage
@@ -20,13 +20,10 @@ __all__ = ["make_document", "text_documents", "with_own_ids"]
 
 _BATCH = 500
 _ID_BITS = (1 << 63) - 1
-_REPEAT = 0x9E3779B97F4A7C15
-"""An odd constant that spreads the ids of equal chunks within one resource."""
+_REPEAT = 0x9E3779B97F4A7C15  # an odd constant that spreads the ids of equal chunks within one resource
 
 
-def make_document(
-    resource: Resource, content: Extracted, *, plan: ChunkPlan, fingerprint: Fingerprint | None = None
-) -> Document:
+def make_document(resource: Resource, content: Extracted, *, plan: ChunkPlan) -> Document:
     """Cut the text into chunks and give each its id; the first heading is the title of a resource that has none."""
     text = content.text
     if content.lang:
@@ -39,7 +36,7 @@ def make_document(
     chunks = _chunks(resource, text, pieces)
     if content.places or not content.lang:
         chunks = _placed(chunks, content.places)
-    return Document(resource, text, tuple(chunks), fingerprint)
+    return Document(resource, text, tuple(chunks))
 
 
 def text_documents(items: Iterable[tuple[Resource, str]], plan: ChunkPlan) -> Iterator[list[Document]]:

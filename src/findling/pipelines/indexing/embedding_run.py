@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RefineProgress", "RefineReport", "embed_chunks", "refine", "to_rows"]
 
-_BATCH = 16
-"""Passages read and kept at a time: a killed run loses a second of a model."""
+_BATCH = 16  # passages read and kept at a time: a killed run loses a second of a model
 
 
 class RefineProgress(NamedTuple):

@@ -35,11 +35,8 @@ _FIRST_COMMIT_S, _COMMIT_BYTES = 5.0, 64_000_000
 """A long run commits the legs for searches meanwhile: after so many seconds, then after three times as many, and so on,
 or after so much text."""
 
-_SMALL_BYTES = 4_000_000
-"""Plain text up to this much is prepared at once, in the time that starting workers would take."""
-
-_TASK_BYTES, _TASK_FILES = 512_000, 200
-"""The most that one worker is given at a time."""
+_SMALL_BYTES = 4_000_000  # plain text up to this much is prepared at once, in the time that starting workers would take
+_TASK_BYTES, _TASK_FILES = 512_000, 200  # the most that one worker is given at a time
 
 
 def update(

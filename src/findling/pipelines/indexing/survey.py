@@ -55,7 +55,9 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence
     refused = store.refusals()
     if store.get_meta("limits") != options.limits:
         refused = {path: refusal for path, refusal in refused.items() if refusal.reason not in _BEYOND_LIMITS}
-    outdated = _outdated_formats(store)
+    # Extractors that have changed give other text today.
+    before = set((store.get_meta("formats") or "").split())
+    outdated = {entry.partition(":")[0] for entry in set(VERSIONS.split()) - before}
     if store.get_meta("made_by") != options.made_by:
         known, refused = dict.fromkeys(known, UNKNOWN), {}
     elif outdated:
@@ -73,10 +75,10 @@ def survey(store: TruthStore, root: Path, options: IndexOptions, parts: Sequence
             skipped.append(entry)
             continue
         path, size, changed_at, inode = entry
-        before = known.get(path)
-        if before is not None:
+        mark = known.get(path)
+        if mark is not None:
             gone.discard(path)
-            if (before.size, before.changed_ns) == (size, changed_at) and before.inode in (0, inode):
+            if (mark.size, mark.changed_ns) == (size, changed_at) and mark.inode in (0, inode):
                 unchanged += 1
                 continue
         elif (refusal := refused.get(path)) and _still_holds(refusal, entry, root):
@@ -102,12 +104,6 @@ def _still_holds(refusal: SkippedPath, found: FoundFile, root: Path) -> bool:
     if refusal.reason == "unreadable":
         return not os.access(f"{root}/{found.path}", os.R_OK)
     return refusal.reason not in ("killed", "missing-library")
-
-
-def _outdated_formats(store: TruthStore) -> set[str]:
-    """The formats whose extractors have changed since the index was made."""
-    before = set((store.get_meta("formats") or "").split())
-    return {entry.partition(":")[0] for entry in set(VERSIONS.split()) - before}
 
 
 def _lang(path: str) -> str:

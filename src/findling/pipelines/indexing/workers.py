@@ -26,22 +26,15 @@ from findling.text.chunking.chunker import parses
 
 __all__ = ["available_cores", "prepare_in_workers"]
 
-_HELD_BACK_BYTES = 32 << 20
-"""Answers that wait for their turn: so much may overtake a document of a minute."""
-
-_PIPE_BYTES = 1 << 20
-"""A batch of text passes with few turns; the default of Linux is 64 KB."""
-
-_GLANCE_S = 1.0
-"""Seconds between two looks of a waiting caller at the workers."""
-
+_HELD_BACK_BYTES = 32 << 20  # answers that wait for their turn: so much may overtake a document of a minute
+_PIPE_BYTES = 1 << 20  # a batch of text passes with few turns; the default of Linux is 64 KB
+_GLANCE_S = 1.0  # seconds between two looks of a waiting caller at the workers
 _GRACE_S = 20.0
 _SHARE = 0.1
 """A running worker keeps the limit of time by itself. A stopped or waiting one is killed after ten times the limit and
 the grace: a busy machine gives it more than a tenth."""
 
-_ATTEMPTS = 3
-"""Starts of one worker: a system that is short of memory may kill it before its first task."""
+_ATTEMPTS = 3  # starts of one worker: a system that is short of memory may kill it before its first task
 
 _Answer = bytes | list[Prepared]
 

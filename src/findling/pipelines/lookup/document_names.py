@@ -11,14 +11,9 @@ from findling.domain.resources import Document
 
 __all__ = ["find_document", "full_id", "not_there"]
 
-_SHORTEST_ID = 8
-"""Characters behind the type of an id that are enough."""
-
-_LONGEST_ECHO = 200
-"""Characters of a name that an error repeats."""
-
-_LONGEST_LINE_NUMBER = 9
-"""Digits; no text has more lines."""
+_SHORTEST_ID = 8  # characters behind the type of an id that are enough
+_LONGEST_ECHO = 200  # characters of a name that an error repeats
+_LONGEST_LINE_NUMBER = 9  # digits; no text has more lines
 
 
 def find_document(store: ReadStore, name: str, below: str = "") -> tuple[Document, list[int]]:

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "find_document"]
 
-_DEEPEST = 100_000
-"""Ranks are counted this far; nobody reads beyond."""
+_DEEPEST = 100_000  # ranks are counted this far; nobody reads beyond
 
 
 class _Case(NamedTuple):

@@ -22,8 +22,7 @@ from findling.ranking.evidence import falling, words_evidence
 
 __all__ = ["RankedAcross", "as_relaxed", "fuse_across"]
 
-_STEEPNESS = 1.3
-"""The power by which words lose their say down the ranking, as in a single answer."""
+_STEEPNESS = 1.3  # the power by which words lose their say down the ranking, as in a single answer
 
 
 class RankedAcross(NamedTuple):

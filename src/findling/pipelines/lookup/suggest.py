@@ -16,14 +16,9 @@ from findling.text.analysis.analysis import phrase_terms, prefix_terms
 
 __all__ = ["Completion", "suggest"]
 
-_TITLES_READ = 5
-"""Passages that are looked at for one title: a resource has several."""
-
-_SHORTEST_BEGINNING = 2
-"""Letters of a word to look for in titles: one letter begins too many."""
-
-_MOST_CHARACTERS = 20_000
-"""Characters of all completions together, about."""
+_TITLES_READ = 5  # passages that are looked at for one title: a resource has several
+_SHORTEST_BEGINNING = 2  # letters of a word to look for in titles: one letter begins too many
+_MOST_CHARACTERS = 20_000  # characters of all completions together, about
 
 
 @dataclass(frozen=True, kw_only=True)

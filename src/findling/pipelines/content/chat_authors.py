@@ -20,10 +20,7 @@ class Speaker(NamedTuple):
 
 
 def best_message(stored: StoredChunk, asked: Iterable[str]) -> Speaker:
-    """Author and time of the message that has most of the query's terms, of several the first.
-
-    Without such a message it is the only author of the passage, if there is only one.
-    """
+    """Author and time of the message with most of the query's terms; without one, the only author of the passage."""
     chunk, resource, text = stored
     starts = [place.start - chunk.start for place in chunk.places]
     spans = zip(chunk.places, starts, [*starts[1:], len(text)], strict=False)

@@ -156,10 +156,7 @@ def stamp(seconds: float) -> str:
 
 
 def kept_message(message: Message) -> KeptMessage:
-    """The message as it is kept, with its author in front.
-
-    A line that looks like the beginning of another message is indented.
-    """
+    """The message with its author in front; a line that looks like another message is indented."""
     author = clean(message.author, one_line=True)
     speaker = " ".join(_NOT_IN_NAMES.sub(" ", author).split())[:_LONGEST_SPEAKER].rstrip() or _NOBODY
     time = "" if message.at is None else f"[{_minute(message.at)}] "

@@ -62,10 +62,7 @@ class Arrival(NamedTuple):
 
 
 def arrivals(threads: Iterable[Thread]) -> Iterator[Arrival]:
-    """The messages of the threads that are not empty, one after the other.
-
-    Raises InvalidValueError for a thread or a message that cannot be filed.
-    """
+    """The messages of the threads that are not empty. Raises InvalidValueError for a wrong thread or message."""
     latest: dict[str, float | None] = {}
     for thread in threads:
         facts = _facts(thread)

@@ -125,10 +125,7 @@ class Ledger:
         return "unchanged" if new == known else "added" if stored is None else "changed"
 
     def _with_full_ids(self, resource: Resource, known: Written | None, announced: Sequence[str]) -> Resource:
-        """The resource with every abbreviated id in it written out; a link may lead to a missing item.
-
-        An abbreviation keeps its first meaning, so that the same item can be added again after others came or went.
-        """
+        """The resource with whole ids; an abbreviation keeps its first meaning, so an item can be added again."""
         before = {} if known is None else known.resource.fields
         changed = {}
         if earlier := resource.fields.get("supersedes"):

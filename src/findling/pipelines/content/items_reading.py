@@ -29,10 +29,7 @@ class EntryStream(NamedTuple):
 
 
 def read_entries(lines: Iterable[bytes], *, bare: bool = False) -> EntryStream:
-    """The values in the lines of a file; JSON lines are read as they are asked for.
-
-    With `bare`, a line may also be a text without quotes. Raises InvalidValueError, naming the line that is no JSON.
-    """
+    """The values in the lines of a file, with `bare` also texts without quotes. Raises InvalidValueError."""
     numbered = _texts(lines)
     first = next(numbered, None)
     if first is None:

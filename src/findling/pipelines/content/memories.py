@@ -104,10 +104,7 @@ class Recalled:
 
 @dataclass(frozen=True, kw_only=True)
 class RecallAnswer:
-    """Recalled memories, best first; `strategy`, `degraded` and the rest are those of a search.
-
-    `is_counted` says whether the accesses could be noted.
-    """
+    """Recalled memories, best first, and facts of the search; `is_counted` says whether accesses could be noted."""
 
     query: str
     memories: tuple[Recalled, ...] = ()
@@ -165,10 +162,7 @@ def checked_wish(wish: Wish) -> Wish:
 
 
 def memory_rid(wish: Wish) -> str:
-    """The id that a wish names, or that of all memories of this text that the same people may see.
-
-    With one id for all readers, remembering a text would reveal the memories of others.
-    """
+    """The id that a wish names, or one of its text and readers: another would reveal the memories of others."""
     if wish.id:
         return f"{MEMORY}:{wish.id}"
     seen_by = "" if wish.visibility is None else "\x1f".join(("seen by", *sorted(set(wish.visibility))))

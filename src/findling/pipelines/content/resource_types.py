@@ -126,10 +126,7 @@ def resource_type(name: str, own: Mapping[str, ResourceType] | None = None) -> R
 
 
 def register(type: ResourceType) -> ResourceType:  # noqa: A002 - the word of the domain
-    """Make a type known to this process, and return it; it replaces a registered type of its name.
-
-    Raises InvalidValueError as `check_type` does.
-    """
+    """Make a type known to this process, in place of a registered one of its name. Raises InvalidValueError."""
     _registered[type.name] = check_type(type)
     return type
 
@@ -160,10 +157,7 @@ def check_type(type: ResourceType) -> ResourceType:  # noqa: A002 - the word of 
 
 
 def weights_of(names: Iterable[str], own: Mapping[str, ResourceType] | None = None) -> Mapping[str, float]:
-    """The weights of text fields in a search that is limited to some types: none where they do not agree.
-
-    An unknown type has none: its resources can be searched when its plugin is gone.
-    """
+    """The weights of text fields in a search that is limited to some types: none where they differ or are unknown."""
     known = [_of_search(name, own) for name in dict.fromkeys(names)]
     found = [{} if each is None else each.weights for each in known]
     return found[0] if found and all(weights == found[0] for weights in found) else {}

@@ -89,10 +89,7 @@ def postings(places: Mapping[int, array[int]]) -> bytearray:
 
 
 def length_code(length: int) -> int:
-    """The length of a field in one byte, rounded down as the keyword leg does, so that both rank alike.
-
-    Three bits and a shift: at most an eighth is lost.
-    """
+    """The length of a field in one byte: three bits and a shift, rounded down as the keyword leg does."""
     beyond = length - _FREE_LENGTHS
     if beyond < 0:
         return length

@@ -46,10 +46,7 @@ def relate(documents: Sequence[Document], store: TruthStore, instant: Embedder |
 
 
 def nearest_passages(vectors: Vectors, places: Sequence[tuple[int, int]], count: int) -> list[list[Related]]:
-    """The nearest others of each row that are near enough; `places` are the document of each and its place in it.
-
-    The passages right before and after it in the same document are left out.
-    """
+    """The nearest others of each row, without its neighbours in the document; `places` are documents and places."""
     where = np.array(places, np.int64).reshape(-1, 2)
     known = vectors.any(axis=1)
     least = _least_cosine(vectors[known])

@@ -28,10 +28,7 @@ MaySee = Callable[[Resource], bool]
 
 
 class Facts(NamedTuple):
-    """Facts for the manifest and `meta.json` that the store does not hold.
-
-    `model` and `preprocessing` are as in the manifest of a workspace; `root` is empty for a bundle that hides it.
-    """
+    """Facts for the manifest and `meta.json` that the store does not hold; a bundle without a `root` hides it."""
 
     created_at: float
     model: Mapping[str, Any] | None

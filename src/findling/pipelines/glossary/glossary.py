@@ -288,10 +288,7 @@ def remove(book: _Book, surface: str, group: str | None = None) -> None:
 
 @_decision
 def merge(book: _Book, group: str, into: str) -> None:
-    """Make two groups one; pending and rejected terms move along.
-
-    Raises UsageError for an unknown group, or when a term of one and a term of the other were rejected as a pair.
-    """
+    """Make two groups one, with pending and rejected terms. Raises UsageError for unknown groups and rejected pairs."""
     source, target = book.existing(group), book.existing(into)
     if source == target:
         raise InvalidValueError(f"{group} and {into} are one group", hint="findling glossary list")
@@ -308,10 +305,7 @@ def merge(book: _Book, group: str, into: str) -> None:
 
 @_decision
 def propose(book: _Book, candidates: Iterable[tuple[str, str, str, str]]) -> None:
-    """Queue candidates (surface, surface of its group, source, snippet), without those decided already.
-
-    A candidate for a word that is in a group is a candidate for that group.
-    """
+    """Queue undecided candidates (surface, surface of its group, source, snippet) for the groups of their words."""
     accepted = [row for row in book.rows.values() if row.status in ACCEPTED]
     homes = {row.key: row.group for row in sorted(accepted, key=lambda row: row.status == "canonical")}
     kin: dict[str, set[str]] = {}

@@ -47,10 +47,7 @@ _MOST_READ = 2_000_000  # characters of one text whose spelling is looked at; lo
 
 
 def mine(documents: Iterable[Document], *, most: int = 200) -> list[SynonymCandidate]:
-    """The candidates that the documents give, the most certain and most frequent first.
-
-    Reads each document once. Memory is bounded: of too many words, those seen least are forgotten.
-    """
+    """The most certain and frequent candidates of the documents; of too many words, the rarest are forgotten."""
     stated, spelled = _Statements(), _Spellings()
     for document in documents:
         if document.resource.lang and document.resource.lang not in PROSE:
@@ -160,10 +157,7 @@ class _Spellings:
 
 
 def _one_letter_apart(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of words one edit apart that begin with the same three letters and end with the same one.
-
-    `typical` and `atypical` are no spellings of one word, nor are `handle` and `handler`, nor their plurals.
-    """
+    """Pairs of words one edit apart that begin with the same three letters and end with the same one."""
     alike: dict[tuple[str, str], list[str]] = {}
     for word in sorted(words):
         alike.setdefault((word[:3], word.removesuffix("s")[-1]), []).append(word)

@@ -40,10 +40,7 @@ def make_document(resource: Resource, content: Extracted, *, plan: ChunkPlan) ->
 
 
 def text_documents(items: Iterable[tuple[Resource, str]], plan: ChunkPlan) -> Iterator[list[Document]]:
-    """Documents of resources that come with their text, in batches for one transaction each.
-
-    A title stands for a missing text: without a chunk nothing could be found.
-    """
+    """Documents of resources with a text, or else a title, in batches for one transaction each."""
     documents = (
         make_document(resource, Extracted(text=text or resource.title, lang=resource.lang or "text"), plan=plan)
         for resource, text in items
@@ -82,10 +79,7 @@ def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chun
 
 
 def _placed(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:
-    """The chunks with the places of their text; a place that begins before a chunk is moved to its start.
-
-    Text before the first place is at a place without a name.
-    """
+    """The chunks with the places of their text; a place that begins before a chunk is moved to its start."""
     places = places if places and places[0].start == 0 else [Place(0), *places]
     starts = [place.start for place in places]
     placed = []

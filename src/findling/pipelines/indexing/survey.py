@@ -28,10 +28,7 @@ UNKNOWN = Fingerprint(0, NEVER)
 
 
 class Survey(NamedTuple):
-    """The differences between a tree and its index.
-
-    `folders` holds the time of change of every folder walked, and of other paths whose change would matter.
-    """
+    """The differences between a tree and its index; `folders` holds the times of change of paths that matter."""
 
     changed: list[FoundFile]
     vanished: list[str]

@@ -90,10 +90,7 @@ def _serve(inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
 
 @contextmanager
 def _limited_time(seconds: float, nowhere: int) -> Iterator[None]:
-    """End the process after so much computing, in whatever code: a busy machine takes no time from a document.
-
-    A system that does not count computing limits the time that passes.
-    """
+    """End the process after so much computing, or where the system does not count that, after so much time."""
     if hasattr(signal, "ITIMER_PROF"):
         # Without a handler: the system itself ends even a parser that never returns.
         signal.signal(signal.SIGPROF, signal.SIG_DFL)

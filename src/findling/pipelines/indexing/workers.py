@@ -13,7 +13,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,18 +55,15 @@ def prepare_in_workers(job: Job, batches: Sequence[list[Task]], workers: int) ->
     A worker that dies or is too slow is replaced, and costs the one file it was at. Closing the iterator stops the
     workers. Raises WorkerError when no worker can be started.
     """
-    crew = _Crew(job, batches)
-    threads = [threading.Thread(target=crew.work, daemon=True) for _ in range(min(workers, len(batches)))]
+    crew = _Crew(job)
+    pool = ThreadPoolExecutor(min(workers, len(batches)))
     try:
-        for thread in threads:
-            thread.start()
-        for number in range(len(batches)):
-            yield crew.result(number)
+        futures = deque(pool.submit(crew.prepare, number, tasks) for number, tasks in enumerate(batches))
+        while futures:
+            yield crew.result(futures.popleft())
     finally:
         crew.stop()
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
+        pool.shutdown(cancel_futures=True)
         for worker in crew.workers:
             worker.end()
 
@@ -72,45 +71,27 @@ def prepare_in_workers(job: Job, batches: Sequence[list[Task]], workers: int) ->
 class _Crew:
     """The state that the threads and their caller share."""
 
-    def __init__(self, job: Job, batches: Sequence[list[Task]]) -> None:
+    def __init__(self, job: Job) -> None:
         self.workers: set[_Worker] = set()
         self._job = job
-        self._batches = batches
         self._changed = threading.Condition()
-        self._taken = self._held_back = 0
-        self._answers: dict[int, list[_Answer]] = {}
+        self._idle: list[_Worker] = []
+        self._wanted = self._held_back = 0
         self._stopped = False
-        self._failure: BaseException | None = None
 
-    def result(self, number: int) -> list[Prepared]:
-        """Wait for one batch; the caller asks for them in their order."""
-        with self._changed:
-            while not self._changed.wait_for(lambda: number in self._answers or self._failure, _GLANCE_S):
+    def result(self, future: Future[list[_Answer]]) -> list[Prepared]:
+        """Wait for the next batch, and look after the workers meanwhile."""
+        while not wait([future], _GLANCE_S).done:
+            with self._changed:
                 for worker in self.workers:
                     worker.kill_if_overdue()
-            if self._failure:
-                raise self._failure
-            answers = self._answers.pop(number)
+        answers = future.result()
+        with self._changed:
+            self._wanted += 1
             self._held_back -= sum(map(len, answers))
             self._changed.notify_all()
         unpacked = (pickle.loads(answer) if isinstance(answer, bytes) else answer for answer in answers)
         return [prepared for own in unpacked for prepared in own]
-
-    def work(self) -> None:
-        """Have one batch after the other prepared, in a thread of its own."""
-        worker: _Worker | None = None
-        try:
-            while (number := self._take()) is not None:
-                worker = self._prepare(worker, number)
-        except BaseException as error:
-            # The caller that waits for the results raises it.
-            with self._changed:
-                if not self._stopped:
-                    self._failure = error
-                self._changed.notify_all()
-        finally:
-            if worker is not None:
-                worker.end()
 
     def stop(self) -> None:
         """Kill all workers."""
@@ -120,18 +101,15 @@ class _Crew:
             for worker in self.workers:
                 worker.process.kill()
 
-    def _take(self) -> int | None:
+    def prepare(self, number: int, tasks: list[Task]) -> list[_Answer]:
+        """Have a batch prepared, when there is room to hold it back or the caller waits for it."""
         with self._changed:
-            # The next wanted batch has been taken already, so that waiting here cannot hold it up.
-            self._changed.wait_for(lambda: self._held_back < _HELD_BACK_BYTES or self._stopped)
-            if self._stopped or self._taken == len(self._batches):
-                return None
-            self._taken += 1
-            return self._taken - 1
-
-    def _prepare(self, worker: _Worker | None, number: int) -> _Worker | None:
+            self._changed.wait_for(
+                lambda: self._held_back < _HELD_BACK_BYTES or number <= self._wanted or self._stopped
+            )
+            worker = self._idle.pop() if self._idle else None
         answers: list[_Answer] = []
-        waiting = [Batch(self._batches[number])]
+        waiting = [Batch(tasks)]
         while waiting:
             batch = waiting.pop(0)
             worker = worker or self._hire()
@@ -149,10 +127,9 @@ class _Crew:
             else:
                 answers.append([refuse(batch.tasks[0], reason, detail)])
         with self._changed:
-            self._answers[number] = answers
+            self._idle += [worker] if worker else []
             self._held_back += sum(map(len, answers))
-            self._changed.notify_all()
-        return worker
+        return answers
 
     def _has_tree(self, task: Task) -> bool:
         """Whether the file is cut by its syntax tree; patterns do without one."""

@@ -169,10 +169,7 @@ def _is_deep(depth: int) -> bool:
 
 
 def _others(legs: Retrievers, document: Document, candidates: Sequence[Candidate]) -> tuple[list[Ranked], int]:
-    """The candidates by resource and thread, without the document's own, and the number of current ones.
-
-    Superseded ones have sunk below others that are not here yet.
-    """
+    """The candidates by resource and thread, without the document's own, and the number of current ones."""
     own, stored = group_of(document.resource, "thread"), legs.store.chunks([one.cid for one in candidates])
     found = [Ranked(stored[one.cid], one, one.score) for one in candidates if one.cid in stored]
     others = [entry for entry in grouped(found, "thread") if group_of(entry.stored.resource, "thread") != own]

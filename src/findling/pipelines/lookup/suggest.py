@@ -23,10 +23,7 @@ _MOST_CHARACTERS = 20_000  # characters of all completions together, about
 
 @dataclass(frozen=True, kw_only=True)
 class Completion:
-    """A text to search for: with its last `word` completed, with a `spelling` corrected, or a `title`.
-
-    `count` passages have the word, the resource `rid` has the title.
-    """
+    """A text to search for: of `kind` word, with `count` passages, or spelling, or the title of a resource, `rid`."""
 
     text: str
     kind: str

@@ -1,4 +1,4 @@
-"""The command `findling`: which command is meant, and what its outcome is to the shell.
+"""The command `findling`: it finds the command that is meant, and gives its outcome to the shell.
 
 Exit codes are those of grep: 0 something was found or done, 1 nothing was found, 2 an error; 130 after Ctrl-C.
 """
@@ -152,7 +152,7 @@ def cli(ctx: click.Context) -> None:
       findling -e py -k 5 "parse url"     five hits, Python files only
       findling index --dry-run            what would be indexed, and what not
 
-    The first search of a folder indexes it; every later one takes in what has changed. A first word that is no
+    The first search of a folder indexes it; every later one indexes what has changed. A first word that is no
     command is a query, and takes every option of `findling search`. To search for a word that is the name of a
     command, write `findling search index`.
     """

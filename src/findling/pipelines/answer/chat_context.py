@@ -77,7 +77,7 @@ def _part(resource: Resource, which: str, store: ReadStore) -> list[Said]:
 
 
 def _speaker(stored: StoredChunk, offset: int) -> tuple[str, float | None]:
-    """Who said it and when: as it was recorded, as the place is called, or as a chat of one author says."""
+    """Author and time of a message: as recorded, as the place is called, or as a chat of one author says."""
     _, resource, _ = stored
     said = [one for one in _recorded(resource) if one.start <= offset]
     if said:
@@ -92,7 +92,7 @@ def _speaker(stored: StoredChunk, offset: int) -> tuple[str, float | None]:
 
 
 def _places(document: Document) -> list[Place]:
-    """The places of the whole text; one that goes on in the next chunk is one place."""
+    """The places of the whole text; one that continues in the next chunk is one place."""
     places: list[Place] = []
     for chunk in document.chunks:
         for place in chunk.places:
@@ -109,7 +109,7 @@ class _Record(NamedTuple):
 
 
 def _recorded(resource: Resource) -> list[_Record]:
-    """What an importer wrote down about the messages, in order of their starts; what cannot be read is left out."""
+    """The notes of an importer on messages, in order of their starts, without unreadable ones."""
     try:
         entries = read_json(resource.fields.get("messages", "[]"))
     except ValueError:

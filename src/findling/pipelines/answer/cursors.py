@@ -1,4 +1,4 @@
-"""Cursors: where an answer ended, so that the next one goes on there, also when the index has changed meanwhile.
+"""Cursors: the place where an answer ended and the next one continues, also when the index has changed meanwhile.
 
 A cursor holds the latest hits that were shown, the score of the last one, as it was shown, and how many there were:
 nothing that its caller has not seen. So it can be made of an answer, too. It fits one question only.
@@ -19,11 +19,11 @@ from findling.pipelines.answer.rankings import Ranked, group_of
 __all__ = ["Cursor", "behind", "cursor_after", "next_cursor", "read_cursor"]
 
 _REMEMBERED = 12
-"""Hits that a cursor knows: as long as one of them is there, it says exactly where to go on. 156 characters in all."""
+"""Hits that a cursor knows: as long as one of them is there, the next page is exact. 156 characters in all."""
 
 
 class Cursor(NamedTuple):
-    """How many hits were shown, the score of the last one, and the marks of the latest, the last one first.
+    """The number of hits shown, the score of the last one, and the marks of the latest, the last one first.
 
     A mark stands for a hit: for its chunk or, in an answer that is grouped, for its group.
     """
@@ -56,15 +56,15 @@ def read_cursor(request: SearchRequest) -> Cursor | None:
 
 
 def next_cursor(request: SearchRequest, page: Sequence[Ranked], before: Cursor | None = None) -> str:
-    """What asks for the hits behind a page, which must not be empty; `before` is what asked for the page itself."""
+    """The cursor behind a page, which must not be empty; `before` is the cursor of the page itself."""
     by = (request.plan or Plan()).group
     return _written(request, [_mark(entry, by) for entry in page], _shown(page[-1]), before)
 
 
 def cursor_after(request: SearchRequest, hits: Sequence[Hit], group: Callable[[Hit, str], str]) -> str:
-    """What asks for the hits behind some that an answer has shown: the first ones of it, or none of them yet.
+    """The cursor behind the first hits of an answer, which may be none.
 
-    `group` gives what a hit is grouped under, as `group_of` does for its resource. The request has its plan. Raises
+    `group` gives the group of a hit, as `group_of` does for its resource. The request has its plan. Raises
     InvalidValueError as `read_cursor` does.
     """
     by = (request.plan or Plan()).group
@@ -75,8 +75,8 @@ def cursor_after(request: SearchRequest, hits: Sequence[Hit], group: Callable[[H
 def behind(cursor: Cursor, ranked: Sequence[Ranked], by: str, *, is_all: bool) -> list[Ranked] | None:
     """The entries of a ranking behind a cursor; `None` when more of the ranking is needed to tell.
 
-    It goes on behind the latest hit that is still there. When none is, behind what scores as the last one did, and
-    among equals by rank. What the cursor remembers does not come again, wherever it is now.
+    They follow the latest hit that is still there; without one, the score of the last hit, and among equals its rank.
+    A hit that the cursor remembers does not come again.
     """
     marks = [_mark(entry, by) for entry in ranked]
     place_of = {mark: place for place, mark in enumerate(marks)}

@@ -24,7 +24,7 @@ MOST_MATCHES = 10_000
 """Chunks whose resources are counted."""
 
 MOST_VALUES = 100
-"""Values of one property that are told, the frequent ones."""
+"""Values of one property in an answer, the frequent ones."""
 
 
 class Facets(NamedTuple):
@@ -64,7 +64,7 @@ def facets_of(legs: Retrievers, ranking: Ranking) -> Facets:
 
 
 def count_facets(resources: Iterable[Resource], names: Sequence[str], below: str = "") -> Facets:
-    """How many of the resources have which value of each property; folders are those `below` one.
+    """The number of resources with each value of each property; folders are those `below` one.
 
     A resource without a value is not counted, one with several counts for each.
     """

@@ -23,11 +23,11 @@ from findling.text.snippets import Match, Telling, plain_line, show_lines
 __all__ = ["asked_for", "make_hit", "term_weights", "with_passages"]
 
 _SMALL_WORD = 0.01
-"""How much a small word tells where a word that every passage has tells 1."""
+"""The weight of a small word where a word that every passage has weighs 1."""
 
 
 def asked_for(question: AnalyzedQuery, forms: Mapping[str, Sequence[str]], snippet_lines: int) -> HighlightSpec:
-    """What to look for in the hits of a question; `forms` are those of each term that the index holds."""
+    """The words to look for in the hits of a question; `forms` are those of each term that the index holds."""
     term_of: dict[str, str] = {}
     for term in question.asked:
         for form in forms.get(term, ()):
@@ -46,7 +46,7 @@ def asked_for(question: AnalyzedQuery, forms: Mapping[str, Sequence[str]], snipp
 
 
 def term_weights(keyword: KeywordLeg, forms: Mapping[str, str]) -> dict[str, float]:
-    """How much each term tells: what few passages have tells more, and the small words of a sentence nothing."""
+    """The weight of each term: rare ones weigh more, and the small words of a sentence next to nothing."""
     seen: dict[str, int] = {}
     for form, count in keyword.frequencies(list(forms)).items():
         seen[forms[form]] = seen.get(forms[form], 0) + count
@@ -98,7 +98,7 @@ def make_hit(ranked: Ranked, asked: HighlightSpec, store: ReadStore) -> Hit:
 
 
 class _Shown(NamedTuple):
-    """What is shown of a chunk: some of its lines, the best of them, and where that ends in the chunk's text.
+    """The part of a chunk to show: some of its lines, the best of them, and where that ends in the chunk's text.
 
     `words` are all words of the text that were asked for.
     """

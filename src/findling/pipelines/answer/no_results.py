@@ -1,4 +1,4 @@
-"""Honesty: what is said when a search finds too little. Nothing of it is a hit."""
+"""Honesty: notes and neighbours for a search that finds too little. None of them is a hit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def suggestions(keyword: KeywordLeg, question: AnalyzedQuery, unknown: Sequence[
 
 
 def why_nothing(keyword: KeywordLeg, question: AnalyzedQuery, found: Found) -> tuple[str, ...]:
-    """What keeps a query from matching anything: its filters, its exclusions, or words that do not stand together."""
+    """The reason why a query matches nothing: its filters, its exclusions, or words that do not stand together."""
     if question.node == Any(()):
         is_told = any(note.endswith(TOO_LONG) for note in question.notes)
         return () if is_told else ("there is no letter, digit or emoji to search for",)

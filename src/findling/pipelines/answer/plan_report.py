@@ -1,4 +1,4 @@
-"""The account of a search: what was planned, which vectors served, how complete it was, what nobody wrote."""
+"""The account of a search: its plan, its vectors, its quality, its unknown words."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def plan_account(ranking: Ranking, unit: str) -> dict[str, Any]:
 
 
 def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
-    """Which vectors served an answer."""
+    """The vectors that served an answer."""
     speeds = {near.why for entry in page if (near := entry.candidate.of(SEMANTIC)) is not None}
     speeds = speeds or {space.leg.speed for space in meaning.spaces[:1]}
     models = [space.embedder for space in meaning.spaces if space.leg.speed == "refined"]
@@ -77,7 +77,7 @@ def vector_account(meaning: Meaning, page: Sequence[Ranked]) -> dict[str, Any]:
 
 
 def quality_of(found: Found, hits: Sequence[Hit], meaning: Meaning, degraded: Sequence[Degradation]) -> str:
-    """How good the answer can be: `none` without hits, else by how complete the search was."""
+    """The quality that an answer can have: `none` without hits, else by how complete the search was."""
     if not hits:
         return "none"
     if degraded:
@@ -86,10 +86,10 @@ def quality_of(found: Found, hits: Sequence[Hit], meaning: Meaning, degraded: Se
 
 
 def unknown_terms(question: AnalyzedQuery, found: Found) -> list[str]:
-    """The words as they were typed, not those that a glossary adds, which the index does not hold in any form.
+    """The typed words that the index does not hold in any form.
 
-    Not those that are asked of one field, none that only hold a sentence together, and no pairs of characters that
-    stand for a word. An identifier is told as a whole, whichever of its parts is missing.
+    Words that are asked of one field, small words, and pairs of characters that stand for a word do not count. An
+    identifier counts as a whole.
     """
     forms, in_a_field = found.keyword.forms, _asked_of_a_field(question.node)
     typed = [term for term in typed_terms(question.node) if term not in in_a_field and not forms.get(term)]

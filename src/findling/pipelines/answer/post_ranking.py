@@ -1,4 +1,4 @@
-"""Reordering: what a plan does to the fused ranking, step by step, each with its reason.
+"""Reordering: the steps of a plan after the fusion, each with its reason.
 
 Scores never rise from one hit to the next, whatever the steps do.
 """
@@ -53,7 +53,7 @@ def boost(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
     now = time.time() if context.now is None else context.now
     by_cid = {entry.stored.chunk.cid: entry for entry in ranking}
     boosts = {cid: _boosts(entry, asked, plan, now) for cid, entry in by_cid.items()}
-    # Whoever asks for a larger factor shall have it.
+    # A plan may ask for a larger factor.
     most = max(MOST, plan.exact_boost * plan.phrase_boost * plan.prefix_boost)
     lifted = boosted([(cid, entry.score) for cid, entry in by_cid.items()], boosts, most=most)
     return [_lifted(by_cid[one.id], one) for one in lifted]
@@ -92,7 +92,7 @@ def cut(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
 
 def _lifted(entry: Ranked, one: Boosted) -> Ranked:
     score = min(one.score, 1.0)
-    # All boosts together have a limit: what comes when it is reached moves nothing and is not told.
+    # All boosts together have a limit: what comes when it is reached moves nothing and is left out.
     room = score / entry.score if entry.score else 1.0
     steps = []
     for boost in one.boosts:
@@ -124,7 +124,7 @@ def _boosts(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list
 
 
 def _boosts_of_the_writer(entry: Ranked, asked: Sequence[str], plan: Plan, now: float) -> list[Boost | None]:
-    """What is lifted for when it was written and by whom; in a chat, for the message that has the query's words."""
+    """The boosts for time and author; in a chat, those of the message that has the query's words."""
     resource = entry.stored.resource
     written_at, author = resource.updated_at, ""
     if resource.type == "chat":

@@ -1,4 +1,4 @@
-"""The types that the stages of an answer hand on."""
+"""Rankings: the entries that stages hand on, their groups, and the context of steps."""
 
 from __future__ import annotations
 
@@ -41,11 +41,10 @@ class Ranked(NamedTuple):
 
 
 class HighlightSpec(NamedTuple):
-    """What is looked for in every hit: the terms of the query, the forms they have, identifiers and their parts.
+    """The words to look for in every hit: the terms of the query, their forms, identifiers and their parts.
 
-    `same` are groups of terms of which one will do, each a list of alternatives. `around` is how many messages are
-    shown on either side of one that was found. `weights` says how much each term tells, and `nearness` how near in
-    meaning texts are to the query: both choose the lines that are shown.
+    `same` are groups of alternative terms. `around` counts the messages to show on either side of a hit. `weights` of
+    terms and the `nearness` of texts to the query choose the lines that are shown.
     """
 
     terms: Sequence[str]
@@ -60,10 +59,10 @@ class HighlightSpec(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """What the legs have made of a question: the hits that stand up to the truth, and what happened on the way.
+    """The ranking of a question: the hits that stand up to the truth, and an account of the way to them.
 
-    `page` are those of them that are shown, `next_cursor` asks for what is behind them. `steps` name the steps of the
-    plan after the fusion, in order, each with what it did.
+    `page` holds those that are shown, `next_cursor` asks for the next ones. `steps` name the steps of the plan after
+    the fusion, in order, each with its effect.
     """
 
     question: AnalyzedQuery
@@ -78,11 +77,10 @@ class Ranking(NamedTuple):
 
 
 class StepContext:
-    """What the steps of one search know beside the ranking, and what they note.
+    """The context of the steps of one search, and their notes.
 
-    `candidates` are those that the ranking was made of, and `is_settled` says that more of them would not change its
-    top. `unread` are passages that there is no time to take apart. `now` is in seconds since the epoch, `None` the
-    present.
+    The ranking was made of `candidates`, and `is_settled` says that more of them would not change its top. For the
+    `unread` passages there was no time. `now` is in seconds since the epoch, `None` the present.
     """
 
     def __init__(
@@ -145,13 +143,13 @@ def grouped(ranked: Sequence[Ranked], by: str) -> list[Ranked]:
 
 
 def group_of(resource: Resource, by: str) -> str:
-    """What the passages of a resource are grouped under: its thread if it is a chat and threads count, or itself."""
+    """The group of a resource: its thread if it is a chat and threads count, or itself."""
     thread = resource.fields.get("thread", "") if by == "thread" and resource.type == "chat" else ""
     return f"thread {thread}" if thread else resource.rid
 
 
 def reach(ranked: Sequence[Ranked], by: str, wanted: int) -> int:
-    """How many entries from the top make up so many groups; all of them when there are fewer groups."""
+    """The number of entries from the top that make up so many groups, or all of them."""
     if by == "none":
         return min(wanted, len(ranked))
     seen: set[str] = set()

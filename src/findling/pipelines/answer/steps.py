@@ -1,4 +1,4 @@
-"""The steps of a plan after the fusion, in one list: each takes a ranking and gives one, and says what it did."""
+"""The steps of a plan after the fusion, in one list: each takes a ranking and returns one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["STEPS", "PlanStep", "run_steps"]
 
 
 class PlanStep(NamedTuple):
-    """A step of the plan: its name, whether the plan has it, and what it makes of a ranking."""
+    """A step of the plan: its name, a test whether the plan has it, and its function."""
 
     name: str
     applies: Callable[[StepContext], bool]
@@ -21,7 +21,7 @@ class PlanStep(NamedTuple):
 
 
 def run_steps(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
-    """The ranking after all steps that the plan has; `context.did` has what each of them did."""
+    """The ranking after all steps of the plan; `context.did` has the effect of each."""
     for name, applies, run in STEPS:
         if applies(context):
             before, ranking = ranking, run(ranking, context)
@@ -31,7 +31,7 @@ def run_steps(ranking: list[Ranked], context: StepContext) -> list[Ranked]:
 
 
 def _difference(before: Sequence[Ranked], after: Sequence[Ranked]) -> str:
-    """What a step did to a ranking, in words; empty when it left it alone."""
+    """The effect of a step on a ranking, in words; empty for none."""
     scores = {entry.stored.chunk.cid: entry.score for entry in before}
     kept = {entry.stored.chunk.cid for entry in after}
     order = [cid for cid in scores if cid in kept]

@@ -1,6 +1,6 @@
-"""What replaces what: a superseded resource stands below its successor, and says so.
+"""Versions: a superseded resource stands below its successor, and says so.
 
-Where somebody may not see a successor or predecessor, the store that is asked does not know it: the chain ends there.
+The store of a limited caller does not know a hidden successor or predecessor: the chain ends there.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from findling.pipelines.answer.rankings import Ranked
 __all__ = ["demote", "predecessors", "replaced_by", "successors"]
 
 _SUPERSEDED = 0.5
-"""What is left of the score of something that no longer holds: half as good as the same words that do."""
+"""Factor for the score of a superseded resource: half as good as the same words that hold."""
 
 _BELOW = 0.95
-"""What it has at most of the score of its successor, so that a chain keeps its order."""
+"""Its largest share of the score of its successor, so that a chain keeps its order."""
 
 _NO_CEILING = float("inf")
 
@@ -59,7 +59,7 @@ def demote(ranked: Sequence[Ranked], replaced: Mapping[str, str]) -> list[Ranked
 
 
 def _heads(replaced: Mapping[str, str]) -> dict[str, str]:
-    """What holds today in place of each, every resource after what replaces it; in a circle that is anyone of it."""
+    """The resource that holds today in place of each, successors first; in a circle any of it."""
     heads: dict[str, str] = {}
     for start in replaced:
         chain: dict[str, None] = {}
@@ -86,7 +86,7 @@ def replaced_by(store: ReadStore, rids: Iterable[str]) -> dict[str, str]:
 
 
 def successors(rid: str, replaced: Mapping[str, str]) -> tuple[str, ...]:
-    """What replaces a resource, what replaces that, and so on to what holds today."""
+    """The successors of a resource, nearest first, to the one that holds today."""
     chain: dict[str, None] = {}
     while (later := replaced.get(rid)) is not None and later not in chain and len(chain) < _LONGEST_CHAIN:
         chain[later] = None
@@ -95,7 +95,7 @@ def successors(rid: str, replaced: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def predecessors(store: ReadStore, resource: Resource) -> tuple[str, ...]:
-    """What a resource replaces, what that replaces, and so on."""
+    """The predecessors of a resource, nearest first."""
     chain: list[str] = []
     earlier = resource.fields.get("supersedes", "")
     while earlier and earlier not in chain and len(chain) < _SHOWN:

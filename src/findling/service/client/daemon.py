@@ -36,7 +36,7 @@ _Value = TypeVar("_Value")
 
 
 _ANSWER_S = 3600.0
-"""How long a daemon that has begun may take: many files may have to be taken in first, by it as well as here."""
+"""Seconds that a daemon may take once it has begun: many files may have to be indexed first."""
 
 
 _AT_ONCE = 32
@@ -58,7 +58,7 @@ class DaemonClient:
         settings: Settings,
         principals: tuple[str, ...] | None = None,
     ) -> None:
-        """Without principals it is the owner who asks. Raises as `placed` does."""
+        """Without principals the owner asks. Raises as `placed` does."""
         settings, subject = placed(settings, path)
         named = settings["workspace.name"] or settings["context.workspace"]
         self._found = partial(locate, subject, home=home, name=named, place=settings["store.place"])
@@ -101,22 +101,22 @@ class DaemonClient:
     def explain(
         self, request: SearchRequest, name: str, *, refresh: bool = False, on_progress: Progress | None = None
     ) -> Explanation:
-        """Why a document is in the answer to a request, or what keeps it out."""
+        """Say why a document is in the answer to a request, or what keeps it out."""
         asked = {"request": request_document(request), "name": name}
         return self._read(partial(from_json, Explanation), self._ask("explain", asked, refresh=refresh))
 
     def fetch(self, name: str, *, context: int = 0) -> FetchedDocument:
-        """A document, or a passage of it."""
+        """Give a document, or a passage of it."""
         from findling.service.index.documents import FetchedDocument
 
         return self._read(partial(from_json, FetchedDocument), self._ask("fetch", {"name": name, "context": context}))
 
     def similar(self, name: str, limit: int = 10) -> SearchAnswer:
-        """The documents that are most like one."""
+        """Find the documents that are most like one."""
         return self._read(partial(from_json, SearchAnswer), self._ask("similar", {"name": name, "limit": limit}))
 
     def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
-        """How a text that is being typed may go on."""
+        """Complete a text that is being typed."""
         from findling.pipelines.lookup.suggest import Completion
 
         found = self._ask("suggest", {"text": text, "limit": limit})
@@ -186,7 +186,7 @@ def read_request(document: Mapping[str, Any]) -> SearchRequest:
 
 
 PATIENCE_S = 2.0
-"""How long a daemon may be silent before it counts as one that does not answer."""
+"""Seconds of silence after which a daemon counts as one that does not answer."""
 
 _CONNECT_S = 1.0
 _PIECE = 1 << 18

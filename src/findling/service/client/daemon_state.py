@@ -1,4 +1,4 @@
-"""What a daemon leaves for others to find it by: a lock that ends with it, and a file that says where it listens."""
+"""The traces by which a daemon is found: a lock that ends with it, and a file with its addresses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LONGEST_SOCKET = 100
 
 
 class DaemonState(NamedTuple):
-    """Which process serves a home, since when, and where: the unix socket (empty: none), and the address on TCP."""
+    """The process that serves a home, its start, its unix socket (empty: none), and its address on TCP."""
 
     pid: int
     version: str
@@ -46,7 +46,7 @@ class DaemonState(NamedTuple):
 
     @property
     def address(self) -> str:
-        """Where a browser finds it."""
+        """Its address for a browser."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
@@ -66,7 +66,7 @@ def make_folder(home: Path) -> Path:
 
 
 def read_state(home: Path) -> DaemonState | None:
-    """What the last daemon has left, whether it still runs or not; one look at the disk when there is nothing."""
+    """The state of the last daemon, whether it still runs or not; one look at the disk when there is none."""
     try:
         content = (daemon_folder(home) / _STATE_FILE).read_bytes()
     except OSError:  # it is not there, or not ours to look into
@@ -89,7 +89,7 @@ def write_state(home: Path, state: DaemonState) -> None:
 
 
 def remove_state(home: Path) -> None:
-    """Clear away what a daemon has left that runs no more. Whoever calls holds the lock.
+    """Remove the state of a daemon that runs no more. The caller holds the lock.
 
     Raises DaemonError for something in the place of the file that cannot be removed.
     """
@@ -141,14 +141,14 @@ def process_that_holds(home: Path) -> int | None:
 
 
 def how_to_kill(pid: int) -> str:
-    """What ends a process that nothing else can be said to."""
+    """The command that ends a process which does not answer."""
     if os.name == "nt":
         return f"taskkill /F /PID {pid}"
     return f"kill {pid}, and kill -9 {pid} if it stays"
 
 
 def is_own_socket(path: str) -> bool:
-    """Whether there is a socket that belongs to the user: what others put there is told nothing."""
+    """Whether there is a socket that belongs to the user: a socket of others is sent nothing."""
     try:
         facts = os.lstat(path)
     except OSError:
@@ -157,7 +157,7 @@ def is_own_socket(path: str) -> bool:
 
 
 def socket_path(home: Path) -> Path:
-    """Where the unix socket goes: beside the state, or in a new folder of our own where that path is too long."""
+    """The path of the unix socket: beside the state, or in a new folder of our own where that path is too long."""
     path = daemon_folder(home) / _SOCKET
     if len(os.fsencode(path)) <= _LONGEST_SOCKET:
         return path

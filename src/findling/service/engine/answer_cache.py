@@ -21,7 +21,7 @@ _MOST_CONTEXT = 5
 """Lines around a hit of an answer that is kept, for the same reason."""
 
 _LONGEST_S = 60.0
-"""How long an answer is kept: where recency counts, it becomes another one without any change of the index."""
+"""Seconds for which an answer is kept: where recency counts, it changes without any change of the index."""
 
 
 class CacheKey(NamedTuple):

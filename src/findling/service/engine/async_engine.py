@@ -62,7 +62,7 @@ class _AsyncReads(ABC):
         return await self._line.run(partial(self._client.similar, name, limit))
 
     async def suggest(self, text: str, limit: int = 10) -> tuple[Completion, ...]:
-        """How a text that is being typed may go on, as `Engine.suggest` does."""
+        """Complete a text that is being typed, as `Engine.suggest` does."""
         return await self._line.run(partial(self._client.suggest, text, limit))
 
     async def ls(self, prefix: str = "") -> list[Resource]:
@@ -73,7 +73,7 @@ class _AsyncReads(ABC):
 class AsyncEngine(_AsyncReads):
     """The async twin of `Engine`: use it as an async context manager, from one event loop.
 
-    `threads` search at once, two for each core unless told; further searches wait for their turn, and when more than
+    `threads` search at once, two for each core by default; further searches wait for their turn, and when more than
     `most_waiting` do, they raise BusyError. What changes the index is done in a thread of its own, one after another. A
     task that is cancelled does not wait any longer; a search of it that has not begun is dropped. Once the engine is
     closed, everything raises UsageError.
@@ -122,7 +122,7 @@ class AsyncEngine(_AsyncReads):
     async def search(
         self, request: SearchRequest | str, *, refresh: bool = True, on_progress: Progress | None = None, **options: Any
     ) -> SearchAnswer:
-        """Answer a question, as `Engine.search` does. With `refresh` the index takes in changed files first."""
+        """Answer a question, as `Engine.search` does. With `refresh` the index first absorbs changed files."""
         with _Reports(on_progress) as report:
             ask = partial(self._engine.search, request, refresh=refresh, on_progress=report, **options)
             return await self._line.run(ask)
@@ -144,10 +144,10 @@ class AsyncEngine(_AsyncReads):
     # Changing
 
     async def index(self, *, on_progress: Progress | None = None, rebuild: bool = False) -> IndexReport:
-        """Take in what is new, changed or gone, as `Engine.index` does; searches go on meanwhile.
+        """Index what is new, changed or gone, as `Engine.index` does; searches continue meanwhile.
 
         `on_progress` is called in the event loop. When the task is cancelled, indexing stops at the next file; what was
-        committed stays, and the next run goes on from there.
+        committed stays, and the next run continues from there.
         """
         with _Reports(on_progress, stops=True) as report:
             return await self._changing.run(partial(self._engine.index, on_progress=report, rebuild=rebuild))
@@ -157,7 +157,7 @@ class AsyncEngine(_AsyncReads):
         return await self._changing.run(partial(self._engine.add, items))
 
     async def run(self, work: Callable[[Engine], _Result]) -> _Result:
-        """Whatever else an engine can do, in the thread that changes the index: `run(lambda e: e.compact())`."""
+        """Run anything else with the engine, in the thread that changes the index: `run(lambda e: e.compact())`."""
         return await self._changing.run(partial(work, self._engine))
 
     # Inside

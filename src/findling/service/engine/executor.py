@@ -43,16 +43,16 @@ class WorkLine:
 
     @property
     def waiting(self) -> int:
-        """How much work stands in the line."""
+        """The amount of work in the line."""
         return len(self._line)
 
     @property
     def running(self) -> int:
-        """How much work has a thread, also when nobody waits for it any more."""
+        """The amount of work that has a thread, also when nobody waits for it any more."""
         return self._running
 
     async def run(self, work: Callable[[], _Result], *, timeout_s: float | None = None) -> _Result:
-        """What `work` returns or raises, done in a thread that sees the caller's context variables.
+        """Return or raise what `work` does, in a thread that sees the caller's context variables.
 
         Raises BusyError when the line is full, what `closed` makes when it is closed, and OverdueError when there is no
         result after `timeout_s`. Work that nobody waits for any more is dropped when it has not begun; otherwise it
@@ -129,7 +129,7 @@ class WorkLine:
 
 
 def _outcome(work: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """What work returns, or what it raises: a thread that ended with it would leave its caller waiting."""
+    """The result of work, or its exception: a thread that ended with it would leave its caller waiting."""
     try:
         return work(), None
     except StopIteration as error:

@@ -1,6 +1,6 @@
-"""Items of the folders above: what lies in no folder is found from every folder below the one it was added in.
+"""Items of the folders above: an item is found from every folder below the one it was added in.
 
-A folder that had an index before one was made above it keeps its own. Its answers take in the items, never the files,
+A folder that had an index before one was made above it keeps its own. Its answers include the items, never the files,
 of the workspaces above. The nearest workspace that holds an id stands for it.
 """
 
@@ -146,12 +146,12 @@ def _place(told: Explanation, hits: Sequence[Hit]) -> int:
 
 
 def _items_request(scoped: Scoped) -> SearchRequest:
-    """The question as it is put to what lies in no folder: with the context of the one who asks, and no other."""
+    """The question as items are asked: with the context of the workspace that was asked."""
     return replace(scoped.request, filters=scoped.filters, within=_NOWHERE, in_context=False)
 
 
 def _items_of(one: ItemSource, scoped: Scoped, nearer: Sequence[ItemSource]) -> SearchAnswer:
-    """What a workspace knows of items that no nearer one holds under the same id."""
+    """The items of a workspace that no nearer one holds under the same id."""
     request = to_be_fused(_items_request(scoped))
     while True:
         answer = one.search_items(request)
@@ -190,7 +190,7 @@ def _unknown(answer: SearchAnswer) -> set[str]:
 
 
 def _plan(own: SearchAnswer, lead: SearchAnswer, asked: SearchRequest, *, is_relaxed: bool) -> Mapping[str, Any]:
-    """The plan of the workspace itself, with the page that was asked for and no more than was asked to be told."""
+    """The plan of the workspace itself, with the page that was asked for, and without details that were not."""
     plan = {**own.plan, "limit": asked.limit, "offset": asked.offset, "relaxed": lead.plan.get("relaxed", {})}
     unasked = set() if asked.explain else {"ceiling", "forms"}
     plan["relaxed"] = {name: value for name, value in plan["relaxed"].items() if name not in unasked}
@@ -210,7 +210,7 @@ def _summed(facets: Sequence[Mapping[str, Mapping[str, int]]]) -> Mapping[str, M
 
 
 def _next_cursor(own: SearchAnswer, scoped: Scoped, engine: ItemSource, shown: int) -> str:
-    """What asks for the hits of the workspace itself behind those of them that were shown."""
+    """The cursor behind those hits of the workspace itself that were shown."""
     if shown == len(own.hits):
         return own.next_cursor
     from findling.pipelines.answer.cursors import cursor_after

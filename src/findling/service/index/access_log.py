@@ -1,4 +1,4 @@
-"""The log of accesses: whoever recalls something appends a line, whoever writes the workspace counts the lines in.
+"""The log of accesses: recalling appends a line, and the next writer of the workspace counts the lines in.
 
 Appending takes no lock and waits for nobody. A log is only ever appended to, and how far it was counted in stands
 beside the counts, in the same transaction: no line is lost or counted twice, whoever is killed at whatever moment.
@@ -22,17 +22,17 @@ _PREFIX, _SUFFIX = "accesses-", ".log"
 _LINE = re.compile(rb"^([0-9]+\.[0-9]+)\t([^\t\n]+)\t\.$", re.MULTILINE)
 
 _FULL_BYTES = 1 << 20
-"""How long a log grows, some 16,000 lines, before the next one is begun."""
+"""Bytes to which a log grows, some 16,000 lines, before the next one is begun."""
 
 _AT_REST_S = 3600.0
-"""How long nobody has written to a log that is deleted: a writer may have opened it before the next one was begun."""
+"""Seconds without a write after which a log is deleted: a writer may have opened it before the next one was begun."""
 
 
 class AccessStore(Protocol):
     """The part of a truth store that counts accesses."""
 
     def accesses(self, rids: Iterable[str]) -> Mapping[str, Access]:
-        """How often those of the resources were accessed that were, and when last."""
+        """Numbers of accesses and times of the last ones, for resources that were accessed."""
 
     def add_accesses(self, accesses: Mapping[str, Access]) -> None:
         """Count accesses in: the numbers add up, the latest time stays."""
@@ -66,7 +66,7 @@ class AccessLog:
             return False
 
     def counts(self, store: AccessStore, rids: Iterable[str]) -> dict[str, Access]:
-        """How often resources were accessed and when last: what the store has counted and what the logs add to it."""
+        """Numbers and last times of accesses: the counts of the store and those of the logs."""
         wanted = list(rids)
         if not wanted:
             return {}
@@ -142,7 +142,7 @@ def _mark(log: Path) -> str:
 
 
 def _summed(logs: Iterable[_Unread], rids: Iterable[str] | None = None) -> dict[str, Access]:
-    """What the logs say of some resources, or of all; what was cut off, or was never a line, is passed over."""
+    """The accesses of some resources in the logs, or of all; a line that was cut off is skipped."""
     wanted = None if rids is None else {rid.encode() for rid in rids}
     counts: dict[bytes, tuple[int, float]] = {}
     # A recall reads all lines that nobody has counted: 20,000 take 3 ms so, and 50 ms when each is taken apart.

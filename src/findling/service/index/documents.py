@@ -69,7 +69,7 @@ class FetchedDocument:
 
 
 def fetch(legs: Retrievers, name: str, *, context: int = 0, below: str = "") -> FetchedDocument:
-    """What a resource says, or a passage of it with `context` lines before and after.
+    """The text of a resource, or a passage of it with `context` lines before and after.
 
     `name` is the id of a hit or a resource, or a path, also with a line as in `notes.md:12`; a path may be given from
     the folder `below` the root. Raises NotFoundError when there is no such thing in the index, InvalidValueError when
@@ -128,7 +128,7 @@ class _Part(NamedTuple):
 
 
 def _part(document: Document, name: str, cids: Collection[int], context: int) -> _Part:
-    """What of a document a name means: all of it, some chunks, or a line between chunks."""
+    """The part of a document that a name means: all of it, some chunks, or a line between chunks."""
     index = LineIndex(document.text)
     line = _line_in(name, document.resource)
     chunks = [chunk for chunk in document.chunks if chunk.cid in cids]

@@ -51,7 +51,7 @@ _T = TypeVar("_T")
 
 
 class WorkspaceVectors:
-    """What findling knows about meaning in one workspace."""
+    """Vectors and models of one workspace."""
 
     def __init__(self, files: OpenedWorkspace, settings: Settings, models: ModelTable | None = None) -> None:
         self._models = models or ModelTable()
@@ -74,7 +74,7 @@ class WorkspaceVectors:
         return bool(self._legs), any(model is not None for model in self._embedders.values())
 
     def meaning(self) -> Meaning:
-        """What a search by meaning has at hand; legs that are behind catch up if nobody else is writing."""
+        """Vectors and models for a search by meaning; legs that are behind catch up if nobody else is writing."""
         with self._guard:
             return self._meaning()
 
@@ -198,7 +198,7 @@ class WorkspaceVectors:
         return True
 
     def account(self) -> dict[str, Any]:
-        """What `status` tells about meaning."""
+        """Vectors and models as `status` shows them."""
         notes: list[Degradation] = []
         model = self._or_note(notes, self._embedder)
         if model is None and self._settings["semantic.model"] == "auto":
@@ -275,7 +275,7 @@ class WorkspaceVectors:
         return leg.seq() != self._files.store.seq() or leg.has_news()
 
     def _sound(self, embedder: Embedder) -> InstantLeg | RefinedLeg:
-        """A leg in step with the truth, made anew when it is damaged. The caller holds the lock."""
+        """A leg in step with the truth, rebuilt when it is damaged. The caller holds the lock."""
         store = self._files.store
         try:
             leg = self._leg(embedder, again=True)
@@ -342,7 +342,7 @@ class WorkspaceVectors:
         return not is_free
 
     def _or_note(self, notes: list[Degradation], get: Callable[[], _T]) -> _T | None:
-        """What is asked for, or nothing and a note of what stands in the way."""
+        """The result of a call, or nothing and a note on the error."""
         try:
             return get()
         except (CorruptError, DiskFullError, LockedError, MissingExtraError, ModelError, ReadOnlyError) as error:

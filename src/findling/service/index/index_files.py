@@ -47,10 +47,10 @@ class Reader(NamedTuple):
 
 
 LAZY = 200
-"""Changes that whoever writes leaves to the next search, which absorbs so many in about 50 ms."""
+"""Changes that a writer leaves to the next search, which absorbs so many in about 50 ms."""
 
 _BRIEF_S = 3.0
-"""How long a search waits for its turn to absorb them. Further behind, a long run is writing: nobody waits for that."""
+"""Seconds that a search waits for its turn to absorb them. Further behind, a long run is writing."""
 
 _DAMAGED = "the keyword leg was damaged and has been rebuilt"
 _MISSING = "the keyword leg was missing and has been rebuilt"
@@ -97,7 +97,7 @@ class OpenedWorkspace:
     @property
     def store(self) -> TruthStore:
         """The truth store, read-only where it cannot be written. Raises NotIndexedError when there is none."""
-        # Looked at once: another thread may let go of it meanwhile.
+        # Read once: another thread may release it meanwhile.
         if (store := self._store) is not None:
             return store
         with self._opening:
@@ -106,11 +106,11 @@ class OpenedWorkspace:
             return self._store
 
     def is_replaced(self) -> bool:
-        """Whether another process has deleted the store, or made it anew, since it was opened."""
+        """Whether another process has deleted or replaced the store since it was opened."""
         return self._store is not None and self.backend.is_replaced()
 
     def let_go_if_replaced(self) -> None:
-        """Close files that another process has deleted or made anew; to be called between two uses of them."""
+        """Close files that another process has deleted or replaced; to be called between two uses of them."""
         if self.is_replaced():
             self.close()
 
@@ -125,7 +125,7 @@ class OpenedWorkspace:
             return self._leg
 
     def limited_legs(self) -> LimitedLegs:
-        """The keyword legs of callers with limited rights; whoever opens them closes them."""
+        """The keyword legs of callers with limited rights; the caller closes them."""
         return self.backend.limited_legs(self._store_id, self.unit)
 
     def is_damaged(self) -> bool:
@@ -137,7 +137,7 @@ class OpenedWorkspace:
             return True
 
     def take_notices(self) -> list[Degradation]:
-        """What whoever made the index, or made it anew, should be told; each is told once."""
+        """Notes about a new or rebuilt index, each once."""
         notices, self._notices = self._notices, []
         return notices
 
@@ -187,7 +187,7 @@ class OpenedWorkspace:
             self.close()
             doomed = self.folder.with_name(f".deleted-{os.getpid()}")
             try:
-                # Out of the way first: whoever waits for the lock starts a new folder while this one is being emptied.
+                # Out of the way first: the next holder of the lock starts a new folder while this one is being emptied.
                 self.folder.rename(doomed)
             except OSError:
                 doomed = self.folder
@@ -197,9 +197,9 @@ class OpenedWorkspace:
             raise ReadOnlyError(f"{doomed} cannot be deleted", hint="check its permissions")
 
     def level_leg(self) -> Degradation | None:
-        """Let the leg catch up with the truth, mending it if it is damaged; returns what the caller should be told.
+        """Let the leg catch up with the truth, or rebuild it if it is damaged; returns a note for the caller.
 
-        Raises CorruptError when a damaged leg cannot be mended now.
+        Raises CorruptError when a damaged leg cannot be rebuilt now.
         """
         if self._is_level():
             mended, self._mended = self._mended, ""
@@ -213,7 +213,7 @@ class OpenedWorkspace:
     def _level(self) -> Degradation | None:
         try:
             behind = self._behind()
-            # Without a leg there is no answer, and whoever holds the lock is making one.
+            # Without a leg there is no answer, and the holder of the lock is building one.
             patience_s = LOCK_PATIENCE_S if behind and self._is_missing() else _BRIEF_S if behind <= LAZY else 0.0
         except CorruptError as damage:
             return Degradation(what=self.mend_leg(damage))
@@ -230,7 +230,7 @@ class OpenedWorkspace:
         return Degradation(what=mended) if mended else None
 
     def mend_leg(self, damage: CorruptError) -> str:
-        """Make a damaged leg anew; returns what the caller should be told. Raises the damage if that cannot be done."""
+        """Rebuild a damaged leg; returns a note for the caller. Raises the damage if that cannot be done."""
         try:
             with self.writing():
                 self.rebuild_leg()
@@ -239,7 +239,7 @@ class OpenedWorkspace:
         return _DAMAGED
 
     def sound_leg(self) -> KeywordLeg:
-        """The leg in step with the truth, made anew when it is damaged. The caller holds the lock."""
+        """The leg in step with the truth, rebuilt when it is damaged. The caller holds the lock."""
         try:
             has_leg = self.backend.has_keyword_leg(self.unit)
             missing = (_OTHER if has_leg else _MISSING) if self._is_missing() else ""
@@ -253,7 +253,7 @@ class OpenedWorkspace:
         return self.leg
 
     def rebuild_leg(self) -> None:
-        """Make the leg anew from the truth. The caller holds the lock."""
+        """Rebuild the leg from the truth. The caller holds the lock."""
         self._release_leg()
         self.backend.discard_keyword_leg(self.unit)
         catch_up(self.store, self.leg)
@@ -275,7 +275,7 @@ class OpenedWorkspace:
             yield
 
     def _behind(self) -> int:
-        """How many changes the leg lacks, also when it has seen what other processes have committed."""
+        """The number of changes that the leg lacks, with those that other processes have committed."""
         # The leg is asked first: what is committed to both between the two questions must not put it ahead.
         absorbed = self.leg.seq()
         if absorbed != self.store.seq():
@@ -288,14 +288,14 @@ class OpenedWorkspace:
         try:
             return self.leg.seq() == self.store.seq()
         except CorruptError:
-            return False  # whoever holds the lock mends it
+            return False  # the holder of the lock rebuilds it
 
     def _is_missing(self) -> bool:
         """Whether a workspace that was indexed to the end has no leg that belongs to it."""
         return not self.leg.seq() and bool(self.store.seq()) and self.store.get_meta("indexed_at") is not None
 
     def _prepare_store(self, anew: bool) -> None:
-        """Create the store, and give it an identity by which its leg is told from that of a deleted store."""
+        """Create the store, with an identity that tells its leg from the leg of a deleted store."""
         if anew:
             self.close()
             self.backend.discard_keyword_leg(self.unit)
@@ -310,7 +310,7 @@ class OpenedWorkspace:
         return self.store.get_meta("store_id") or ""
 
     def _close_leg(self) -> None:
-        # It stays open for reading: outside the lock another process may be making it anew.
+        # It stays open for reading: outside the lock another process may be rebuilding it.
         if self._leg is not None:
             self._leg.close()
 

@@ -22,7 +22,7 @@ def models_home(settings: Settings) -> Path:
 
 
 def choose_embedder(settings: Settings) -> Embedder | None:
-    """What `semantic.model` names; `None` for `none`, and for `auto` when the default install's model is not there.
+    """The embedder of `semantic.model`; `None` for `none`, and for `auto` without the model of the default install.
 
     Nothing is opened before the first text. Raises ModelNotFoundError, ModelDamagedError or ModelError for a local
     model that cannot be used, InvalidValueError for a provider that does not embed or a model of the wrong kind.
@@ -49,7 +49,7 @@ def choose_embedder(settings: Settings) -> Embedder | None:
 
 
 def choose_reranker(settings: Settings) -> Reranker | None:
-    """What `rerank.model` names; `None` for `none`, and for `auto` when no reranker is installed.
+    """The reranker that `rerank.model` names; `None` for `none`, and for `auto` when no reranker is installed.
 
     Raises as `choose_embedder` does.
     """

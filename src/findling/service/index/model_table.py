@@ -1,4 +1,4 @@
-"""The models that are in use: whoever chooses the same one shares it, since each takes some 100 MB."""
+"""The models in use, shared by all who choose the same one: each takes some 100 MB."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _Model = TypeVar("_Model")
 
 
 class ModelTable:
-    """Holds no model itself: one is gone when the last workspace that uses it lets go. Threads may share a table."""
+    """Holds no model itself: one is gone when the last workspace releases it. Threads may share a table."""
 
     def __init__(self) -> None:
         self._in_use: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
         self._guard = threading.Lock()
 
     def embedder(self, settings: Settings) -> Embedder | None:
-        """What `semantic.model` names. Raises as `choose_embedder` does."""
+        """The embedder that `semantic.model` names. Raises as `choose_embedder` does."""
         from findling.service.index.model_choice import choose_embedder
 
         return self._chosen(choose_embedder, settings)
 
     def reranker(self, settings: Settings) -> Reranker | None:
-        """What `rerank.model` names. Raises as `choose_reranker` does."""
+        """The reranker that `rerank.model` names. Raises as `choose_reranker` does."""
         from findling.service.index.model_choice import choose_reranker
 
         return self._chosen(choose_reranker, settings)

@@ -1,4 +1,4 @@
-"""Who may see what in one workspace, as people set it."""
+"""Rights in one workspace, as people set them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class WorkspacePermissions:
         return self._drop(self._relation(principal, DENIED, target))
 
     def policy(self) -> str:
-        """Who may see what has no list of its own, `owner` or `public`; empty where the settings decide."""
+        """The policy for resources without a list: `owner` or `public`; empty where the settings decide."""
         return policy_of(self.relations())
 
     def set_policy(self, policy: str) -> bool:
@@ -99,7 +99,7 @@ class WorkspacePermissions:
         return True
 
     def rights(self, principals: Iterable[str]) -> Rights:
-        """What decides what these principals may see. Raises InvalidValueError for what is no principal."""
+        """The rights of these principals. Raises InvalidValueError for what is no principal."""
         return self._sight(principals).rights
 
     def check(self, principals: Iterable[str], rid: str) -> Verdict:
@@ -113,7 +113,7 @@ class WorkspacePermissions:
         return Verdict(rights.may_see(*about), rights.reason(*about), tuple(sorted(rights.principals)))
 
     def target(self, name: str) -> str:
-        """What a name stands for: the id of a resource, or a folder or file below the root as `path:…`.
+        """The target of a name: the id of a resource, or a folder or file below the root as `path:…`.
 
         It may be on disk and not in the index yet. Raises NotFoundError when there is nothing of that name.
         """

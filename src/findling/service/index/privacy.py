@@ -1,4 +1,4 @@
-"""What may leave the machine."""
+"""Privacy: the resources that may leave the machine."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def repair(files: OpenedWorkspace, vectors: WorkspaceVectors) -> IndexReport:
 
 
 def mend_notes(files: OpenedWorkspace) -> None:
-    """Bring a damaged manifest back as it was with the latest write, not shared; let notes and views be made anew.
+    """Restore a damaged manifest as of the latest write, not shared; let notes and views be rebuilt.
 
     The caller holds the write lock.
     """

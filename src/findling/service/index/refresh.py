@@ -39,20 +39,20 @@ UNSURE = {"": -1}
 """Times of folders that none can have: the next search looks closely."""
 
 _PARTS = "parts"
-"""What the store knows the parts of the root by that were asked for. An index without it is one of all of the root."""
+"""The key of the parts of the root that were asked for. An index without it is one of all of the root."""
 
 _EVERYTHING = '[""]'
 
 _GLANCE_S = 0.2
 
 _BRIEF_S = 0.02
-"""How long a search waits for another process: about as long as another search takes in one file."""
+"""Seconds that a search waits for another process: another search indexes one file in that time."""
 
 
 def options_of(settings: Settings, root: Path, only: str, *own: Path) -> IndexOptions:
-    """How the files below a root become documents; `own` are folders of the index itself.
+    """Options of an index run below a root; `own` are folders of the index itself, which must not be indexed.
 
-    An index that lies inside what it indexes must not take itself in.
+    Raises InvalidValueError for a preset that is none.
     """
     named = (f"/{only}",) if only else ()
     inside = tuple(f"/{folder.relative_to(root).as_posix()}/" for folder in own if folder.is_relative_to(root))
@@ -86,7 +86,7 @@ class DiskIndex:
     def index(
         self, *, on_progress: Progress | None = None, rebuild: bool = False, reason: str = "as asked"
     ) -> IndexReport:
-        """Take in everything below the root that is new, changed or gone; `rebuild` starts from nothing.
+        """Index everything below the root that is new, changed or gone; `rebuild` starts from nothing.
 
         Raises LockedError when another process keeps writing, ReadOnlyError and DiskFullError when the workspace
         cannot be written, CorruptError when it is damaged: then only `rebuild` helps, which puts a damaged store aside;
@@ -100,7 +100,7 @@ class DiskIndex:
                 return self._update(reason, on_progress)
         from findling.service.workspace.manifest import read_manifest
 
-        read_manifest(self._files.folder)  # whoever cannot read it must not have begun to drop anything
+        read_manifest(self._files.folder)  # before anything is dropped
         try:
             with self._files.writing(accepts_older=True):
                 # A run that is stopped from here on must not pass for a complete one.
@@ -127,7 +127,7 @@ class DiskIndex:
             return IndexReport()
 
     def preview(self) -> tuple[list[str], list[SkippedPath]]:
-        """What an indexing run would find: the paths it would index, and what it would leave out."""
+        """The paths that an indexing run would index, and those that it would leave out."""
         if not self._takes_files():
             return [], []
         from findling.sources.files.discovery import scan
@@ -143,9 +143,9 @@ class DiskIndex:
         return paths, skipped
 
     def refresh(self, on_progress: Progress | None) -> str:
-        """Take in what has changed on disk; returns what stood in the way, if anything did.
+        """Index what has changed on disk; returns what stood in the way, if anything did.
 
-        One thread does it at a time; those that come meanwhile wait for it, and then find it done.
+        One thread does it at a time; others wait for it, and then find it done.
         """
         if not self._takes_files():
             return ""
@@ -251,7 +251,7 @@ class DiskIndex:
         if kept == _EVERYTHING:
             return ("",)
         if kept is not None:
-            import json  # 3 ms that whoever asks for all of a root need not pay
+            import json  # 3 ms that a search of the whole root saves
 
             return tuple(json.loads(kept))
         has_files = self._files.store.get_meta("rules") is not None or any(True for _ in self._files.store.stamps())
@@ -290,7 +290,7 @@ class DiskIndex:
         from findling.service.workspace.manifest import preprocessing_of, quota_of, write_manifest
         from findling.service.workspace.quotas import Allowance
 
-        # Whoever asked sees it in the first event of progress, whoever runs a server in its log.
+        # The caller sees it in the first event of progress, the operator of a server in its log.
         logging.getLogger("findling.indexing").info("indexing %s: %s", self.subject(), reason)
         if on_progress is not None:
             on_progress(IndexProgress("scan", path=str(self.subject()), reason=reason))
@@ -305,7 +305,7 @@ class DiskIndex:
         return update(files.store, self._legs(), self._root, found, self._options, on_progress, allowance)
 
     def _remember(self, found: Survey) -> None:
-        """Make the next look quick; whoever cannot write now looks closely again next time."""
+        """Make the next look quick, unless nothing can be written now."""
         with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
             remember(self._files.store, found.folders, found.skipped, self._options)
 

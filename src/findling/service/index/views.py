@@ -34,7 +34,7 @@ _REMEMBERED = 256
 
 
 class _Seen(NamedTuple):
-    """What a caller sees of one state, and searches."""
+    """The sight of a caller on one state, and the leg that it searches."""
 
     state: IndexState
     sight: Sight
@@ -62,7 +62,7 @@ class WorkspaceSights:
         return Reader(self._limited(seen), lambda _: self._discard(seen), seen.state)
 
     def sight(self, principals: Iterable[str]) -> Sight:
-        """What these principals may see now."""
+        """The sight of these principals now."""
         with self._guard:
             return Sight(self._rights(principals), self._populated(self.state()))
 
@@ -158,9 +158,9 @@ class WorkspaceSights:
         )
 
     def _is_read(self, space: Space, seen: _Seen) -> bool:
-        """Whether the model has read all of it in a run that came to its end since the latest change of it.
+        """Whether a run of the model over all of it has ended since the latest change of it.
 
-        A passage that others have had read has its vector from the moment it is added. Were that enough, whoever adds
+        A passage that others have had embedded has its vector from the moment it is added. Were that enough, who adds
         a guess could tell whether it stands word for word in something hidden.
         """
         read_up_to = int(self._files.store.get_meta(READ_UP_TO + space.embedder.fingerprint) or -1)
@@ -180,7 +180,7 @@ class _VisibleVectors:
         return self._leg.count(self._numbers)
 
     def count(self, allowed: Collection[int]) -> int:
-        """How many chunks of these resources it has a vector of."""
+        """The number of chunks of these resources with a vector."""
         return self._leg.count(self._within(allowed))
 
     def search(

@@ -50,7 +50,7 @@ class WorkspaceWriter:
 
     @property
     def chunk_plan(self) -> ChunkPlan:
-        """How texts are cut in this process, in which a grammar must not run: it may crash on what it is given."""
+        """The plan that cuts texts in this process, without grammars: one may crash on a text."""
         from findling.service.settings.settings import chunk_plan
 
         return chunk_plan(self.settings)._replace(code="patterns")
@@ -116,7 +116,7 @@ class WorkspaceWriter:
         except StoreDamagedError:
             raise
         except CorruptError:
-            return True  # it is made anew
+            return True  # it is rebuilt
 
     def _allowance(self) -> Allowance:
         return Allowance(self.files.store, self.files.folder, quota_of(self.files.folder, self.settings))

@@ -284,7 +284,7 @@ def _weaker(answer: SearchAnswer) -> str:
 
 
 def _unread(answer: SearchAnswer) -> str:
-    """How much the model has read, as long as that is not everything."""
+    """The share of passages that the model has read, as long as that is not everything."""
     meaning = answer.meaning
     is_partial = meaning and meaning["model"] and meaning["coverage"] < 1
     # Rounded down: "100% so far" would be no reason for anything.
@@ -296,7 +296,7 @@ def _shortened(text: str) -> str:
 
 
 def _meant_command(query: str) -> str:
-    """What to try when a query of one word looks like a mistyped command."""
+    """A hint for a query of one word that looks like a mistyped command."""
     if " " in query:
         return ""
     from difflib import get_close_matches

@@ -6,7 +6,6 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from findling.domain.queries import Filters, Node
-from findling.domain.records import GlossaryTerm
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 
 if TYPE_CHECKING:
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from findling.domain.permissions import Relation, Right
-    from findling.domain.records import Access
+    from findling.domain.records import Access, GlossaryTerm
 
     Vectors = NDArray[np.float32]
     """One row a text, each of length 1."""

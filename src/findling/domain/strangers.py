@@ -94,7 +94,7 @@ _NO_LIMIT_IS_ZERO = frozenset({"quota.disk", "quota.resources", "quota.text"})
 _SMALLEST_CHUNK = 50
 """Characters, words or tokens of a chunk as a project may cut; those of the presets have 200 and more."""
 
-_DRIVE = re.compile(r"[A-Za-z]:")
+_DRIVE = r"[A-Za-z]:"
 
 
 def raises_limit(name: str, value: float, own: float) -> bool:
@@ -122,7 +122,7 @@ def check_trust(names: Iterable[str]) -> frozenset[str]:
 def is_safe_path(path: str) -> bool:
     """Whether a path leads to something below the folder it is relative to, on every system; an empty one does not."""
     parts = path.replace("\\", "/").split("/")
-    return "\0" not in path and not _DRIVE.match(path) and not any(part in ("", ".", "..") for part in parts)
+    return "\0" not in path and not re.match(_DRIVE, path) and not any(part in ("", ".", "..") for part in parts)
 
 
 def read_json(text: str | bytes) -> Any:

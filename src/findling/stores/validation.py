@@ -8,12 +8,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from findling.domain.errors import InvalidValueError
-from findling.domain.records import GlossaryTerm
 from findling.domain.resources import RESERVED, Document, Resource
 
 if TYPE_CHECKING:
     from findling.domain.permissions import Relation
-    from findling.domain.records import Access
+    from findling.domain.records import Access, GlossaryTerm
 
 __all__ = [
     "CID_LIMIT",

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from findling.domain.errors import CorruptError, NotIndexedError, ReplacedError, StoreDamagedError
 from findling.domain.results import Degradation
-from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.index_files import OpenedWorkspace, Reader
 from findling.service.workspace.workspace import Workspace, home_folder
 
 if TYPE_CHECKING:
+    from findling.pipelines.indexing.fanout import Legs
     from findling.service.index.embeddings import WorkspaceVectors
     from findling.service.index.model_table import ModelTable
     from findling.service.index.views import WorkspaceSights
@@ -134,6 +134,8 @@ class Index:
 
     def legs(self) -> Legs:
         """All legs that are written with the truth, in step with it. The caller holds the lock."""
+        from findling.pipelines.indexing.fanout import Legs
+
         return Legs(self.files.store, self.files.sound_leg(), *self.vectors.writable())
 
     def above(self, place: Workspace, settings: Settings) -> Index:

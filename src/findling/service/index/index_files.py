@@ -19,7 +19,6 @@ from findling.domain.errors import (
 )
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.results import Degradation
-from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.workspace.backends import backend_at
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
@@ -243,7 +242,7 @@ class OpenedWorkspace:
         try:
             has_leg = self.backend.has_keyword_leg(self.unit)
             missing = (_OTHER if has_leg else _MISSING) if self._is_missing() else ""
-            catch_up(self.store, self.leg)
+            self._catch_up()
             self._mended = missing or self._mended
         except StoreDamagedError:
             raise
@@ -256,6 +255,11 @@ class OpenedWorkspace:
         """Rebuild the leg from the truth. The caller holds the lock."""
         self._release_leg()
         self.backend.discard_keyword_leg(self.unit)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        from findling.pipelines.indexing.fanout import catch_up  # only a leg that is behind needs it
+
         catch_up(self.store, self.leg)
 
     def close(self) -> None:

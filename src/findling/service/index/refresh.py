@@ -20,7 +20,6 @@ from findling.domain.errors import (
     WorkerError,
 )
 from findling.domain.ports import SkippedPath
-from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.indexing.freshness import IndexOptions, is_fresh, remember
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings, chunk_plan
@@ -31,6 +30,7 @@ from findling.sources.files.rule_patterns import Rules
 
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport, Progress
+    from findling.pipelines.indexing.fanout import Legs
     from findling.pipelines.indexing.survey import Survey
 
 __all__ = ["UNSURE", "DiskIndex", "options_of", "with_part"]

@@ -31,7 +31,7 @@ _GROUP = "findling.backends"
 PLACE_FILE = "place.url"
 """The file in a workspace's folder that holds the URL of its truth, if that is elsewhere."""
 
-_URL = re.compile(r"([a-z][a-z0-9+.-]+):.*", re.DOTALL)
+_URL = r"(?s)([a-z][a-z0-9+.-]+):.*"
 """A scheme has two letters at least: one is a drive of Windows."""
 
 PROJECT_FOLDER = ".findling"
@@ -94,7 +94,7 @@ def has_store(folder: Path) -> bool:
 
 def is_url(place: str) -> bool:
     """Whether a place is a URL and no path."""
-    return _URL.fullmatch(place) is not None
+    return re.fullmatch(_URL, place) is not None
 
 
 def folder_of_url(url: str) -> Path | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -176,7 +175,7 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
             return _missing(path)
         case sqlite3.SQLITE_CANTOPEN:
             return WorkspaceError(f"{path} cannot be opened", hint="check who may read it and its folder")
-        case sqlite3.SQLITE_IOERR if shutil.disk_usage(path.parent).free < _SCARCE_BYTES:
+        case sqlite3.SQLITE_IOERR if _is_disk_full(path):
             return disk_full(path)
         case sqlite3.SQLITE_IOERR:
             return WorkspaceError(f"{path} cannot be read or written: {error}", hint="check the disk")
@@ -193,3 +192,9 @@ def _corrupt(error: sqlite3.Error, path: Path) -> StoreDamagedError:
 
 def _damaged(path: Path, why: str) -> StoreDamagedError:
     return StoreDamagedError(f"{path} is damaged: {why}", hint="findling index --rebuild")
+
+
+def _is_disk_full(path: Path) -> bool:
+    from shutil import disk_usage  # 2 ms to load, and only an error needs it
+
+    return disk_usage(path.parent).free < _SCARCE_BYTES

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Container, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from findling.domain.errors import StoreDamagedError
-from findling.domain.permissions import RELATIONS, Relation
-from findling.domain.records import Access, GlossaryTerm
 from findling.stores.sqlite import schema
 from findling.stores.sqlite.connections import Connections
 from findling.stores.sqlite.files import StoreErrors
 from findling.stores.sqlite.rows import GLOSSARY_COLUMNS, check_row, row_sum, rows_in, scan_predecessors, stored_time
 from findling.stores.validation import check_accesses, check_glossary, check_relations
+
+if TYPE_CHECKING:
+    from findling.domain.permissions import Relation
+    from findling.domain.records import Access, GlossaryTerm
 
 __all__ = ["SqliteRecords"]
 
@@ -57,6 +60,8 @@ class SqliteRecords:
                 rows = connection.execute(terms.format("NULL")).fetchall()
             for *row, noted in rows:
                 check_row(f"the term {row[2]!r} of the glossary", row, noted)
+            from findling.domain.records import GlossaryTerm
+
             return [GlossaryTerm(*row[:-1]) for row in rows]
 
     def glossary_version(self) -> int:
@@ -87,6 +92,8 @@ class SqliteRecords:
                 raise StoreDamagedError("the index has lost its relations", hint="findling snapshot list") from error
             for *row, noted in rows:
                 check_row(f"the relation {' '.join(map(str, row))}", row, noted)
+            from findling.domain.permissions import RELATIONS, Relation
+
             if unknown := {row[1] for row in rows}.difference(RELATIONS):
                 # Skipping an unknown denial would grant a right.
                 what = f"the index holds relations called {min(unknown)!r}"
@@ -111,6 +118,8 @@ class SqliteRecords:
             if schema.is_older(connection, schema.RELATIONS_FORMAT):
                 return {}
             named = "SELECT rid, count, last_at FROM accesses WHERE rid IN ({})"
+            from findling.domain.records import Access
+
             return {rid: Access(*row) for rid, *row in rows_in(connection, named, dict.fromkeys(rids))}
 
     def add_accesses(self, accesses: Mapping[str, Access]) -> None:

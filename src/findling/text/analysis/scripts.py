@@ -39,18 +39,24 @@ _MOST_ALTERNATIONS = 6
 """A word that changes more often between letters and digits is a hash: 3f2a9c1b is findable as a whole only."""
 
 
-_WORD = re.compile(f"{_SIGNED_NAME}|[^+#]+")
-_SIGNED = re.compile(r"([A-Za-z]+)(\+\+|#)([A-Za-z0-9]*)")
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(f"{_SIGNED_NAME}|[^+#]+")
+
+
+@cache
+def _signed() -> re.Pattern[str]:
+    return re.compile(r"([A-Za-z]+)(\+\+|#)([A-Za-z0-9]*)")
 
 
 def words_of_run(run: str) -> list[str]:
     """The words of a run of letters, digits, `+` and `#`."""
-    return _WORD.findall(run) if "+" in run or "#" in run else [run]
+    return _word().findall(run) if "+" in run or "#" in run else [run]
 
 
 def word_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Spans of the words in a run of a text."""
-    return [word.span() for word in _WORD.finditer(text, start, end)]
+    return [word.span() for word in _word().finditer(text, start, end)]
 
 
 def identifier_terms(word: str) -> list[str]:
@@ -62,7 +68,7 @@ def identifier_terms(word: str) -> list[str]:
         return []
     whole = word.lower()
     if not word.isalpha():
-        if signed := _SIGNED.fullmatch(word):
+        if signed := _signed().fullmatch(word):
             return _signed_terms(*signed.groups())
         if len(_LETTER_RUNS.findall(whole)) > _MOST_ALTERNATIONS:
             return [whole]

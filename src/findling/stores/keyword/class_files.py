@@ -58,11 +58,12 @@ class Segment(NamedTuple):
         return (self.folder / _HELD).exists()
 
 
-def write_segment(folder: Path, batch: Sequence[PreparedResource], held: dict[int, int], made_for: str) -> Segment:
-    """Make a segment of resources; `held` may name some that have no text any more. Raises OSError."""
+def write_segment(
+    folder: Path, batch: Sequence[PreparedResource], held: dict[int, int], weight: int, made_for: str
+) -> Segment:
+    """Write a segment of resources; `held` may name some that have no text any more. Raises OSError."""
     name = os.urandom(8).hex() + SEGMENT
     draft = folder / f"{name}.new"
-    weight = sum(prepared.weight for prepared in batch)
     try:
         draft.mkdir(mode=0o700)
         writer = tantivy.Index(schema(), path=str(draft)).writer(
@@ -134,28 +135,30 @@ class Links:
         """Deletes the folder, at the latest when the process ends."""
         self._linked: dict[str, list[dict[str, Any]]] = {}
         self._files: dict[str, list[Path]] = {}
+        self._index: tantivy.Index | None = None
         self.own = self._folder / "own"
         """Segments that this process cannot keep beside the others."""
         self.own.mkdir()
 
-    def open(self, segments: Sequence[Segment], known: Collection[str]) -> tantivy.Index:
+    def open(self, segments: Sequence[Segment], known: Collection[str]) -> tantivy.Searcher:
         """The segments as one index. Raises CorruptError, or OSError when one of them has gone."""
         for name in self._linked.keys() - known:
             self.forget(name)
         for segment in segments:
             if segment.name not in self._linked:
                 self._link(segment)
-        parts = [part for segment in segments for part in self._linked[segment.name]]
         try:
-            # Opened empty first: it would open every file twice, once for a reader that nobody asks for.
-            self._write_meta([])
-            index = tantivy.Index.open(str(self._folder))
-            index.config_reader("manual")
-            self._write_meta(parts)
-            index.reload()
+            if self._index is None:
+                # Opened empty first: it would open every file twice, once for a reader that nobody asks for.
+                self._write_meta([])
+                self._index = tantivy.Index.open(str(self._folder))
+                self._index.config_reader("manual")
+            self._write_meta([part for segment in segments for part in self._linked[segment.name]])
+            # One index for all legs: files that another leg has open are not mapped again.
+            self._index.reload()
+            return self._index.searcher()
         except ValueError as error:
             raise CorruptError(f"a segment of {segments[0].folder.parent} cannot be read: {error}") from error
-        return index
 
     def forget(self, name: str) -> None:
         """Let go of a segment."""

@@ -118,7 +118,8 @@ class ClassSegments:
                 # Only what it holds in a form that can be read is worth another one: a search makes the rest.
                 kept = [one for one in read_terms(segment) if one.number in left]
                 if kept:
-                    self._write(self._folder, kept, {one.number: left[one.number] for one in kept})
+                    held = {one.number: left[one.number] for one in kept}
+                    self._write(self._folder, kept, held, sum(one.weight for one in kept))
             self._remove(stale)
             others = [path for path in sorted(self._folder.glob("*/")) if path.name not in self._known]
             for path in others:
@@ -202,14 +203,14 @@ class ClassSegments:
             batch.append(prepared)
             weight += prepared.weight
             if weight >= most:
-                yield self._write(folder, batch, {one.number: left.pop(one.number) for one in batch})
+                yield self._write(folder, batch, {one.number: left.pop(one.number) for one in batch}, weight)
                 batch, weight = [], 0
         # What has been deleted meanwhile counts as held: the state has changed, and everything is looked at again.
         if batch or left:
-            yield self._write(folder, batch, left)
+            yield self._write(folder, batch, left, weight)
 
-    def _write(self, folder: Path, batch: list[PreparedResource], held: dict[int, int]) -> Segment:
-        segment = write_segment(folder, batch, held, self._made_for)
+    def _write(self, folder: Path, batch: list[PreparedResource], held: dict[int, int], weight: int) -> Segment:
+        segment = write_segment(folder, batch, held, weight, self._made_for)
         self._known[segment.name] = segment
         return segment
 
@@ -234,12 +235,12 @@ class ClassSegments:
                 discard_leg(path)
 
     def _open(self, names: frozenset[str]) -> TantivyLeg:
+        searcher = None
         if names:
-            index = self._private().open([self._known[name] for name in sorted(names)], self._known.keys())
-        else:
-            index = tantivy.Index(schema())
-            index.config_reader("manual")
-        return TantivyLeg(index, self._folder, self._made_for, Scoring(), self._unit, 1)
+            searcher = self._private().open([self._known[name] for name in sorted(names)], self._known.keys())
+        empty = tantivy.Index(schema())
+        empty.config_reader("manual")
+        return TantivyLeg(empty, self._folder, self._made_for, Scoring(), self._unit, 1, searcher)
 
     def _private(self) -> Links:
         if self._links is None:

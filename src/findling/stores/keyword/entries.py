@@ -51,8 +51,8 @@ class PreparedResource(NamedTuple):
     @property
     def weight(self) -> int:
         """Characters that are indexed."""
-        common = sum(len(text) for _, text in self.common)
-        return sum(len(body) + len(heading) + common for _, _, body, heading in self.rows)
+        common = sum([len(text) for _, text in self.common])
+        return sum([len(body) + len(heading) + common for _, _, body, heading in self.rows])
 
 
 def prepare(document: Document, number: int, *, unit: str, added: frozenset[int] | None = None) -> PreparedResource:

@@ -56,9 +56,18 @@ class TantivyLeg:
     """A keyword leg in one folder. Open it with `open`; writing needs the workspace's write lock."""
 
     def __init__(
-        self, index: tantivy.Index, folder: Path, made_for: str, scoring: Scoring, unit: str, seq: int | None = None
+        self,
+        index: tantivy.Index,
+        folder: Path,
+        made_for: str,
+        scoring: Scoring,
+        unit: str,
+        seq: int | None = None,
+        searcher: tantivy.Searcher | None = None,
     ) -> None:
         self._index = index
+        self._fixed = searcher
+        """The one state that is searched; None for the latest one of the index."""
         self._folder = folder
         self._reading = Reading(folder)
         self._made_for = made_for
@@ -275,7 +284,7 @@ class TantivyLeg:
             raise _write_error(error, self._folder) from error
 
     def _searcher(self) -> tantivy.Searcher:
-        return self._index.searcher()
+        return self._fixed or self._index.searcher()
 
     def _reload(self) -> None:
         self._index.reload()

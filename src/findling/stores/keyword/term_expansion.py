@@ -78,27 +78,31 @@ class KeywordWords:
 
         The first field is the main one, whose frequencies count.
         """
-        found: dict[str, int] = {}
         if begins_longer_terms(term):
-            found = self._begun(term, fields)
+            standing = self._begun(term, fields)
+            found = _main_counts(standing)
         elif len(term) > 2 and term.isalpha():
-            nearby = self._begun(forms_prefix(term), fields, _VOCABULARY_WINDOW)
+            standing = self._begun(forms_prefix(term), fields, _VOCABULARY_WINDOW)
+            nearby = _main_counts(standing)
             found = {form: nearby[form] for form in same_stem(term, [*nearby])}
+        else:
+            standing, found = {}, {}
         if term not in found and self.fields(term, fields):
             found[term] = self.frequency(fields[0], term)
-        return self._forms(found, [*_frequent(found, _MOST_FORMS), term], fields, {term: 1.0})
+        return self._forms(found, [*_frequent(found, _MOST_FORMS), term], fields, {term: 1.0}, standing)
 
     def begun(self, prefix: str, fields: Sequence[str]) -> Forms:
         """The words that begin so."""
-        found = self._begun(prefix, fields)
-        return self._forms(found, [*_frequent(found, _MOST_FORMS), prefix], fields, {prefix: 1.0})
+        standing = self._begun(prefix, fields)
+        found = _main_counts(standing)
+        return self._forms(found, [*_frequent(found, _MOST_FORMS), prefix], fields, {prefix: 1.0}, standing)
 
     def close(self, term: str, distance: int, fields: Sequence[str]) -> tuple[Forms, list[str]]:
         """The words within so many edits, of which the nearest are scored, and all of them."""
         near = current_budget().once((self, term, distance), lambda: self._near(term, distance))
         weights = {word: INFLECTED**edits for word, _, edits in near}
         found = {word: self.frequency(fields[0], word) for word in weights if self.fields(word, fields)}
-        return self._forms(found, [*found][:_MOST_FORMS], fields, weights), [*found]
+        return self._forms(found, [*found][:_MOST_FORMS], fields, weights, {}), [*found]
 
     def spellings(self) -> Spellings:
         """The vocabulary by the lengths of its words, made at the first call."""
@@ -141,24 +145,49 @@ class KeywordWords:
                     found[word] = count
         return found
 
-    def _begun(self, prefix: str, fields: Sequence[str], limit: int | None = None) -> dict[str, int]:
-        """Word → its frequency in the main field, 0 for those that stand in others only."""
-        found = dict(self._statistics.begun(fields[0], prefix, limit))
-        for field in fields[1:]:
-            for word, _ in self._statistics.begun(field, prefix, limit):
-                found.setdefault(word, 0)
-        return found
+    def _begun(self, prefix: str, fields: Sequence[str], limit: int | None = None) -> dict[str, dict[str, int]]:
+        """By field, the words that begin so with their frequencies."""
+        return {field: dict(self._statistics.begun(field, prefix, limit)) for field in fields}
 
     def _forms(
-        self, found: dict[str, int], best: Iterable[str], fields: Sequence[str], weights: Mapping[str, float]
+        self,
+        found: Mapping[str, int],
+        best: Iterable[str],
+        fields: Sequence[str],
+        weights: Mapping[str, float],
+        standing: Mapping[str, Mapping[str, int]],
     ) -> Forms:
+        """The best of the words that were found; `standing` tells in which fields words stand, as far as it goes."""
+
+        def stands(word: str, field: str) -> bool:
+            known = standing.get(field)
+            # A list that was cut off tells nothing of a word that is not in it.
+            if known is None or (word not in known and len(known) >= _VOCABULARY_WINDOW):
+                return bool(self.frequency(field, word))
+            return word in known
+
         scored = [
-            Form(word, found[word], self.fields(word, fields), weights.get(word, INFLECTED))
+            Form(
+                word,
+                found[word],
+                tuple([field for field in fields if stands(word, field)]),
+                weights.get(word, INFLECTED),
+            )
             for word in dict.fromkeys(best)
             if word in found
         ]
         known = dict.fromkeys([*(form.text for form in scored), *_frequent(found, _MOST_KNOWN)])
         return Forms(scored, tuple(known), len(scored) < len(found))
+
+
+def _main_counts(standing: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Word → its frequency in the first field, 0 for those that stand in others only."""
+    main, *others = standing.values()
+    found = dict(main)
+    for other in others:
+        for word in other:
+            found.setdefault(word, 0)
+    return found
 
 
 def begins_longer_terms(term: str) -> bool:

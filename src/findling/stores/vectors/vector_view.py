@@ -53,6 +53,8 @@ class VectorView:
         self._folder = folder
         self._graph_from = graph_from
         self._was_asked = False
+        self._latest: tuple[Collection[int], NDArray[np.bool_], int] | None = None
+        """The resources of the latest search: a caller with limited rights asks for the same ones again and again."""
 
     @cached_property
     def graph(self) -> Graph | None:
@@ -84,8 +86,8 @@ class VectorView:
         keep, passed = self._keep(allowed)
         wanted = 3 * limit + 30 if limit > 0 else 0  # where cosines lie close together, codes put them out of order
         if exact:
-            rows = np.arange(self.header.rows) if keep is None else np.flatnonzero(keep)
-            found = scan_rows(self.columns, query, wanted, rows[np.argsort(self.columns.cids[rows], kind="stable")])
+            rows = self._by_cid[1]
+            found = scan_rows(self.columns, query, wanted, rows if keep is None else rows[keep[rows]])
         else:
             found = self._by_graph(query, wanted, keep, passed) or scan(self.columns, query, wanted, keep)
         mean, deviation = spread(found)
@@ -97,8 +99,11 @@ class VectorView:
         """Marks of the rows that count, `None` for all, and how many they are."""
         if allowed is None:
             return (None if self.live == self.header.rows else self.alive), self.live
-        keep = allowed_rows(self.columns, allowed) & self.alive
-        return keep, int(np.count_nonzero(keep))
+        latest = self._latest  # another thread may replace it
+        if latest is None or latest[0] is not allowed:
+            keep = allowed_rows(self.columns, allowed) & self.alive
+            self._latest = latest = allowed, keep, int(np.count_nonzero(keep))
+        return latest[1:]
 
     def _by_graph(self, query: Query, wanted: int, keep: NDArray[np.bool_] | None, passed: int) -> Candidates | None:
         """Candidates from the graph and from the rows it lacks; `None` when looking at every row is better."""

@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 
 from findling.domain.backends import Scoring
 from findling.domain.resources import Chunk, Document, Place, Resource
-from findling.pipelines.export.browser_index import BrowserIndex, Related
-from findling.pipelines.export.browser_packing import DeflatedTexts, length_code, numbers, postings, signed, units
+from findling.pipelines.export.browser_index import (
+    BrowserIndex,
+    DeflatedTexts,
+    Related,
+    length_code,
+    numbers,
+    postings,
+    signed,
+    units,
+)
 from findling.pipelines.export.browser_related import nearest_passages
 
 

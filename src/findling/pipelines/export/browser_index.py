@@ -15,27 +15,42 @@ phrase up in the texts of the passages that have all of its words.
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, groupby
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from findling.domain.backends import STANDARD_B, STANDARD_K1, Scoring
 from findling.domain.resources import Chunk, Document, Resource
-from findling.pipelines.export.browser_packing import DeflatedTexts, length_code, numbers, postings, signed, units
 from findling.stores.keyword.scoring import padding
 from findling.text.analysis.analysis import STOP_WORDS, chunk_terms, index_form
 from findling.text.analysis.lines import SENTENCE_WORDS
 from findling.text.analysis.stemming import stem
 
-__all__ = ["FORMAT", "BrowserIndex", "Related"]
+__all__ = [
+    "FORMAT",
+    "BrowserIndex",
+    "DeflatedTexts",
+    "Related",
+    "as_letters",
+    "deflated",
+    "length_code",
+    "numbers",
+    "postings",
+    "signed",
+    "units",
+]
 
 FORMAT = 1
 """The version of the format; the script in the same page knows its own."""
 
+_LEVEL = 9
+_FREE_LENGTHS = 24  # lengths below it are their own code
 _OF_PASSAGES = ("body", "heading")  # fields with an entry for each passage; the others have one for each resource
 
 
@@ -77,14 +92,14 @@ class BrowserIndex:
         resource, number = document.resource, len(self._resources)
         begin = self.texts.add(document.text)
         self._passages += [len(document.chunks), begin, self.texts.units - begin]
-        offsets = _Offsets(document.text)
+        units_before = _counting(document.text)
         before = (0, 0)
         for chunk in document.chunks:
             given = chunk_terms(document.text, chunk)
             padded = padding(document.text[chunk.start : chunk.end])
             self._index("body", self.passages, given.body.split(), 1, padded)
             self._index("heading", self.passages, given.heading.split(), 1)
-            before = self._write_passage(chunk, offsets, before)
+            before = self._write_passage(chunk, units_before, before)
             self.passages += 1
         for field, text in _common_texts(resource).items():
             self._index(field, number, index_form(text).split(), len(document.chunks))
@@ -100,7 +115,9 @@ class BrowserIndex:
         for term in terms:
             written = postings(self._places[term])
             found += numbers([classes.get(term, 0), len(written)]) + written
-        near = [part for given in related for part in (len(given), *chain.from_iterable(map(_nearness, given)))]
+        near: list[int] = []
+        for given in related:
+            near += [len(given), *(part for one in given for part in (one.passage, max(round(one.cosine * 100), 0)))]
         sections = {
             "passages": bytes(numbers(self._passages)),
             "lengths": b"".join(self._lengths),
@@ -156,13 +173,15 @@ class BrowserIndex:
                 places[number] = array("I")
             places[number].extend((entry, count))
 
-    def _write_passage(self, chunk: Chunk, offsets: _Offsets, before: tuple[int, int]) -> tuple[int, int]:
-        start = offsets.units_before(chunk.start)
-        self._passages += [signed(start - before[0]), offsets.units_before(chunk.end) - start]
+    def _write_passage(
+        self, chunk: Chunk, units_before: Callable[[int], int], before: tuple[int, int]
+    ) -> tuple[int, int]:
+        start = units_before(chunk.start)
+        self._passages += [signed(start - before[0]), units_before(chunk.end) - start]
         self._passages += [signed(chunk.line_start - before[1]), chunk.line_end - chunk.line_start]
         self._passages += [self._string("\n".join(chunk.heading)), len(chunk.places)]
         for place in chunk.places:
-            inside = max(offsets.units_before(place.start) - start, 0)
+            inside = max(units_before(place.start) - start, 0)
             self._passages += [inside, self._string(place.label), place.line]
         return start, chunk.line_start
 
@@ -170,15 +189,37 @@ class BrowserIndex:
         return self._strings.setdefault(_clean(text), len(self._strings))
 
 
-class _Offsets:
-    """Positions of a text in the units of a browser."""
+class DeflatedTexts:
+    """Texts one after the other, deflated as they come, so that their `size` is known at any time."""
 
-    def __init__(self, text: str) -> None:
-        is_wide = not text.isascii() and units(text) > len(text)
-        self._wide = [at for at, letter in enumerate(text) if letter > "\uffff"] if is_wide else []
+    def __init__(self) -> None:
+        self._stream = zlib.compressobj(_LEVEL)
+        self._parts: list[bytes] = []
+        self.size = 0
+        self.units = 0
 
-    def units_before(self, offset: int) -> int:
-        return offset + bisect_left(self._wide, offset) if self._wide else offset
+    def add(self, text: str) -> int:
+        """Add a text; returns its beginning in the units of a browser."""
+        start = self.units
+        self._keep(self._stream.compress(text.encode("utf-8", "replace")))
+        self.units += units(text)
+        return start
+
+    def finished(self) -> bytes:
+        """All texts, deflated; nothing can be added any more."""
+        self._keep(self._stream.flush())
+        return b"".join(self._parts)
+
+    def _keep(self, part: bytes) -> None:
+        self._parts.append(part)
+        self.size += len(part)
+
+
+def _counting(text: str) -> Callable[[int], int]:
+    """A function from offsets of a text to the units of a browser before them."""
+    is_wide = not text.isascii() and units(text) > len(text)
+    wide = [at for at, letter in enumerate(text) if letter > "\uffff"] if is_wide else []
+    return lambda offset: offset + bisect_left(wide, offset)
 
 
 def _common_texts(resource: Resource) -> dict[str, str]:
@@ -194,12 +235,7 @@ def _common_texts(resource: Resource) -> dict[str, str]:
 def _described(resource: Resource) -> dict[str, Any]:
     """The facts about a resource that the page shows, without empty ones and never its readers."""
     about = {
-        "rid": resource.rid,
-        "type": resource.type,
-        "title": resource.title,
-        "path": resource.path,
-        "author": resource.author,
-        "lang": resource.lang,
+        **{name: getattr(resource, name) for name in ("rid", "type", "title", "path", "author", "lang")},
         "tags": [_clean(tag) for tag in resource.tags],
         "name": resource.fields.get("name", ""),
         "description": resource.fields.get("description", ""),
@@ -230,5 +266,60 @@ def _form_classes(terms: Iterable[str]) -> dict[str, int]:
     return classes
 
 
-def _nearness(one: Related) -> tuple[int, int]:
-    return one.passage, max(round(one.cosine * 100), 0)
+def units(text: str) -> int:
+    """The length of a text in a browser, which counts characters beyond the first 65,536 as two."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "replace")) // 2
+
+
+def deflated(data: bytes) -> bytes:
+    """The bytes in a form that browsers inflate by themselves."""
+    return zlib.compress(data, _LEVEL)
+
+
+def as_letters(data: bytes) -> str:
+    """The bytes as text that may stand anywhere in a page."""
+    return base64.b64encode(data).decode("ascii")
+
+
+def numbers(values: Iterable[int]) -> bytearray:
+    """Numbers from 0 up, seven bits a byte, the lowest first; the top bit says that more follow."""
+    written = bytearray()
+    for value in values:
+        while value > 127:
+            written.append(value & 127 | 128)
+            value >>= 7
+        written.append(value)
+    return written
+
+
+def signed(value: int) -> int:
+    """A number that may be negative as one that is not: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+def postings(places: Mapping[int, array[int]]) -> bytearray:
+    """The postings of a term: the set of its fields, then for each field its entries and counts.
+
+    `places` holds pairs of an entry and a count, in order. A field is the number of its entries, then each entry as
+    its distance from the one before, doubled; plus one before a count other than 1.
+    """
+    written = numbers([sum(1 << field for field in places)])
+    for field in sorted(places):
+        pairs = places[field]
+        values = [len(pairs) // 2]
+        before = 0
+        for entry, count in zip(pairs[::2], pairs[1::2], strict=True):
+            gap, before = entry - before, entry
+            values += [gap << 1] if count == 1 else [gap << 1 | 1, count]
+        written += numbers(values)
+    return written
+
+
+def length_code(length: int) -> int:
+    """The length of a field in one byte: three bits and a shift, rounded down as the keyword leg does."""
+    beyond = length - _FREE_LENGTHS
+    if beyond < 0:
+        return length
+    shift = max(beyond.bit_length() - 4, 0)
+    bits = beyond >> shift
+    return _FREE_LENGTHS + (bits if bits < 8 else (shift + 1 << 3) + (bits & 7))

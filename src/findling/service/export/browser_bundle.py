@@ -24,8 +24,7 @@ from findling.domain.errors import (
 )
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Resource
-from findling.pipelines.export.browser_index import BrowserIndex
-from findling.pipelines.export.browser_packing import as_letters, deflated
+from findling.pipelines.export.browser_index import BrowserIndex, as_letters, deflated
 from findling.service.engine.engine import Engine
 from findling.stores.bundle.jsonl_records import create_file
 from findling.stores.filtering import passes

@@ -42,7 +42,7 @@ _FLAGS = (
 
 
 class Browser(NamedTuple):
-    """Where the browser and its driver are."""
+    """The places of the browser and its driver."""
 
     chromium: str
     driver: str
@@ -56,7 +56,7 @@ def find_browser() -> Browser | None:
 
 
 def why_not() -> str:
-    """What is missing for tests in a browser; empty when nothing is."""
+    """The parts that tests in a browser miss; empty when none is missing."""
     try:
         import selenium  # noqa: F401 - whether it is there is all that matters
     except ImportError:

@@ -1,4 +1,4 @@
-"""How often a test tries: a sample in every run, everything in `make test-long`."""
+"""The number of tries of a test: a sample in every run, everything in `make test-long`."""
 
 from __future__ import annotations
 

@@ -38,11 +38,11 @@ class BrowserPage:
             self.open()
 
     def run(self, script: str, *arguments: object) -> Any:
-        """What a script gives in the page."""
+        """The result of a script in the page."""
         return self.driver.execute_script(script, *arguments)
 
     def search(self, query: str) -> dict[str, Any]:
-        """What the page finds, as data."""
+        """The hits of the page, as data."""
         found: dict[str, Any] = self.run("return findling.search(arguments[0])", query)
         return found
 
@@ -64,7 +64,7 @@ class BrowserPage:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def texts(self, selector: str) -> list[str]:
-        """What the elements say that can be seen."""
+        """The texts of the visible elements."""
         return [element.text for element in self.all(selector)]
 
     def focused(self) -> str:
@@ -79,7 +79,7 @@ class BrowserPage:
             time.sleep(0.02)
 
     def complaints(self) -> list[str]:
-        """What the browser's console says since the page was opened."""
+        """The browser's console since the page was opened."""
         return [str(entry["message"]) for entry in self._log("browser")]
 
     def requests(self) -> list[str]:
@@ -91,6 +91,6 @@ class BrowserPage:
         return [url for url in asked if url.partition("#")[0] not in (self.path.as_uri(), "about:blank")]
 
     def _log(self, kind: str) -> list[dict[str, Any]]:
-        """What was logged since the last look at it."""
+        """The log since the last look at it."""
         entries: list[dict[str, Any]] = self.driver.execute("getLog", {"type": kind})["value"]
         return entries

@@ -24,7 +24,7 @@ class Daemon(NamedTuple):
     state: DaemonState
 
     def about(self) -> dict[str, Any]:
-        """What it says of itself."""
+        """The daemon's own state."""
         answered = ask_daemon(self.home, "GET", "/local/status", patience_s=PATIENCE_S)
         assert answered is not None
         assert answered[0] == 200
@@ -32,7 +32,7 @@ class Daemon(NamedTuple):
         return found
 
     def stderr(self) -> str:
-        """What it has said, once it has ended."""
+        """The output, once the process has ended."""
         return self.process.communicate(timeout=PATIENCE_S)[1]
 
 

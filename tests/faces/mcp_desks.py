@@ -64,7 +64,7 @@ def make_project(root: Path) -> Path:
 
 
 def asked(server: Any, ask: Callable[[Client], Awaitable[_Result]], era: str = "auto") -> _Result:
-    """What a client gets that connects to a server, and asks something."""
+    """The answers to a client that connects to a server and asks something."""
 
     async def connect() -> _Result:
         async with Client(server, mode=era) as client:
@@ -74,7 +74,7 @@ def asked(server: Any, ask: Callable[[Client], Awaitable[_Result]], era: str = "
 
 
 def call(server: Any, name: str, era: str = "auto", /, **arguments: Any) -> dict[str, Any]:
-    """What a tool answers, which is the same as text and as an object."""
+    """The answer of a tool, which is the same as text and as an object."""
     result = asked(server, lambda client: client.call_tool(name, arguments), era)
     assert not result.is_error, text_of(result)
     document: dict[str, Any] = result.structured_content

@@ -197,7 +197,7 @@ def test_what_was_superseded_stands_below_its_successor(page: BrowserPage) -> No
     assert rids == ["decision:2", "decision:1"]
 
 
-# What a person sees
+# The page as a person sees it
 
 
 def test_typing_shows_hits_with_highlights_lines_and_a_count(page: BrowserPage) -> None:
@@ -310,7 +310,7 @@ def test_a_suggestion_can_be_taken(page: BrowserPage) -> None:
     assert page.run("return document.getElementById('query').value") == "stale index"
 
 
-# What it does not do
+# Limits of the page
 
 
 def test_nothing_in_a_document_runs_or_becomes_markup(page: BrowserPage) -> None:

@@ -1,4 +1,4 @@
-"""What goes on when a command is over: unused space is given back after every command that has written."""
+"""Work after the end of a command: every command that has written gives unused space back."""
 
 from __future__ import annotations
 

@@ -343,7 +343,7 @@ def test_a_closed_pipe_is_no_error(project: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 class TestOnATerminal:
-    """What a person sees."""
+    """The output that a person sees."""
 
     @staticmethod
     def play(*args: str, typed: bytes = b"", until: bytes = b"") -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""What is found from where, and what is indexed by that: items from every folder below, files only when asked for."""
+"""Scopes of commands: items are found from every folder below, files are indexed only when asked for."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tree(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def hits(out: str) -> set[str]:
-    """What was found: the path of a file, the type of anything else."""
+    """The hits: the path of a file, the type of anything else."""
     return {hit["path"] or hit["type"] for hit in json.loads(out)["hits"]}
 
 

@@ -1,4 +1,4 @@
-"""What a command may import. Milliseconds differ between machines, modules do not."""
+"""The modules that a command may import. Milliseconds differ between machines, modules do not."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def asked(daemon: Daemon) -> int:
 
 
 def both(served: Served, findling: Findling, *args: str, questions: int = 1) -> tuple[int, str, str]:
-    """What the daemon answers, having made sure that it did, and that the command itself says the same."""
+    """The answer of the daemon, after a check that it answered and that the command itself says the same."""
     before = asked(served.daemon)
     through = findling("search", *args)
     assert asked(served.daemon) - before == questions, through
@@ -143,7 +143,7 @@ def both(served: Served, findling: Findling, *args: str, questions: int = 1) -> 
 
 
 def without_times(outcome: tuple[int, str, str]) -> tuple[int, Any, str]:
-    """What must not differ: everything but how long it took, and who did it."""
+    """The parts that must not differ: all but durations and the answering process."""
     code, out, err = outcome
     err = "".join(line for line in err.splitlines(True) if "answered by the daemon" not in line)
     lines = out.splitlines()

@@ -29,7 +29,7 @@ class Runner:
     """`findling watch run` in a process, and what it has told so far."""
 
     def __init__(self, *paths: str, interpreter: str = sys.executable) -> None:
-        # What it starts in the background is started with the interpreter.
+        # The interpreter starts background processes.
         code = f"import sys; sys.executable = {interpreter!r}; from findling.faces.cli.main import run; sys.exit(run())"
         self.process = BoundedProcess(
             [sys.executable, "-c", code, "watch", "run", *paths],
@@ -215,7 +215,7 @@ def test_the_model_reads_on_after_each_run_and_leaves_no_zombies(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is started in the background is noted by a script in its place, and let go of when it has ended."""
+    """A script in place of the interpreter notes each background process, which is reaped when it has ended."""
     assert findling("index")[0] == 0
     script, notes = tmp_path / "interpreter", tmp_path / "notes"
     script.write_text(f'#!/bin/sh\necho "$*" >> "{notes}"\n')

@@ -60,7 +60,7 @@ NOT_ASKED: tuple[object, ...] = (
     {**ASKED, "verb": "fetch", "arguments": {"name": "x", "context": 0, "principals": None}},
     dict.fromkeys(ASKED, 1),
 )
-"""What the command line never sends."""
+"""Requests that the command line never sends."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""How much one caller may ask over HTTP: names, keys and bodies, and threads, whoever goes away meanwhile."""
+"""Limits of one caller over HTTP: names, keys, bodies and threads, also of callers that have gone."""
 
 from __future__ import annotations
 

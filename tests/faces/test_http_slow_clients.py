@@ -229,7 +229,7 @@ def test_too_many_requests_at_once_on_a_connection_end_it() -> None:
 
 
 def read_all_of(connection: socket.socket, count: int) -> int:
-    """How many responses come, up to so many."""
+    """The number of responses, up to so many."""
     received = b""
     while received.count(b"HTTP/1.1 200 OK") < count or not received.endswith(b"}"):
         part = connection.recv(65_536)

@@ -31,7 +31,7 @@ class Twins(NamedTuple):
     owners: tuple[Client, Client]
 
     def same(self, method: str, path: str, **options: Any) -> str:
-        """What both say, which has to be the same."""
+        """The answer of both worlds, which has to be the same."""
         one, other = (_told(client.ask(method, path, **options)) for client in (self.without, self.with_hidden))
         assert one == other, f"{method} {path} {options}"
         return one

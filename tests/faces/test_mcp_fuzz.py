@@ -1,4 +1,4 @@
-"""Whatever a client sends, it gets an answer or an error that says what to do, and the server goes on."""
+"""Fuzzing: every input gets an answer or an error that says what to do, and the server keeps running."""
 
 from __future__ import annotations
 

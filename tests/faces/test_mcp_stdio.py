@@ -43,12 +43,12 @@ class _World(NamedTuple):
         return Path(self.env["FINDLING_HOME"])
 
     def server(self, *options: str) -> StdioServerParameters:
-        """What a client starts."""
+        """The command that a client starts."""
         arguments = ["-m", "findling", "mcp", str(self.root), *options]
         return StdioServerParameters(command=sys.executable, args=arguments, env=self.env)
 
     def spoken(self, lines: list[str], *options: str) -> tuple[list[dict[str, Any]], set[str]]:
-        """What a process answers to some lines, message by message, and the modules that it has loaded."""
+        """The answers of a process to some lines, message by message, and the modules that it has loaded."""
         done = run_process(
             [sys.executable, "-c", LIST_MODULES, "mcp", str(self.root), *options],
             stdin="".join(f"{line}\n" for line in lines),
@@ -158,7 +158,7 @@ def test_alone(world: _World, no_daemon: None, tmp_path: Path) -> None:
 
 
 def test_stdout_is_for_messages_alone(world: _World, no_daemon: None) -> None:
-    """Whatever comes, each line is a message, and the process ends when its client does."""
+    """Each line is a message, whatever the input, and the process ends with its client."""
     (world.root / "broken.pdf").write_bytes(b"%PDF-1.4 nonsense")
     answers, loaded = world.spoken(
         ["not json", *OPENING, SEARCH, '{"jsonrpc":"2.0","id":3,"method":"no/such"}', "[]", ""]

@@ -43,7 +43,7 @@ def test_tokens_bound_to_principals_see_twin_worlds_alike(tmp_path: Path) -> Non
 
 
 def asked(folder: Path, secret: str) -> list[dict[str, str]]:
-    """What a limited token and the owner's are told in one world."""
+    """The answers to a limited token and to the owner's in one world."""
     root, home = folder / "tree", folder / "home"
     (root / "docs").mkdir(parents=True)
     (root / "docs" / "open.md").write_text("The roadmap for spring.\n")
@@ -81,5 +81,5 @@ def call(address: str, token: str, name: str, arguments: dict[str, Any]) -> str:
     request = urllib.request.Request(address, json.dumps(message).encode(), headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
         text: str = answer.read().decode()
-    # When a world was indexed is its own.
+    # Each world has its own time of indexing.
     return re.sub(r'"(index_age_s|indexed_at)\\*":[^,}]+', "", text)

@@ -1,4 +1,4 @@
-"""Whatever writes an index waits for the others that do, and holds up nobody who asks."""
+"""Writers of an index wait for each other, and hold up no search."""
 
 from __future__ import annotations
 

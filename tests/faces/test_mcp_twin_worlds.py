@@ -1,4 +1,4 @@
-"""What an MCP client is told is the same, byte by byte, whatever else lies where its caller may not look."""
+"""Answers to an MCP client are the same, byte by byte, whatever its caller may not see."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_every_tool_and_resource(seed: int, era: str) -> None:
 
 
 def test_callers_at_once(seed: int = 11) -> None:
-    """What one caller warms up is of no use to another, however their questions mix."""
+    """Caches that one caller warms up are of no use to another, however their questions mix."""
 
     async def ask(servers: list[Server[Any]]) -> list[list[str]]:
         async with Client(servers[0]) as one, Client(servers[1]) as other:

@@ -1,4 +1,4 @@
-"""What findling writes about people's files is theirs alone, whatever the mask of the shell."""
+"""Files of findling belong to their owner alone, whatever the mask of the shell."""
 
 from __future__ import annotations
 

@@ -435,7 +435,7 @@ def test_another_workspace_can_be_chosen(page: WebPage, root: Path) -> None:
 
 
 def module(page: WebPage, name: str, script: str) -> object:
-    """What a script gives that has a module of the page as `it`."""
+    """The result of a script that has a module of the page as `it`."""
     done = "const done = arguments[arguments.length - 1];"
     return page.driver.execute_async_script(f"{done} import('/assets/{name}').then((it) => done({script}))")
 
@@ -509,7 +509,7 @@ def test_indexing_can_be_begun_and_what_is_new_is_found(page: WebPage, root: Pat
     page.wait(lambda: page.texts("#hits .open") == ["Marsupials"])
 
 
-# What goes wrong
+# Failures
 
 
 def test_a_server_that_stops_is_told_and_waited_for(page: WebPage) -> None:

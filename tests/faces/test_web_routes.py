@@ -26,7 +26,7 @@ def text_of(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
-# What is served
+# Served files
 
 
 def test_the_page_has_a_policy_that_lets_nothing_else_in(client: TestClient) -> None:
@@ -87,7 +87,7 @@ def test_what_needs_no_token_is_what_is_served() -> None:
     assert {path.partition("{")[0] for path in paths} == set(OPEN_PATHS)
 
 
-# What the files are
+# Content of the files
 
 
 def test_all_files_of_the_page_are_known() -> None:

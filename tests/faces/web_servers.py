@@ -121,7 +121,7 @@ class WebPage(BrowserPage):
         self.rest()
 
     def texts(self, selector: str) -> list[str]:
-        """What the elements say that can be seen, all at one moment."""
+        """The texts of the visible elements, all at one moment."""
         script = (
             "return [...document.querySelectorAll(arguments[0])]"
             ".map((one) => one.checkVisibility() ? one.innerText.trim() : '')"
@@ -158,7 +158,7 @@ class WebPage(BrowserPage):
         return [url for url in urls if not url.startswith(("about:", "data:"))]
 
     def bodies(self, path: str) -> list[dict[str, Any]]:
-        """What was sent to an address since the last look at what was asked for."""
+        """The requests to an address since the last look."""
         return [json.loads(one["postData"]) for one in self._sent() if str(one["url"]).endswith(path)]
 
     def _sent(self) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[findling.Engin
 
 
 MIDDLE = 1_700_000_000
-"""When docs/plan.md of the shared folder was written; one file is younger."""
+"""The time of docs/plan.md in the shared folder; one file is younger."""
 
 
 def _written(root: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What an adapter loads, what it says when its library is not there, and that nothing is sent anywhere."""
+"""Imports of adapters: their modules, the error without their library, and no traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all adapters have in common: whom they ask, as whom, with which filters, and what they close."""
+"""The common part of all adapters: engine, caller, filters, and closing."""
 
 from __future__ import annotations
 

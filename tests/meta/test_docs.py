@@ -272,7 +272,7 @@ def test_the_run_in_the_readme_shows_lines_that_are_there() -> None:
     assert [line for line in shown if not any(line in lines for lines in files)] == []
 
 
-# What belongs together agrees
+# Parts that belong together agree
 
 
 def test_versions_agree() -> None:

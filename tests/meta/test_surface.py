@@ -1,4 +1,4 @@
-"""How much there is to know: the number of settings, commands and options stays small."""
+"""The size of the surface: the number of settings, commands and options stays small."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Received(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What the server sends back; `cut` closes the connection after so many bytes of the body."""
+    """The response of the server; `cut` closes the connection after so many bytes of the body."""
 
     status: int
     body: bytes

@@ -24,7 +24,7 @@ TEXTS = [
 
 
 def slow_vector(text: str) -> NDArray[np.float64]:
-    """What `embed` promises, token by token."""
+    """The promise of `embed`, token by token."""
     table = np.load(DATA / "instant-vectors.npy")
     total = np.zeros(256)
     for token, count in Counter(piece_ids(text)).items():

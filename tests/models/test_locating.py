@@ -1,4 +1,4 @@
-"""Where models are looked for, what their cards say, and how a damaged file is noticed."""
+"""Places and cards of models, and the detection of damaged files."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_a_workspace_without_vectors_is_not_held_back_for_it() -> None:
 
 
 def test_hits_of_one_answer_keep_their_order() -> None:
-    """What a newer version or a reranker has put on top stays above what it has passed."""
+    """A hit that a newer version or a reranker has put on top stays there."""
     moved = answer(hit("first", 2.0), hit("second", 8.0))
     other = answer(hit("other", 5.0))
     assert order([moved, other]) == ["other", "first", "second"]

@@ -1,4 +1,4 @@
-"""Who wrote the message of a passage that has what was asked for."""
+"""The author of the best message of a passage."""
 
 from __future__ import annotations
 

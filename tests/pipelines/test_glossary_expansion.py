@@ -1,4 +1,4 @@
-"""What a query becomes with a glossary."""
+"""Queries with a glossary."""
 
 from __future__ import annotations
 

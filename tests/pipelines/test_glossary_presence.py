@@ -1,4 +1,4 @@
-"""Which terms of a glossary stand in texts."""
+"""Terms of a glossary in texts."""
 
 from __future__ import annotations
 

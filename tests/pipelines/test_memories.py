@@ -77,7 +77,7 @@ def test_closeness_is_nothing_for_texts_that_have_nothing_in_common() -> None:
     assert closeness(-0.4, MINILM) == 0
     assert closeness(0.9, MINILM) == 1
     assert closeness(0.3316, MINILM) == pytest.approx(THRESHOLD)
-    # Where another model puts unrelated texts, 0.7 is no nearness at all.
+    # Unrelated texts of another model have 0.7.
     assert closeness(0.7, (0.70, 0.024)) == 0
 
 

@@ -1,4 +1,4 @@
-"""What is being typed is completed with what is there, and put right when nobody wrote it."""
+"""Typed text is completed with indexed words and titles, and corrected when nobody wrote it."""
 
 from __future__ import annotations
 

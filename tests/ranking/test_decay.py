@@ -1,4 +1,4 @@
-"""What age takes from a score."""
+"""The loss of a score by age."""
 
 from __future__ import annotations
 

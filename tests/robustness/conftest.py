@@ -53,7 +53,7 @@ Answers = dict[str, dict[int, float]]
 
 
 class Outcome(NamedTuple):
-    """How a command ended."""
+    """The end of a command."""
 
     code: int
     out: str
@@ -61,12 +61,12 @@ class Outcome(NamedTuple):
 
     @property
     def complaints(self) -> str:
-        """What stands on stderr beyond where an index run starts, and why."""
+        """The lines on stderr without those on the start of an index run."""
         return "".join(line for line in self.err.splitlines(True) if not line.startswith("findling: indexing "))
 
 
 class State(NamedTuple):
-    """What a workspace holds: resource → text and chunk ids, and every entry of the leg, repeated ones repeatedly."""
+    """The content of a workspace: resource → text and chunk ids, and every entry of the leg, also repeated ones."""
 
     resources: dict[str, tuple[str, tuple[int, ...]]]
     leg_entries: list[int]
@@ -93,7 +93,7 @@ class Playground:
         own = {
             "FINDLING_HOME": str(self.home),
             "FINDLING_CONFIG": str(self.folder / "config.toml"),
-            # What is searched for here is exact words, and nothing may run on when a test is over.
+            # Searches here are for exact words, and nothing may run on when a test is over.
             "FINDLING_SEARCH_MODE": "keyword",
             "FINDLING_SEARCH_TYPOS": "ignore",
             "FINDLING_SEMANTIC_REFINE": "never",
@@ -238,7 +238,7 @@ class Playground:
         return findling.open(self.root, settings=load_settings(self.root, environ=self.environ))
 
     def state(self) -> State:
-        """What is stored, read without changing anything."""
+        """The stored content, read without changing anything."""
         with SqliteStore.open(self.store_file, readonly=True) as store:
             resources = {}
             for rid in store.rids():
@@ -255,7 +255,7 @@ class Playground:
             return _ask(TantivyLeg.open(self.leg_folder, store_id=store.get_meta("store_id") or ""))
 
     def rebuilt_answers(self) -> Answers:
-        """What a leg says that is made from nothing out of the same store."""
+        """The answers of a leg that is rebuilt from the same store."""
         with SqliteStore.open(self.store_file, readonly=True) as store:
             leg = TantivyLeg.open(self.folder / "rebuilt", store_id="another")
             catch_up(store, leg)

@@ -185,7 +185,7 @@ def test_a_file_that_changes_between_the_walk_and_the_reading(
 
 
 def test_a_file_that_changes_while_it_is_read(playground: Playground) -> None:
-    """What was read halfway is noticed by the next search: its time of change is the one from before the reading."""
+    """The next search notices a file that was read halfway: its time of change is the one before the reading."""
     versions = [("quagga " * 20 + f"{letter}\n") * 3000 for letter in "abc"]
     file = playground.write("busy.md", versions[0])
     done = threading.Event()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 FILES = 120
 PROCESSES = tries(8, short=4)
 UPDATES, VERSIONS_OF = tries(25, short=8), 6
-"""How often the writer goes round, and the files it changes each time."""
+"""The rounds of the writer, and the files it changes each time."""
 
 READER = """
 import json, sys, time

@@ -83,7 +83,7 @@ def test_a_leg_that_is_behind_and_cannot_be_written(playground: Playground) -> N
 
 
 def test_a_log_that_cannot_be_merged_loses_nothing(playground: Playground) -> None:
-    """What a killed run left in the log is read, or the error says so; it is never just missing."""
+    """The log of a killed run is read, or the error says so; it is never just missing."""
     playground.plant(FILES)
     playground.index()
     code = "import os, sys; from findling.stores.sqlite.store import SqliteStore as S; s = S.open(sys.argv[1])"

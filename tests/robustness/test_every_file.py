@@ -22,12 +22,12 @@ pytestmark = [pytest.mark.skipif(os.name == "nt", reason="open files cannot be r
 
 FLIPS = tries(8, short=1)
 CASES = tries(100_000, short=24)
-"""How many pairs of file and damage are tried, of some 400."""
+"""Pairs of file and damage that are tried, of some 400."""
 
 SUBJECTS = ("harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compass", "velvet")
 QUERIES = ("harbour lantern", "where is the orchard", "granite -velvet", "what did we decide about compasses")
 MOST_COMMANDS = 4
-"""How many commands may be needed, one after the other."""
+"""Commands that may be needed, one after the other."""
 
 
 class Sample:
@@ -156,7 +156,7 @@ def test_whatever_is_damaged_is_seen_and_comes_back(samples: tuple[Sample, Sampl
 
 
 def _judge(sample: Sample, name: str) -> str:
-    """What is wrong with how a damage is dealt with; nothing when it is seen or heals by itself."""
+    """The fault in dealing with a damage; nothing when it is seen or heals by itself."""
     told: list[str] = []
     for _ in range(MOST_COMMANDS):
         try:

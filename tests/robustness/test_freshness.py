@@ -1,4 +1,4 @@
-"""Whatever happens to the files, the very next search knows it; nobody has to ask for an index run."""
+"""Freshness: the very next search knows every change of the files, without an index run."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ REPAIR_KILLS = tries(6, short=2)
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, new_playground: type[Playground]) -> Answers:
-    """What a run that nobody kills makes of the same tree, in a workspace of its own."""
+    """The result of a run that nobody kills, on the same tree in a workspace of its own."""
     playground = new_playground(tmp_path_factory.mktemp("undisturbed"))
     playground.plant(FILES)
     assert playground.run("index").code == 0

@@ -90,7 +90,7 @@ def watch(store_file: Path, run: BoundedProcess, enough: int) -> None:
 
 
 def verified(target: Path) -> int:
-    """How many resources a bundle holds that must be sound."""
+    """The number of resources in a bundle that must be sound."""
     with Bundle.open(target) as bundle:
         bundle.verify()
         return bundle.counts["resources"]

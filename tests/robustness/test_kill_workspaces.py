@@ -1,4 +1,4 @@
-"""Whoever is killed while a workspace is made, moved, renamed or dropped leaves the old state or the new one."""
+"""A process killed while it makes, moves, renames or drops a workspace leaves the old state or the new one."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Place:
         assert step > 5, "the operation was not killed in the middle"
 
     def found(self, name: str = "", root: Path | None = None) -> list[str]:
-        """What a search finds; the store behind it must be whole."""
+        """The hits of a search; the store behind it must be whole."""
         workspace = locate(root or self.root, home=self.home, name=name)
         with SqliteStore.open(workspace.folder / STORE_FILE) as store:
             assert store.integrity() == []

@@ -154,7 +154,7 @@ def test_searches_that_refresh_take_in_new_files_while_others_index(root: Path) 
                 indexing = asyncio.create_task(engine.index())
                 answers = await asyncio.gather(*(engine.search("axolotl") for _ in range(6)))
                 await indexing
-                # Whoever did not get to take the file in answers from what was there.
+                # A search that could not index the file answers from the index before it.
                 assert {answer.total for answer in answers} <= {turn, turn + 1}
                 assert (await engine.search("axolotl")).total == turn + 1
 

@@ -32,7 +32,7 @@ def ranked(
 
 
 def steps(*entries: Ranked, query: str = "unheard of", **plan: object) -> dict[int, Mapping[str, float]]:
-    """What moved each entry, by its chunk."""
+    """The steps that moved each entry, by its chunk."""
     asked = Plan(boosts=True, **plan)  # type: ignore[arg-type]
     question = understand(SearchRequest(query=query), asked, MemoryStore())
     context = StepContext(None, question, Meaning(), 10, NOW)

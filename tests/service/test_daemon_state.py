@@ -1,4 +1,4 @@
-"""How a daemon is found: its state, one that was killed, and one that answers nonsense."""
+"""Finding a daemon: its state, a killed one, and one that answers nonsense."""
 
 from __future__ import annotations
 

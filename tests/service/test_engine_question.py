@@ -1,4 +1,4 @@
-"""What was asked is understood, and the answer can say why it is as it is."""
+"""Questions are understood, and answers can be explained."""
 
 from __future__ import annotations
 

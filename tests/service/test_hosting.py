@@ -1,4 +1,4 @@
-"""What a server keeps ready: who may ask what, answers that still hold, engines that are shared and let go."""
+"""The state that a server keeps: rights of callers, cached answers, and shared engines that are released."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def paths(host: Host, caller: Caller, query: str = "roadmap", **options: object)
 def test_callers_see_what_their_principals_may_see(host: Host) -> None:
     assert sorted(paths(host, OWNER)) == ["docs/open.md", "plan.md"]
     assert paths(host, ANN) == ["docs/open.md"]
-    # Whoever asks is not for the request to say.
+    # The request does not say who asks.
     assert paths(host, ANN, principals=None) == ["docs/open.md"]
     assert paths(host, Caller("nobody")) == []
 

@@ -1,4 +1,4 @@
-"""How often a model is asked: once a search, for the query, when it has read all passages."""
+"""Calls of a model: one a search, for the query, when it has read all passages."""
 
 from __future__ import annotations
 

@@ -494,7 +494,7 @@ def test_lists_of_others_are_not_handed_out(engine: findling.Engine) -> None:
 
 
 def test_no_resource_goes_by_the_name_of_a_folder(engine: findling.Engine) -> None:
-    """Whoever added one and deleted it took back who may see that folder, and so showed it to those above."""
+    """Deleting such a resource once dropped the rights to the folder, and so showed it to readers of its parent."""
     _add(engine, "note:pay", None, "A quokka earns much.", "docs/pay/list.md")
     engine.permissions.share("path:docs", ANN)
     engine.permissions.share("path:docs/pay", "user:boss")

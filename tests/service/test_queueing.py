@@ -139,7 +139,7 @@ def test_what_nobody_waits_for_any_more_never_begins(blocked: _Blocked) -> None:
 
 
 class _Payload:
-    """What work holds on to."""
+    """An object that work holds."""
 
 
 def test_many_that_were_cancelled_leave_nothing_behind(blocked: _Blocked) -> None:

@@ -100,7 +100,7 @@ def test_the_disk_is_measured_again_between_batches(tmp_path: Path) -> None:
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 20)), max_size=30), st.integers(1, 40))
 def test_the_count_is_that_of_a_store_that_is_written(steps: list[tuple[str, int]], most: int) -> None:
-    """Whatever comes in whatever order: what is let in never exceeds the quota, and what fits is let in."""
+    """Admitted documents never exceed the quota, in any order, and every document that fits is admitted."""
     store, written = MemoryStore(), MemoryStore()
     allowance = Allowance(store, Path(), Quota(text=most))
     for name, length in steps:

@@ -1,4 +1,4 @@
-"""Where nothing has what is demanded, the answer goes on without the demand, apart, and says so."""
+"""Relaxing: where nothing meets a demand, the answer continues without it, apart, and says so."""
 
 from __future__ import annotations
 

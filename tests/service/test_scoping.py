@@ -1,4 +1,4 @@
-"""Where a question is asked: what a project file may choose, what wins over it, and what the answer says of it."""
+"""Scopes of a question: choices of project files, their precedence, and their report in the answer."""
 
 from __future__ import annotations
 

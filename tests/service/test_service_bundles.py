@@ -275,7 +275,7 @@ def test_a_bundle_answers_where_it_lies(original: findling.Engine, bundle: Path,
         assert plain.coverage(next(iter(truth.models()))) == truth.coverage(next(iter(truth.models())))
 
 
-# What cannot be
+# Refusals
 
 
 def test_only_a_bundle_is_overwritten_and_only_on_demand(original: findling.Engine, tmp_path: Path) -> None:
@@ -352,7 +352,7 @@ def test_a_manifest_must_be_one_that_is_known(bundle: Path, settings: findling.S
         import_bundle(tmp_path / "none", workspace="unknown", settings=settings, trust=TRUSTS)
 
 
-# Where it goes
+# Targets
 
 
 def test_a_workspace_that_is_not_empty_is_left_alone_unless_merged(

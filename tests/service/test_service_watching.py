@@ -111,7 +111,7 @@ def eventually(holds: Callable[[], object]) -> None:
 
 
 def found(query: str, root: Path, settings: Settings) -> list[str]:
-    """What a search finds that takes in nothing by itself."""
+    """The hits of a search that indexes nothing by itself."""
     with open_engine(root, settings=settings) as engine:
         return sorted(hit.path for hit in engine.search(query, refresh=False).hits)
 
@@ -155,7 +155,7 @@ def test_a_root_that_vanishes_is_waited_for_and_its_index_stays(
 def test_a_disk_that_is_not_mounted_empties_nothing(
     watching: Callable[..., Watching], root: Path, settings: Settings
 ) -> None:
-    """Where it was mounted an empty folder is left: another one than before."""
+    """The empty folder at the mount point is another one than before."""
     watcher = watching(root)
     runs, before = len(watcher.runs), _since(settings, root)
     away = root.rename(root.with_name("away"))

@@ -1,4 +1,4 @@
-"""What was superseded stands below its successor, whatever part of the answer is looked at and whoever looks."""
+"""A superseded item stands below its successor, in every part of the answer and for every caller."""
 
 from __future__ import annotations
 

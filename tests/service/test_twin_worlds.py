@@ -66,7 +66,7 @@ def _text(chance: random.Random) -> str:
 
 
 def _entries(seed: int, seen: int, hidden: int) -> list[Entry]:
-    """What lies in the worlds, in the order in which it comes."""
+    """The content of the worlds, in the order of arrival."""
     chance = random.Random(seed)
     kinds = [True] * seen + [False] * hidden
     chance.shuffle(kinds)
@@ -86,7 +86,7 @@ def _entries(seed: int, seen: int, hidden: int) -> list[Entry]:
             updated_at=chance.choice([None, 1.7e9, 1.7e9 + number]),
             fields=fields,
         )
-        # What is hidden may say word for word what is seen.
+        # A hidden text may repeat a visible one.
         text = texts[number] if is_seen or chance.random() < 0.6 else chance.choice(texts)
         entries.append(Entry(resource, text, is_seen, not is_seen and chance.random() < 0.3))
     return entries
@@ -273,7 +273,7 @@ def test_searches_when_a_model_has_read_a_part(fast: bool, seed: int) -> None:
 
 
 def test_searches_when_the_index_is_behind() -> None:
-    """What stands in the way of a full answer is told to the owner alone."""
+    """Only the owner learns the obstacles to a full answer."""
     with _worlds(5) as worlds:
         hidden = worlds.with_hidden.engine
         (hidden.root / "secret.md").write_text("budget pool secret")

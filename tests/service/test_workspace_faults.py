@@ -1,4 +1,4 @@
-"""What has gone wrong with workspaces once, and must not again."""
+"""Faults of workspaces that happened once, and must not again."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def test_a_deep_path_is_found_under_the_name_that_it_had_before(
     assert not former.exists()
 
 
-# What a workspace is
+# The nature of a workspace
 
 
 def test_what_is_no_file_makes_a_workspace_without_files(

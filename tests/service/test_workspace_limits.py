@@ -1,4 +1,4 @@
-"""What a workspace may hold, and that one without files stays without, through the engine and the command line."""
+"""Limits of a workspace, through the engine and the command line; one without files stays without."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-# Where they lie
+# Places
 
 
 def test_a_workspace_is_in_the_home_unless_told(home: Path, root: Path) -> None:

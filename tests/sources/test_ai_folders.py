@@ -1,4 +1,4 @@
-"""What lies in `.ai` folders: which files count, and what each says of itself in the header it has."""
+"""Items in `.ai` folders: the files that count, and their headers."""
 
 from __future__ import annotations
 

@@ -460,7 +460,7 @@ def test_claude(tmp_path: Path) -> None:
     ]
 
 
-# What is what
+# Detection
 
 
 @pytest.mark.parametrize("export", [discord_export(), chatgpt_export(), claude_export()])

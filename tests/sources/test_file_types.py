@@ -1,4 +1,4 @@
-"""What a name says about a file."""
+"""Types of files by their names."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ from findling.sources.files.rule_patterns import Rules
 from findling.sources.files.watching import Tree, TreeWatch, network_file_system, open_watch
 from tests.processes import PATIENCE_S, run_process
 
-"""How long a test waits for what must come; it comes much sooner."""
+"""Seconds that a test waits for an event that must come; it comes much sooner."""
 
 SILENCE_S = 0.3
-"""How long a test listens for what must not come."""
+"""Seconds that a test listens for an event that must not come."""
 
 NEVER = threading.Event()
 
@@ -238,7 +238,7 @@ def test_a_name_that_is_no_text_does_not_make_it_deaf(opened: Callable[..., Tree
 
 
 def test_ten_thousand_changes_leave_nothing_behind(opened: Callable[..., TreeWatch], root: Path) -> None:
-    """What is kept does not grow with the changes: not those that count, and not those that do not."""
+    """The kept state grows neither with changes that count nor with others."""
     watch = opened()
     is_quiet(watch)
 

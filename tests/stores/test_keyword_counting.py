@@ -1,4 +1,4 @@
-"""How much a word counts: as often as it is said, and less the longer the passage, on disk and in memory alike."""
+"""The weight of a word by its count and the length of the passage, the same on disk and in memory."""
 
 from __future__ import annotations
 

@@ -112,6 +112,6 @@ def test_scores_are_near_those_of_the_leg_on_disk(tmp_path: Path) -> None:
         ours, theirs = (leg.search(node, Filters(), 1000) for leg in legs)
         assert ours.total == theirs.total > 5, node
         assert ours.ceiling == pytest.approx(theirs.ceiling, rel=0.02), node
-        # How many pairs of words are near each other is counted in another way.
+        # Pairs of near words are counted in another way.
         if not isinstance(node, Near):
             assert dict(ours.hits) == pytest.approx(dict(theirs.hits), rel=0.03, abs=0.01), node

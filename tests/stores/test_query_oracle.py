@@ -149,7 +149,7 @@ def _forms(term: str, vocabulary: Vocabulary) -> str:
 
 @cache
 def edits(one: str, other: str) -> int:
-    """How many letters to add, leave out, change or swap with their neighbour, each letter at most once."""
+    """The number of letters to add, leave out, change or swap with a neighbour, each at most once."""
     if not one or not other:
         return len(one) + len(other)
     ways = [
@@ -390,7 +390,7 @@ def _spoken_condition(random: Random, name: str) -> Spoken:
 
 
 def random_noise(random: Random) -> str:
-    """What nobody would type on purpose: operators that join nothing, ends without beginnings."""
+    """Texts that nobody types on purpose: operators that join nothing, ends without beginnings."""
     pieces = [
         "AND",
         "OR",
@@ -467,7 +467,7 @@ def legs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[KeywordLeg]]
 
 
 def disagreements(legs: Sequence[KeywordLeg], node: Node, expected: frozenset[int]) -> list[str]:
-    """What each of the legs finds, where that is not what brute force finds."""
+    """The hits of each leg that differ from those of brute force."""
     told = []
     for leg in legs:
         answer = leg.search(node, Filters(), MANY, weights=ALL_FIELDS)

@@ -147,7 +147,7 @@ def test_a_store_of_format_2_is_migrated_in_place(tmp_path: Path) -> None:
         assert store.integrity() == []
 
 
-# What findling 0.3 added, written down like the format before it.
+# The additions of findling 0.3, written down like the format before it.
 FORMAT_3 = (
     FORMAT_2
     + """

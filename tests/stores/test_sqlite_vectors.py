@@ -1,4 +1,4 @@
-"""What a SQLite store adds to the contract of vectors: bounded work, patience, and other processes."""
+"""The vectors of a SQLite store beyond the contract: bounded work, patience, and other processes."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def large(store: SqliteStore) -> SqliteStore:
 
 
 def _steps(store: SqliteStore, action: Callable[[], object]) -> int:
-    """How many instructions SQLite carries out, in hundreds: work that does not depend on the machine."""
+    """The instructions that SQLite carries out, in hundreds: work that does not depend on the machine."""
     steps = 0
 
     def count() -> int:

@@ -1,4 +1,4 @@
-"""What holds for every text, every language and every size."""
+"""Rules for every text, every language and every size."""
 
 from __future__ import annotations
 

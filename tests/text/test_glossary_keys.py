@@ -1,4 +1,4 @@
-"""Which ways to write a term are one."""
+"""Spellings that are one term."""
 
 from __future__ import annotations
 

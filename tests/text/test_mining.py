@@ -1,4 +1,4 @@
-"""What a text says about its own words: acronyms, other names, compounds written in two ways."""
+"""Statements of a text about its own words: acronyms, other names, compounds written in two ways."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person types is understood, echoed, mended where need be, and never an error."""
+"""Typed queries are understood, echoed, mended where need be, and never an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which lines of a chunk are shown, and that they are shown as they are."""
+"""Snippets: the best lines of a chunk, shown as they are."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SETTLED_SIGNS = [
     for sign in map(chr, range(0x110000))
     if unicodedata.ucd_3_2_0.category(sign) == unicodedata.category(sign) not in ("Cn", "Cs")
 ]
-"""What Unicode said in 2002 and says today; the library's tables lie in between."""
+"""Categories of Unicode in 2002 and today; the library's tables lie in between."""
 
 
 @cache

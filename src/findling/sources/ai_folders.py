@@ -235,10 +235,10 @@ class AiFile(NamedTuple):
 
 
 def find_ai_files(folder: Path, scope: str, max_size: int) -> Iterator[AiFile | SkippedPath]:
-    """The files below the folders of all types in one `.ai` folder, in order, and what was left out and why.
+    """The files of all types in one `.ai` folder, in order, and what was left out and why.
 
-    Secrets, hidden files and links are left out as anywhere else; ignore files do not count, since these folders are
-    asked for by name. Of several files with one id the first is taken.
+    Secrets, hidden files and links are left out as anywhere else. Ignore files do not count: users name these folders.
+    Of several files with one id the first is taken.
     """
     rules = Rules(use_ignore_files=False, max_file_size=max_size, max_document_size=max_size)
     for name, type_name in KINDS.items():

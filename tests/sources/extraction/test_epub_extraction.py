@@ -86,8 +86,8 @@ def test_blocks_of_a_chapter() -> None:
     """
     extracted = read([page(body)])
     assert extracted.text == (
-        "Loose text in a div\n\nA\nbreak & an inline element1.\n\ntail\n\n- one\n- inner\n- two\n\nTerm\n\nMeaning\n\n"
-        "def f():\n    pass\n\nName | Value\na b | 1 2\n\nA map 漢"
+        "Loose text in a div\n\nA\nbreak & an inline element1.\n\ntail\n\n- one\n- inner\n- two\n\nTerm: Meaning\n\n"
+        "def f():\n    pass\n\nName | Value\nName: a b | Value: 1 2\n\nA map 漢"
     )
     assert [extracted.text[start:end] for start, end in extracted.blocks] == ["def f():\n    pass"]
 

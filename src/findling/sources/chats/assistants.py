@@ -83,7 +83,7 @@ def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[Message]:
 
 
 def _branch(conversation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The nodes from the root to the current one; to the last one that has no children when none is the current one."""
+    """The nodes from the root to the current one, or to the last one without children."""
     nodes = conversation["mapping"]
     nodes = {id_: node for id_, node in nodes.items() if isinstance(node, dict)} if isinstance(nodes, dict) else {}
     leaves = [id_ for id_, node in nodes.items() if not node.get("children")]

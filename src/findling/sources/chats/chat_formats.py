@@ -53,8 +53,8 @@ _READERS: dict[str, Callable[[IO[bytes], str, str], Iterator[Thread]]] = {
 class Wishes:
     """Options of the user for an export.
 
-    `source` is what its threads are filed under, by default the name of the format; `thread` and `title` are for
-    messages in JSON lines that do not name their own.
+    Threads are filed under `source`, by default the name of the format. `thread` and `title` are for messages in JSON
+    lines that do not name their own.
     """
 
     format: str = "auto"

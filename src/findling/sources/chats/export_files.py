@@ -1,4 +1,4 @@
-"""The JSON files of an export, in a folder or in a zip archive, under the names that they have in it."""
+"""The JSON files of an export, in a folder or in a zip archive."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DAMAGE = (EOFError, NotImplementedError, OSError, RuntimeError, lzma.LZMAError,
 
 
 class ExportFiles(NamedTuple):
-    """Files of an export: the name of the whole, the paths of its JSON files in order, the way to open one."""
+    """Files of an export: the name of the whole, the sorted paths of its JSON files, a function to open one."""
 
     name: str
     names: list[str]

@@ -1,4 +1,4 @@
-"""JSON read from the front, value by value: an export of any size takes no more memory than its largest entry."""
+"""JSON read value by value: an export of any size takes no more memory than its largest entry."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class JsonStream:
             self._expect(",")
 
     def keys(self) -> Iterator[str]:
-        """The keys of the next value, which is an object; the caller reads the value of a key before the next one."""
+        """The keys of the next value, an object; the caller reads the value of each before the next."""
         self._expect("{")
         if self._take("}"):
             return

@@ -2,7 +2,7 @@
 
     {"thread": "standup", "id": "17", "author": "Ann", "at": "2026-04-08T08:38:00Z", "text": "Good morning"}
 
-`thread`, `author` and `text` are needed, and `at` (ISO 8601, or seconds since the epoch) or `id`; `title` is that of
+`thread`, `author` and `text` are needed, and `at` (ISO 8601, or seconds since the epoch) or `id`. `title` is that of
 the thread, and `reply_to` is the id of another message.
 """
 
@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from hashlib import blake2b
 from itertools import groupby
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
@@ -26,23 +26,18 @@ _LONGEST_LINE = 64 << 20
 _HINT = f"a message has the keys {', '.join(_KEYS)}"
 
 
-class _Line(NamedTuple):
-    thread: str
-    title: str
-    message: Message
-
-
 def read_jsonl(stream: IO[bytes], name: str, source: str, *, thread: str = "", title: str = "") -> Iterator[Thread]:
     """The messages in the order of their lines, those that follow each other in one thread together.
 
     `thread` and `title` are for lines that do not name their own. Raises InvalidValueError naming the line.
     """
     lines = _read_lines(stream, name, thread, title)
-    for (thread_id, thread_title), group in groupby(lines, key=lambda line: (line.thread, line.title)):
-        yield Thread(source, thread_id, (line.message for line in group), title=thread_title)
+    for (thread_id, thread_title), group in groupby(lines, key=lambda line: line[:2]):
+        yield Thread(source, thread_id, (message for _, _, message in group), title=thread_title)
 
 
-def _read_lines(stream: IO[bytes], name: str, thread: str, title: str) -> Iterator[_Line]:
+def _read_lines(stream: IO[bytes], name: str, thread: str, title: str) -> Iterator[tuple[str, str, Message]]:
+    """Thread, its title and the message of each line."""
     titles: dict[str, str] = {}
     number = 0
     while raw := stream.readline(_LONGEST_LINE + 1):
@@ -57,7 +52,7 @@ def _read_lines(stream: IO[bytes], name: str, thread: str, title: str) -> Iterat
         if not thread_id:
             raise InvalidValueError(f"{where}: no thread", hint="add the key thread, or give --thread ID")
         titles[thread_id] = _text(row, "title", where) or titles.get(thread_id) or title
-        yield _Line(thread_id, titles[thread_id], _message(row, where))
+        yield thread_id, titles[thread_id], _message(row, where)
 
 
 def _row(raw: bytes, where: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Slack exports: a folder or zip archive with lists of channels and users, and a folder of days for each channel."""
+"""Slack exports: lists of channels and users, and a folder of days for each channel."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ def read_slack(files: ExportFiles, source: str) -> Iterator[Thread]:
     """
     present = files.names
     users = {_short(user, "id"): _user_name(user) for user in _entries(files, present, _USERS)}
-    days = _days(present)
+    days: dict[str, list[str]] = {}
+    for name in present:
+        if "/" in name:
+            days.setdefault(name.rpartition("/")[0], []).append(name)
     names, titles = Names(users, {}), dict[str, str]()
     for channel in _entries(files, present, _CHANNELS):
         names.channels[_short(channel, "id")] = _short(channel, "name")
@@ -75,16 +78,6 @@ def read_slack(files: ExportFiles, source: str) -> Iterator[Thread]:
     for folder, own_days in days.items():
         if folder in titles:
             yield Thread(source, folder, _messages(files, own_days, names), title=titles[folder])
-
-
-def _days(present: list[str]) -> dict[str, list[str]]:
-    """The files of each folder."""
-    days: dict[str, list[str]] = {}
-    for name in present:
-        folder, slash, _ = name.rpartition("/")
-        if slash:
-            days.setdefault(folder, []).append(name)
-    return days
 
 
 def _entries(files: ExportFiles, present: list[str], names: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
@@ -106,8 +99,7 @@ def _messages(files: ExportFiles, days: list[str], names: Names) -> Iterator[Mes
     for day in days:
         with files.opened(day) as stream:
             for entry in JsonStream(stream, f"{files.name}/{day}").items():
-                message = _message(entry, names) if isinstance(entry, dict) else None
-                if message is not None:
+                if isinstance(entry, dict) and (message := _message(entry, names)):
                     yield message
 
 

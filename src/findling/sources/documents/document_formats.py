@@ -1,7 +1,7 @@
 """The one way into the extractors: which of them reads a document, by its content and its name.
 
-A file's name says which format it should have; its first bytes may know better: exports named `.xls` are often HTML or
-plain tables, and mail attachments are called anything.
+A file's name says which format it should have; its first bytes may know better. Exports named `.xls` are often HTML
+or plain tables, and mail attachments are called anything.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _sniff(data: bytes) -> str:
 
 
 def _in_container(data: bytes, container: str, named: str) -> str:
-    """The format of a ZIP or OLE file by what it holds; by its name when the content does not say."""
+    """The format of a ZIP or OLE file by what it holds, else by its name."""
     try:
         guess = _in_zip(data) if container == "zip" else _in_ole(data)
     except (OSError, ValueError, LookupError, EOFError, RuntimeError, struct.error, zipfile.BadZipFile, zlib.error):

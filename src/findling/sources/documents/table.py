@@ -42,7 +42,7 @@ FORMATS: dict[str, Format] = {
         "paragraphs, headings, lists, tables as rows, notes, comments, text boxes; deleted text is left out",
         "page, where Word has noted page breaks",
     ),
-    "epub": Format("EPUB", "markup.epub", "chapters in reading order with their headings", "chapter"),
+    "epub": Format("EPUB", "markup.epub", "chapters in reading order with their headings", "chapter", version=2),
     "html": Format(
         "HTML",
         "markup.html",

@@ -1,7 +1,7 @@
 """Discovery of files: one predicate for the walk and for a single path, and a reason for each skipped path.
 
-A path is asked, in this order: do the user's rules, an ignore file, its name, its type or its size speak against it?
-A directory's name alone hides nothing but the few machine-made trees listed in `file_types`.
+In this order, the user's rules, an ignore file, its name, its type or its size may speak against a path. A directory's
+name alone hides nothing but the few machine-made trees listed in `file_types`.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class FoundFile(NamedTuple):
 def scan(
     root: str, rules: Rules = _DEFAULT_RULES, under: str = "", folders: dict[str, int] | None = None
 ) -> Iterator[FoundFile | SkippedPath]:
-    """Everything below a root in the order of its path, each skipped directory as one path with a slash at its end.
+    """Everything below a root in the order of its path; a skipped directory is one path that ends in a slash.
 
     The root may be a single file, which then counts as included by its exact name. `under` limits the walk to one
-    directory or file below the root, with the same verdicts. `folders` is filled with the directories that were walked
-    and their times of change in nanoseconds, taken before each was listed. Raises `PathNotFoundError` for an absent
-    root. Raises `InvalidValueError` for a rule that matches nothing or an `under` outside of the root.
+    directory or file below the root. `folders` receives the walked directories and their times of change in
+    nanoseconds, taken before each was listed. Raises `PathNotFoundError` for an absent root, `InvalidValueError` for a
+    rule that matches nothing or an `under` outside of the root.
     """
     scope, top, parts = _start(root, rules, under)
     scope = scope._replace(folders=folders)
@@ -104,10 +104,7 @@ def verdict(root: str, path: str, rules: Rules = _DEFAULT_RULES) -> FoundFile | 
 
 
 def admits(root: str, path: str, rules: Rules = _DEFAULT_RULES) -> bool:
-    """Whether a file of this path would be indexed as far as names tell; it need not be there, its folder must be.
-
-    Raises as `scan` does.
-    """
+    """Whether names admit a file of this path, which need not exist in its folder. Raises as `scan` does."""
     scope, top, parts = _start(root, rules, path)
     parent = _descend(scope, top, parts[:-1])
     if not parts or not isinstance(parent, _Directory):
@@ -178,9 +175,8 @@ def _start(root: str, rules: Rules, under: str) -> tuple[_Scope, _Directory, tup
             raise PathNotFoundError(f"{root} does not exist", hint="check the spelling, or the directory you are in")
         absolute, name = os.path.split(absolute)
         if parts not in ((), (name,)):
-            raise InvalidValueError(
-                f"{root} is a file, so nothing lies below it", hint="give its directory as the root"
-            )
+            hint = "give its directory as the root"
+            raise InvalidValueError(f"{root} is a file, so nothing lies below it", hint=hint)
         parts = (name,)
         named = "/" + re.sub(r"([\\*?\[ ])", r"\\\1", name)
         include = (*rules.include, named)
@@ -234,7 +230,7 @@ def _walk(scope: _Scope, start: _Directory) -> Iterator[FoundFile | SkippedPath]
 
 
 def _list(scope: _Scope, directory: _Directory) -> tuple[list[os.DirEntry[str]], list[str]]:
-    """The entries of a directory in the order of the paths below them, and the names that bear on all of them."""
+    """The entries of a directory in the order of their paths, and the names that bear on all of them."""
     follow = scope.rules.follow_symlinks
     if scope.folders is not None:
         scope.folders[directory.path] = changed_ns(os.stat(directory.absolute))
@@ -296,7 +292,7 @@ def _judge(scope: _Scope, parent: _Directory, entry: os.DirEntry[str] | _Entry) 
             if not follow:
                 return SkippedPath(path, "symlink")
             entry.stat()
-            if is_directory and _is_inside(os.path.realpath(entry.path), scope.real_root):
+            if is_directory and f"{os.path.realpath(entry.path)}/".startswith(scope.real_root.rstrip("/") + "/"):
                 return SkippedPath(path + "/", "symlink", "leads to a directory inside the root")
         if is_directory:
             return _judge_directory(scope, parent, path, entry)
@@ -309,13 +305,12 @@ def _judge(scope: _Scope, parent: _Directory, entry: os.DirEntry[str] | _Entry) 
     except OSError as error:
         return _unreadable(path, error)
     size = status.st_size
-    if size > scope.rules.max_file_size and size > (limit := _size_limit(scope.rules, name)):
+    limit = scope.rules.max_file_size
+    if size > limit and file_type(name).kind == "document":
+        limit = scope.rules.max_document_size
+    if size > limit:
         return SkippedPath(path, "too-large", f"{size} bytes, the limit is {limit}")
     return FoundFile(path, size, changed_ns(status), inode_of(status)) if size else SkippedPath(path, "empty")
-
-
-def _size_limit(rules: Rules, name: str) -> int:
-    return rules.max_document_size if file_type(name).kind == "document" else rules.max_file_size
 
 
 def _judge_directory(
@@ -377,10 +372,6 @@ def _is_named(scope: _Scope, path: str, name: str) -> bool:
 
 def _is_led_into(scope: _Scope, slashed: str) -> bool:
     return any(lead.startswith(slashed) or slashed.startswith(lead) for lead in scope.include_leads)
-
-
-def _is_inside(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")
 
 
 def _unreadable(path: str, error: OSError) -> SkippedPath:

@@ -6,11 +6,9 @@ import codecs
 import os
 import re
 import stat
-from typing import NamedTuple
 
 __all__ = [
     "BYTE_ORDER_MARKS",
-    "TextFile",
     "UnreadableError",
     "changed_ns",
     "changed_ns_at",
@@ -18,7 +16,6 @@ __all__ = [
     "decode_data",
     "inode_of",
     "read_bytes",
-    "read_text",
 ]
 
 # A FIFO without a writer would block `open` for ever; the names that a platform lacks count nothing.
@@ -48,16 +45,6 @@ _LARGEST = (1 << 63) - 1
 """Some network file systems number files with 64 bits; a store keeps 63 of them."""
 
 
-class TextFile(NamedTuple):
-    """A file's text with its line endings as they are; `digest` is the blake2b (16 bytes) of its raw bytes."""
-
-    text: str
-    digest: bytes
-    size: int
-    mtime_ns: int
-    encoding: str
-
-
 class UnreadableError(Exception):
     """A file gives no text; `reason` is one of `discovery.REASONS`."""
 
@@ -65,15 +52,6 @@ class UnreadableError(Exception):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
         self.detail = detail
-
-
-def read_text(path: str, max_size: int) -> TextFile:
-    """Read a text file of at most `max_size` bytes. Raises `UnreadableError`."""
-    from hashlib import blake2b  # 3 ms to load, and a search over unchanged files reads none
-
-    data, status = read_bytes(path, max_size)
-    text, encoding = decode(data)
-    return TextFile(text, blake2b(data, digest_size=16).digest(), len(data), status.st_mtime_ns, encoding)
 
 
 def read_bytes(path: str, max_size: int, *, follow_symlink: bool = True) -> tuple[bytes, os.stat_result]:
@@ -125,7 +103,7 @@ def decode(data: bytes) -> tuple[str, str]:
 def decode_data(data: bytes) -> tuple[str, str]:
     """The text of a data file, zero bytes left out. Raises `UnreadableError`.
 
-    Loggers that lose power leave zero bytes in their files; anything with more than 1 % of them is no text.
+    Loggers that lose power leave zero bytes in their files; data with more than 1 % of them is no text.
     """
     try:
         return decode(data)
@@ -161,7 +139,7 @@ def _decode_unmarked_utf16(data: bytes) -> tuple[str, str]:
 
 
 def _has_stray_zeros(data: bytes) -> bool:
-    """Whether the text is UTF-8 with a few zero bytes in it: half the bytes of UTF-16 are zeros, or it is no UTF-8."""
+    """Whether the text is UTF-8 with a few zero bytes: UTF-16 has more of them, or is no UTF-8."""
     if data.count(0) > _MAX_STRAY_SHARE * len(data):
         return False
     try:

@@ -1,8 +1,8 @@
 """Ignore files with git's rules: the deepest file wins, and in a file the last match wins.
 
-Patterns are compiled here by hand. Most of them are plain names, paths or `*.ext` and become dictionary keys; the
-rest of a file becomes two regular expressions, whatever the number of patterns, so a path costs the same few steps.
-Unlike git, which compares bytes, `?` and `[...]` match one character.
+Most patterns are plain names, paths or `*.ext` and become dictionary keys. The rest of a file becomes two regular
+expressions, so a path costs the same few steps for any number of patterns. Unlike git, which compares bytes, `?` and
+`[...]` match one character.
 """
 
 from __future__ import annotations
@@ -121,8 +121,7 @@ def layers_of(directory: str, prefix: str, names: Iterable[str], shown_prefix: s
     """The layers of one directory, strongest first.
 
     `names` are the ignore files it may hold. `prefix` is its path with a trailing slash (or empty), `shown_prefix` the
-    same for messages. A file that is not there or cannot be read gives no layer; the latter is reported when the walk
-    comes to it, for ignore files are indexed like other files.
+    same for messages. An unreadable file gives no layer; the walk reports it, as any other file.
     """
     layers = []
     for name in IGNORE_FILES:
@@ -317,8 +316,8 @@ def _alternatives(patterns: list[Pattern]) -> tuple[re.Pattern[str] | None, list
 def _path_regex(segments: tuple[tuple[str, ...], ...]) -> str:
     """The regular expression of a path.
 
-    What stands between two `**` is matched at its first possible place and never tried again (an atomic group):
-    that finds a match whenever there is one, and no pattern can make the walk hang.
+    An atomic group matches what stands between two `**` at its first possible place and never tries again. That finds
+    a match whenever there is one, and no pattern can make the walk hang.
     """
     runs: list[list[str]] = [[]]
     for segment in segments:

@@ -19,9 +19,9 @@ class Rules(NamedTuple):
     """Rules of the user.
 
     `include` holds extensions (`.log2`) and patterns, `exclude` patterns, all in gitignore syntax and relative to the
-    root. An exclude wins over everything. An include wins over ignore files and over what a name says; it opens a
-    skipped directory only when its path leads there (`build/notes/*.md`, not `.md`). It includes a secret only by its
-    exact name. Those of the includes that are `untrusted` bring in no secret at all.
+    root. An exclude wins over everything. An include wins over ignore files and over what a name says. It opens a
+    skipped directory only when its path leads there (`build/notes/*.md`, not `.md`), and a secret only by its exact
+    name. `untrusted` includes admit no secret at all.
     """
 
     include: tuple[str, ...] = ()

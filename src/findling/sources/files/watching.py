@@ -13,7 +13,7 @@ import threading
 import time
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import MissingExtraError, UsageError
 from findling.domain.ports import SkippedPath
@@ -34,7 +34,7 @@ _NETWORK = frozenset(
 
 _MOUNTS = Path("/proc/self/mountinfo")
 _STEP_MS = 50
-"""Seconds between two fetches of the system's events, which pile up meanwhile."""
+"""Milliseconds between two fetches of the system's events, which pile up meanwhile."""
 
 _MOST_JUDGED = 2_000
 """So many changes in one step are not judged one by one. The system may have dropped others: Linux holds 16,384."""
@@ -42,7 +42,7 @@ _MOST_JUDGED = 2_000
 _LOOK_S = 60.0
 """Seconds between two full looks at a watched tree, for changes that the system did not report."""
 
-_SHARE_OF_LOOKING = {"polled": 0.05, "notified": 0.005}
+_SHARE_OF_POLLING, _SHARE_OF_NOTIFIED = 0.05, 0.005
 """The most of a processor that looking may take; a large tree is polled less often."""
 
 _UNSURE_NS = 50_000_000
@@ -98,31 +98,12 @@ def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str:
     found, longest = "", -1
     for line in lines:
         fields, _, rest = line.partition(" - ")
-        point, kind = _unescaped(fields.split(" ")[4]), rest.split(" ")[0]
+        point, kind = fields.split(" ")[4], rest.split(" ")[0]
+        point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), point)
         # The last of several mounts on one point is the one that is seen.
         if len(point) >= longest and path.is_relative_to(point):
             found, longest = kind, len(point)
     return found if found in _NETWORK else ""
-
-
-def _unescaped(field: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
-
-
-class TreeWatch(Protocol):
-    """A tree that is watched. `note` says what its user should know of how it is done, if anything."""
-
-    note: str
-    polls: bool
-
-    def wait(self, timeout_s: float, should_stop: threading.Event) -> bool:
-        """Wait for a change at most so long; tells whether there was one. Raises PathNotFoundError for a lost root."""
-
-    def settle(self) -> None:
-        """Take note of folders that have come or gone, before changes are taken in. Raises as `open_watch` does."""
-
-    def close(self) -> None:
-        """Stop watching."""
 
 
 def open_watch(tree: Tree, *, polling: str = "auto", poll_s: float = 2.0) -> TreeWatch:
@@ -132,11 +113,9 @@ def open_watch(tree: Tree, *, polling: str = "auto", poll_s: float = 2.0) -> Tre
     matches nothing. Raises UsageError when the system cannot watch the path and polling is not allowed.
     """
     if polling == "always":
-        return _PolledWatch(tree, poll_s)
+        return TreeWatch(tree, poll_s)
     if polling == "auto" and (kind := network_file_system(tree.root)):
-        return _PolledWatch(
-            tree, poll_s, f"{tree.root} is on a network file system ({kind}): looking every {poll_s:g} s"
-        )
+        return TreeWatch(tree, poll_s, f"{tree.root} is on a network file system ({kind}): looking every {poll_s:g} s")
     need_watchfiles()
     try:
         return _NotifiedWatch(tree)
@@ -144,7 +123,7 @@ def open_watch(tree: Tree, *, polling: str = "auto", poll_s: float = 2.0) -> Tre
         if polling == "never":
             hint = "findling config set watch.polling auto"
             raise UsageError(f"{tree.root} cannot be watched: {error}", hint=hint) from error
-        return _PolledWatch(tree, poll_s, f"{tree.root}: {error}; looking every {poll_s:g} s instead")
+        return TreeWatch(tree, poll_s, f"{tree.root}: {error}; looking every {poll_s:g} s instead")
 
 
 def need_watchfiles() -> None:
@@ -152,49 +131,67 @@ def need_watchfiles() -> None:
     try:
         import watchfiles  # noqa: F401 - whether it is there is the question
     except ImportError as error:
-        raise MissingExtraError(
-            "watching needs the package watchfiles", hint="pip install 'findling[watch]'"
-        ) from error
+        hint = "pip install 'findling[watch]'"
+        raise MissingExtraError("watching needs the package watchfiles", hint=hint) from error
 
 
 class _NotToldError(UsageError):
     """The system does not report changes; the message says why."""
 
 
-class _PolledWatch:
-    """A polled tree."""
+class TreeWatch:
+    """A watched tree, at which it looks now and then. `note` tells its user how, where that matters."""
 
     polls = True
 
-    def __init__(self, tree: Tree, poll_s: float, note: str = "") -> None:
+    def __init__(self, tree: Tree, pause_s: float, note: str = "", share: float = _SHARE_OF_POLLING) -> None:
         self.note = note
-        self._looks = _Looks(tree, poll_s, _SHARE_OF_LOOKING["polled"])
-        self._looks.take(look_at(tree))
+        self._tree, self._usual_pause_s, self._share = tree, pause_s, share
+        self._digest = b""
+        self._next_at = 0.0
+        self._take(self._begin())
 
     def wait(self, timeout_s: float, should_stop: threading.Event) -> bool:
-        should_stop.wait(max(0.0, min(timeout_s, self._looks.pause_s())))
-        return not should_stop.is_set() and self._looks.differs()
+        """Wait for a change at most so long; tell whether there was one. Raises PathNotFoundError for a lost root."""
+        should_stop.wait(max(0.0, min(timeout_s, self._pause_s())))
+        return not should_stop.is_set() and self._differs()
 
     def settle(self) -> None:
-        """A look sees every folder."""
+        """Note folders that have come or gone, before changes are indexed. Raises as `open_watch` does."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Stop watching."""
+
+    def _begin(self) -> Look:
+        return look_at(self._tree)
+
+    def _take(self, look: Look, cost_s: float = 0.0) -> None:
+        """Compare with this look from now on."""
+        self._digest = look.digest
+        self._next_at = time.monotonic() + max(self._usual_pause_s, cost_s / self._share)
+
+    def _pause_s(self) -> float:
+        return self._next_at - time.monotonic()
+
+    def _differs(self) -> bool:
+        """Look again if it is time, and tell whether anything has changed. Raises as `look_at` does."""
+        if self._pause_s() > 0:
+            return False
+        before, began = self._digest, time.monotonic()
+        self._take(look_at(self._tree), time.monotonic() - began)
+        return self._digest != before
 
 
-class _NotifiedWatch:
+class _NotifiedWatch(TreeWatch):
     """A tree whose changes the system reports; it is polled now and then all the same."""
 
     polls = False
-    note = ""
 
     def __init__(self, tree: Tree) -> None:
-        self._tree = tree
         self._base = f"{tree.root}".rstrip(os.sep) + os.sep
-        self._looks = _Looks(tree, _LOOK_S, _SHARE_OF_LOOKING["notified"])
         self._folders: frozenset[str] = frozenset()
         self._is_stale = self._is_unsure = False
-        self._notify = self._open()
+        super().__init__(tree, _LOOK_S, share=_SHARE_OF_NOTIFIED)
 
     def wait(self, timeout_s: float, should_stop: threading.Event) -> bool:
         from watchfiles._rust_notify import WatchfilesRustInternalError
@@ -209,32 +206,30 @@ class _NotifiedWatch:
             return True
         if not isinstance(changes, str):  # else why there is nothing to tell
             return self._concern(changes)
-        if self._looks.differs():
-            self._is_stale = True
-            return True
-        return False
+        differs = self._differs()
+        self._is_stale |= differs
+        return differs
 
     def settle(self) -> None:
         if self._is_stale:
             self._notify.close()
-            self._notify = self._open()
+            self._take(self._begin())
 
     def close(self) -> None:
         self._notify.close()
 
-    def _open(self) -> RustNotify:
+    def _begin(self) -> Look:
         """Watch the folders that there are. The caller indexes earlier changes itself."""
         for _ in range(_ATTEMPTS):
             began_ns = time.time_ns()
             look = look_at(self._tree)
             try:
-                notify = _notify(self._paths(look), recursive=not _IS_LINUX and not self._tree.only)
+                self._notify = _notify(self._paths(look), recursive=not _IS_LINUX and not self._tree.only)
             except FileNotFoundError:
                 continue
-            self._looks.take(look)
             self._folders = frozenset(map(self._absolute, look.folders))
             self._is_stale = self._is_unsure = self._has_missed_folders(look, began_ns)
-            return notify
+            return look
         raise _NotToldError("its folders come and go too fast to be watched")
 
     def _paths(self, look: Look) -> list[str]:
@@ -288,31 +283,6 @@ class _NotifiedWatch:
 
     def _relative(self, path: str) -> str:
         return path.removeprefix(self._base).replace(os.sep, "/")
-
-
-class _Looks:
-    """The looks at one tree: when the next one is due, and whether it found a change."""
-
-    def __init__(self, tree: Tree, pause_s: float, share: float) -> None:
-        self._tree, self._usual_pause_s, self._share = tree, pause_s, share
-        self._digest = b""
-        self._next_at = 0.0
-
-    def take(self, look: Look, cost_s: float = 0.0) -> None:
-        """Compare with this look from now on."""
-        self._digest = look.digest
-        self._next_at = time.monotonic() + max(self._usual_pause_s, cost_s / self._share)
-
-    def pause_s(self) -> float:
-        return self._next_at - time.monotonic()
-
-    def differs(self) -> bool:
-        """Look again if it is time, and tell whether anything has changed. Raises as `look_at` does."""
-        if self.pause_s() > 0:
-            return False
-        before, began = self._digest, time.monotonic()
-        self.take(look_at(self._tree), time.monotonic() - began)
-        return self._digest != before
 
 
 def _notify(paths: list[str], *, recursive: bool) -> RustNotify:

@@ -21,7 +21,7 @@ PARSER_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError,
     ValueError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-"""Errors of libraries that trust the numbers they read in a broken file; a lack of memory is none of them."""
+"""Errors of libraries that trust the numbers in a broken file; a lack of memory is none of them."""
 
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 _ENCRYPTED_FLAG = 0x1

@@ -57,7 +57,7 @@ def _write_zip(builder: TextBuilder, data: bytes) -> bool:
 
 
 def _write_tar(builder: TextBuilder, data: bytes, is_whole: bool) -> bool:
-    """List a tar, down to the point where it is broken or was not unpacked any further; whether that is its end."""
+    """List a tar as far as it is whole and was unpacked; whether that is its end."""
     try:
         archive = tarfile.TarFile(fileobj=io.BytesIO(data))
     except tarfile.TarError as error:

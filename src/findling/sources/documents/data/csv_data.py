@@ -1,4 +1,4 @@
-"""Tables in text files (CSV, TSV and the like): one line for every row, each value with the name of its column."""
+"""Tables in text files (CSV, TSV): one line for every row, each value with the name of its column."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ _Quoting = Literal[0, 3]
 def extract(source: Source) -> Extracted:
     """Every row of a table, as `column: value | column: value`. Raises `UnreadableError`."""
     lines = list(io.StringIO(decode_data(source.data)[0], newline=""))
-    delimiter, first_line = _declared_delimiter(lines)
-    if not delimiter:
-        delimiter = _sniffed_delimiter(lines, source.name)
+    declared = _DECLARATION.match(lines[0]) if lines else None  # Excel's `sep=;` in the first line
+    delimiter = declared[1] if declared else _sniffed_delimiter(lines, source.name)
     builder = TextBuilder(source.limit)
-    rows = _rows(lines, first_line, delimiter)
+    rows = _rows(lines, int(declared is not None), delimiter)
     labels = _write_top(builder, rows)
     for line, row in rows:
         builder.place("", line)
@@ -43,12 +42,6 @@ def extract(source: Source) -> Extracted:
 
 
 csv.field_size_limit(1 << 30)  # the default of 131,072 characters is less than a document in a cell
-
-
-def _declared_delimiter(lines: list[str]) -> tuple[str, int]:
-    """The delimiter that Excel's `sep=;` in the first line names, and the index of the line after it."""
-    declaration = _DECLARATION.match(lines[0]) if lines else None
-    return (declaration[1], 1) if declaration else ("", 0)
 
 
 def _sniffed_delimiter(lines: list[str], name: str) -> str:

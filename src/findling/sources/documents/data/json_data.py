@@ -1,7 +1,7 @@
 """JSON and its relatives (JSON Lines, JSON5, JSON with comments): one line for every value, with its path.
 
-The reader never gives up: a token that does not fit becomes plain text, up to the next member, bracket or line. So a
-missing quote or a cut-off file costs a path, not the text.
+The reader never gives up: a token that does not fit becomes plain text, up to the next member or line. So a missing
+quote or a cut-off file costs a path, not the text.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def extract(source: Source) -> Extracted:
         for line in _LINE.finditer(text):
             reader.read_record(*line.span())
         return builder.extracted()
-    reader.read_document()
+    reader.read(0, len(text))
     return builder.extracted(Properties(title=reader.title))
 
 
@@ -95,21 +95,18 @@ class _JsonReader:
         self._parents: list[_Frame] = []
         self._open = {"{": 0, "[": 0}
         self._junk_start, self._junk_line_end = -1, 0
-        self._line, self._line_offset, self._placed_line = 1, 0, 0
+        self._line, self._line_offset = 1, 0
         self._paragraph_depth = 2
 
-    def read_document(self) -> None:
-        """Read all of the text."""
-        self._read(0, len(self._text))
-
     def read_record(self, start: int, end: int) -> None:
-        """Read one line of a file that holds a record per line; a record that is cut off ends with it."""
+        """Read one line of a file that holds a record per line."""
         self._paragraph_depth = 0
         if not self._builder.full:
-            self._read(start, end)
+            self.read(start, end)
             self._builder.end_paragraph()
 
-    def _read(self, start: int, end: int) -> None:
+    def read(self, start: int, end: int) -> None:
+        """Read a part of the text; what is open at its end is closed."""
         end = start + len(self._text[start:end].rstrip(" \t\n\r\f\v,"))  # so that every match is short
         for token in _TOKEN.finditer(self._text, start, end):
             kind = token.lastindex
@@ -161,11 +158,10 @@ class _JsonReader:
 
     def _open_frame(self, token: re.Match[str]) -> None:
         self._end_junk(token.start())
-        bracket = token[5]
-        frame = _Frame(bracket, self._child_path(token[1]))
+        frame = _Frame(token[5], self._child_path(token[1]))
         self._parents.append(self._frame)
         self._frame = frame
-        self._open[bracket] += 1
+        self._open[frame.bracket] += 1
 
     def _close_frame(self, token: re.Match[str]) -> None:
         self._end_junk(token.start())
@@ -281,9 +277,7 @@ class _JsonReader:
             self._builder.end_paragraph()
         self._line += self._text.count("\n", self._line_offset, offset)
         self._line_offset = offset
-        if self._line != self._placed_line:
-            self._placed_line = self._line
-            self._builder.place("", self._line)
+        self._builder.place("", self._line)
         if is_paragraph:
             self._builder.paragraph(text)
         else:

@@ -26,9 +26,12 @@ _OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")  # a progress bar prints its line a
 
 def extract(source: Source) -> Extracted:
     """The cells of a notebook; one that is damaged is read as plain JSON. Raises `UnreadableError`."""
-    notebook = _parsed(source.data)
-    cells = None if notebook is None else _cells(notebook)
-    if notebook is None or cells is None:
+    try:
+        notebook = _mapping(json.loads(decode(source.data)[0]))
+    except (ValueError, RecursionError):
+        notebook = {}
+    cells = _cells(notebook)
+    if cells is None:
         return json_data.extract(source)
     builder = TextBuilder(source.limit)
     metadata = _mapping(notebook.get("metadata"))
@@ -42,14 +45,6 @@ def extract(source: Source) -> Extracted:
             break
     about = Properties(title=title, author=_authors(metadata), fields={"code_language": language})
     return builder.extracted(about, lang="markdown")
-
-
-def _parsed(data: bytes) -> _Json | None:
-    try:
-        notebook = json.loads(decode(data)[0])
-    except (ValueError, RecursionError):
-        return None
-    return notebook if isinstance(notebook, dict) else None
 
 
 def _cells(notebook: _Json) -> list[_Json] | None:
@@ -66,7 +61,9 @@ def _write_cell(builder: TextBuilder, cell: _Json, language: str) -> None:
         builder.block(_fenced(text, _text(cell.get("language")) or language))
         builder.block(_fenced(_trimmed("\n".join(_outputs(cell))), "output"))
     elif kind == "heading":
-        builder.paragraph(_as_heading(cell, text))
+        level = cell.get("level")
+        level = level if isinstance(level, int) and 0 < level < 7 else 1
+        builder.paragraph(f"{'#' * level} {' '.join(text.split())}")
     else:
         builder.paragraph(_EMBEDDED_IMAGE.sub("", text))
 
@@ -76,11 +73,6 @@ def _fenced(text: str, info: str) -> str:
         return ""
     fence = "`" * max([3, *(len(run) + 1 for run in _FENCE.findall(text))])
     return f"{fence}{info}\n{text.rstrip()}\n{fence}"
-
-
-def _as_heading(cell: _Json, text: str) -> str:
-    level = cell.get("level")
-    return f"{'#' * (level if isinstance(level, int) and 0 < level < 7 else 1)} {' '.join(text.split())}"
 
 
 def _outputs(cell: _Json) -> Iterator[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, labelled
 from findling.sources.files.file_text import decode
 
 __all__ = ["extract"]
@@ -32,7 +32,14 @@ def extract(source: Source) -> Extracted:
     lines = decode(source.data)[0].replace("\r\n", "\n").replace("\r", "\n").split("\n")
     notes = dict(_notes(lines))
     builder = TextBuilder(source.limit)
-    cues = sorted(_reader_of(source.name, lines)(lines), key=lambda cue: cue.start)
+    head = [line for line in lines[:200] if line.strip()]
+    if any(line.startswith(("[Script Info]", "[Events]", "Dialogue:")) for line in head):
+        found = _script_cues(lines)
+    elif source.name.lower().endswith(".lrc") or (head and _LYRIC.match(head[0])):
+        found = _lyric_cues(lines)
+    else:
+        found = _block_cues(lines)
+    cues = sorted(found, key=lambda cue: cue.start)
     if cues:
         _write_cues(builder, cues)
     else:
@@ -55,7 +62,8 @@ def _write_cues(builder: TextBuilder, cues: list[_Cue]) -> None:
         if cue.start - previous_end > _PAUSE:
             builder.end_paragraph()
         previous_end = cue.end
-        builder.place(_clock(cue.start), cue.line)
+        second = int(cue.start)
+        builder.place(f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}", cue.line)
         builder.line(" ".join(cue.texts))
         if builder.full:
             break
@@ -71,18 +79,6 @@ def _write_lines(builder: TextBuilder, lines: list[str]) -> None:
             builder.line(line)
         if builder.full:
             break
-
-
-_Reader = Callable[[list[str]], Iterator[_Cue]]
-
-
-def _reader_of(name: str, lines: list[str]) -> _Reader:
-    head = [line for line in lines[:200] if line.strip()]
-    if any(line.startswith(("[Script Info]", "[Events]", "Dialogue:")) for line in head):
-        return _script_cues
-    if name.lower().endswith(".lrc") or (head and _LYRIC.match(head[0])):
-        return _lyric_cues
-    return _block_cues
 
 
 def _block_cues(lines: list[str]) -> Iterator[_Cue]:
@@ -120,8 +116,7 @@ def _script_cues(lines: list[str]) -> Iterator[_Cue]:
             times = _CUE.match(f"{values.get('start', '')} --> {values.get('end', '')}")
             text = _plain(_SCRIPT_BREAK.sub(" ", _without_drawings(values.get("text", ""))))
             if times and text:
-                speaker = values.get("name", "").strip()
-                text = f"{speaker}: {text}" if speaker else text
+                text = labelled(values.get("name", "").strip(), text)
                 yield _Cue(_seconds(times.groups()[:3]), _seconds(times.groups()[3:]), number, [text])
 
 
@@ -148,22 +143,18 @@ def _lyric_cues(lines: list[str]) -> Iterator[_Cue]:
 
 
 def _without_repetitions(cues: list[_Cue]) -> Iterator[_Cue]:
-    """Leave out what captions that roll up show again: lines of the cue before, or the beginning of the cue after."""
+    """Leave out what rolling captions show again: lines of the cue before, or the beginning of the next."""
     shown: list[str] = []
     shown_until = float("-inf")
     for cue, following in zip(cues, [*cues[1:], None], strict=True):
         is_next = cue.start - shown_until < _ROLL_UP
         texts = [text for text in cue.texts if not (is_next and text in shown)]
         shown, shown_until = cue.texts, max(cue.end, cue.start)
-        if texts and following and following.start - shown_until < _ROLL_UP and _grows_into(texts, following.texts):
-            continue
+        said = " ".join(texts) + " "
+        if following and following.start - shown_until < _ROLL_UP and " ".join(following.texts).startswith(said):
+            continue  # the next cue says it again, and more
         if texts:
             yield cue._replace(texts=texts)
-
-
-def _grows_into(texts: list[str], later: list[str]) -> bool:
-    before, after = " ".join(texts), " ".join(later)
-    return len(after) > len(before) and after.startswith(before + " ")
 
 
 def _notes(lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -183,8 +174,3 @@ def _plain(line: str) -> str:
 def _seconds(time: tuple[str | None, ...]) -> float:
     hours, minutes, seconds = time
     return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float((seconds or "0").replace(",", "."))
-
-
-def _clock(seconds: float) -> str:
-    whole = int(seconds)
-    return f"{whole // 3600:02}:{whole // 60 % 60:02}:{whole % 60:02}"

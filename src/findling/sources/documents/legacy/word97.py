@@ -68,8 +68,7 @@ class _WordPiece(NamedTuple):
 
 def _read_word_file(main: bytes, tables: dict[str, bytes]) -> _WordFile:
     """Read the head of the main stream. Raises `UnreadableError`, and `struct.error` when it is cut off."""
-    magic, version = struct.unpack_from("<HH", main)
-    (flags,) = struct.unpack_from("<H", main, 10)
+    magic, version, flags = struct.unpack_from("<HH6xH", main)
     if magic not in _MAGIC:
         raise UnreadableError("damaged", "does not begin as Word documents do")
     if flags & _ENCRYPTED:

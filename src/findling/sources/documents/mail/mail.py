@@ -72,7 +72,7 @@ def _split(data: bytes) -> Iterator[bytes]:
 
 
 def _begins_a_mail(data: bytes, separator: re.Match[bytes]) -> bool:
-    """Whether headers of a mail follow: a sentence may begin with "From " too, and then nothing of it may get lost."""
+    """Whether headers of a mail follow: a sentence may begin with "From " too, and must not get lost."""
     before = data[max(0, separator.start() - 3) : separator.start()]
     if not (before.endswith((b"\n\n", b"\n\r\n")) or _CLOCK.search(separator[0])):
         return False

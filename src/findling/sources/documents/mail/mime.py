@@ -226,7 +226,8 @@ def _unpacked(part: Part, child: Part) -> Part:
 
 def _collect_alternatives(children: list[Part], found: MailMessage, depth: int) -> None:
     """Only one of them counts as text; files that lie in the others still belong to the mail."""
-    chosen = next((child for child in children if _is_plain(child)), None)
+    plain = (child for child in children if child.get_content_type() == "text/plain" and _payload(child).strip())
+    chosen = next(plain, None)
     if chosen is None:
         readable = [child for child in children if child.is_multipart() or child.get_content_maintype() == "text"]
         html = [child for child in readable if child.get_content_type() == "text/html" or child.is_multipart()]
@@ -238,10 +239,6 @@ def _collect_alternatives(children: list[Part], found: MailMessage, depth: int) 
             other = MailMessage(headers={})
             _collect(child, other, depth + 1)
             found.parts.extend(other.parts)
-
-
-def _is_plain(part: Part) -> bool:
-    return part.get_content_type() == "text/plain" and bool(_payload(part).strip())
 
 
 def _collect_leaf(part: Part, found: MailMessage) -> None:
@@ -256,12 +253,9 @@ def _collect_leaf(part: Part, found: MailMessage) -> None:
     elif name or not ("content-id" in part or "content-location" in part):
         data = _payload(part)
         if data:
-            found.parts.append(Attachment(name or _made_up_name(kind), kind, _as_utf8(part, data)))
-
-
-def _made_up_name(media_type: str) -> str:
-    # An instance of its own knows only the types built into Python, the same on every machine.
-    return "unnamed" + (mimetypes.MimeTypes().guess_extension(media_type) or "")
+            # An instance of its own knows only the types built into Python, the same on every machine.
+            name = name or "unnamed" + (mimetypes.MimeTypes().guess_extension(kind) or "")
+            found.parts.append(Attachment(name, kind, _as_utf8(part, data)))
 
 
 def _payload(part: Part) -> bytes:

@@ -11,14 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
-from findling.sources.documents.containers.xml_tree import (
-    attribute_of,
-    child_of,
-    descendants,
-    local_name,
-    mixed_content,
-    parse_xml,
-)
+from findling.sources.documents.containers.xml_tree import attribute_of, child_of, descendants, local_name, parse_xml
 from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, parse_iso_time
 from findling.sources.documents.markup import html
@@ -26,13 +19,7 @@ from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
 
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BREAK = "\v"  # a `<br>`: other white space is only space, and XML text cannot hold this character
-_BLOCKS = frozenset(
-    "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form "
-    "header hr html li main nav ol p section summary table tbody td tfoot th thead tr ul".split()
-)
-_LEFT_OUT = frozenset("annotation annotation-xml desc head rp rt script style template title".split())
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
 _XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
 
@@ -144,95 +131,8 @@ def _try_chapter(
         return error
     if "" in labels and not any(local_name(each.tag) in _HEADINGS for each in root.iter()):
         builder.section(labels[""])
-    _EpubWriter(builder, labels).write(root)
+    html.write_tree(root, builder, labels)
     return None
-
-
-class _End(NamedTuple):
-    """Stands on the stack where a block ends."""
-
-    name: str
-
-
-class _EpubWriter:
-    """Writer of one page; `labels` are the places that begin at elements, by their ids."""
-
-    def __init__(self, builder: TextBuilder, labels: Mapping[str, str]) -> None:
-        self._builder = builder
-        self._labels = labels
-        self._run: list[str] = []
-        self._begins_item = False
-        builder.begin_group()
-
-    def write(self, root: Element) -> None:
-        stack: list[Element | str | _End] = [root]
-        while stack and not self._builder.full:
-            item = stack.pop()
-            if isinstance(item, str):
-                self._run.append(item)
-            elif isinstance(item, _End):
-                self._end_block()
-                self._begins_item = self._begins_item and item.name != "li"
-            elif (name := local_name(item.tag)) not in _LEFT_OUT:
-                self._place(item.get("id"))
-                stack.extend(self._begin(item, name))
-        self._end_block()
-
-    def _begin(self, element: Element, name: str) -> list[Element | str | _End]:
-        """Begin an element; what it gives is left to be read, last one first."""
-        is_row = name == "tr" and len(element) != 1
-        if name in _BLOCKS or name in _HEADINGS or name == "pre":
-            self._end_block()
-        if is_row or name in _HEADINGS:
-            for each in element.iter():
-                self._place(each.get("id"))
-        if is_row:
-            self._builder.row(_text(cell) for cell in element)
-        elif name in _HEADINGS:
-            self._builder.styled(_text(element), _HEADINGS[name])
-        elif name == "pre":
-            self._builder.block("".join(element.itertext()))
-        elif name == "br":
-            self._run.append(_BREAK)
-        elif name == "img":
-            self._run.append(f" {element.get('alt', '')} ")
-        elif name in _BLOCKS:
-            self._begins_item = self._begins_item or name == "li"
-            if name == "table":
-                self._builder.begin_group()
-            return [_End(name), *mixed_content(element)]
-        else:
-            return list(mixed_content(element))
-        return []
-
-    def _end_block(self) -> None:
-        lines = "".join(self._run).split(_BREAK)
-        text = "\n".join(line for raw in lines if (line := " ".join(raw.split())))
-        self._run.clear()
-        if text:
-            self._builder.styled(text, is_item=self._begins_item)
-            self._begins_item = False
-
-    def _place(self, name: str | None) -> None:
-        if name and name in self._labels:
-            self._end_block()
-            self._builder.place(self._labels[name])
-
-
-def _text(element: Element) -> str:
-    """All text in an element, on one line."""
-    parts: list[str] = []
-    stack: list[Element | str] = [element]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            parts.append(item)
-        elif (name := local_name(item.tag)) not in _LEFT_OUT:
-            if name in _BLOCKS or name == "br":
-                parts.append(" ")
-            parts.append(item.get("alt", "") if name == "img" else "")
-            stack.extend(mixed_content(item))
-    return " ".join("".join(parts).split())
 
 
 def _without_named_entities(data: bytes) -> bytes:

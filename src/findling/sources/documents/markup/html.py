@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from html import escape
 from itertools import accumulate
+from xml.etree.ElementTree import Element
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborHTMLParser
 
 from findling.sources.documents.charsets import decode_html
+from findling.sources.documents.containers.xml_tree import local_name, mixed_content
 from findling.sources.documents.extracted import (
     Extracted,
     Properties,
@@ -20,44 +24,39 @@ from findling.sources.documents.extracted import (
 from findling.sources.documents.markup.html_writer import HtmlWriter, with_line_marks, without_line_marks
 from findling.sources.files.file_text import UnreadableError
 
-__all__ = ["embed", "embed_html", "extract"]
+__all__ = ["embed", "embed_html", "extract", "write_tree"]
 
 
 _TAG = re.compile(r"<(/?[a-zA-Z][^\s>/]*)([^>]*)>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 # Besides what no reader sees: `title`, `desc` and `metadata` stand in drawings here, a page's own title is in its head.
 _SKIPPED = frozenset("script style noscript iframe noembed title desc metadata SCRIPT STYLE NOSCRIPT TITLE".split())
-_Action = Callable[[HtmlWriter, str, str], None]
 _BLOCKS = (
     "address article aside blockquote body caption center dd details dialog dir div fieldset figcaption figure footer "
     "form frameset header hgroup hr html legend main menu nav optgroup p search section summary svg tbody text "
     "textarea tfoot thead"
-).split()
-_SEPARATED = "audio button canvas embed label object option select video".split()
-_HEADINGS = "h1 h2 h3 h4 h5 h6".split()
-_ACTIONS: dict[str, _Action] = {
-    **dict.fromkeys((*_BLOCKS, *(f"/{name}" for name in _BLOCKS)), HtmlWriter.block),
-    **dict.fromkeys((*_SEPARATED, *(f"/{name}" for name in _SEPARATED)), HtmlWriter.space),
-    **dict.fromkeys(_HEADINGS, HtmlWriter.heading),
-    **dict.fromkeys((f"/{name}" for name in _HEADINGS), HtmlWriter.end_heading),
-    **dict.fromkeys(("dl", "ol", "ul"), HtmlWriter.item_list),
-    **dict.fromkeys(("/dl", "/ol", "/ul"), HtmlWriter.end_item_list),
-    **dict.fromkeys(("pre", "listing"), HtmlWriter.preformatted),
-    **dict.fromkeys(("/pre", "/listing"), HtmlWriter.end_preformatted),
-    **dict.fromkeys(("td", "th"), HtmlWriter.cell),
-    **dict.fromkeys(("/td", "/th"), HtmlWriter.end_cell),
-    "br": HtmlWriter.break_line,
-    "img": HtmlWriter.image,
-    "input": HtmlWriter.form_input,
-    "dt": HtmlWriter.term,
-    "/dt": HtmlWriter.end_term,
-    "li": HtmlWriter.item,
-    "/li": HtmlWriter.end_item,
-    "table": HtmlWriter.table,
-    "/table": HtmlWriter.end_table,
-    "tr": HtmlWriter.row,
-    "/tr": HtmlWriter.row,
+)
+_ACTIONS: dict[str, Callable[[HtmlWriter, str, str], None]] = {
+    tag: action
+    for names, opening, closing in (
+        (_BLOCKS, HtmlWriter.block, HtmlWriter.block),
+        ("audio button canvas embed label object option select video", HtmlWriter.space, HtmlWriter.space),
+        ("h1 h2 h3 h4 h5 h6", HtmlWriter.heading, HtmlWriter.end_heading),
+        ("dl ol ul", HtmlWriter.item_list, HtmlWriter.end_item_list),
+        ("pre listing", HtmlWriter.preformatted, HtmlWriter.end_preformatted),
+        ("td th", HtmlWriter.cell, HtmlWriter.end_cell),
+        ("dt", HtmlWriter.term, HtmlWriter.end_term),
+        ("li", HtmlWriter.item, HtmlWriter.end_item),
+        ("table", HtmlWriter.table, HtmlWriter.end_table),
+        ("tr", HtmlWriter.row, HtmlWriter.row),
+    )
+    for name in names.split()
+    for tag, action in ((name, opening), (f"/{name}", closing))
 }
+_ACTIONS |= {"br": HtmlWriter.break_line, "img": HtmlWriter.image, "input": HtmlWriter.form_input}
+_ACTIONS |= {name.upper(): action for name, action in _ACTIONS.items()}  # markup that no parser has put in order
+_WHOLE = ("h1", "h2", "h3", "h4", "h5", "h6", "tr")
+_UNREAD_XHTML = frozenset("annotation annotation-xml head rp rt template".split())
 _MAIN = "main, article, [role=main]"
 _CHROME = "nav, footer, aside, [role=navigation], [role=contentinfo], [role=complementary]"
 # A parser looks through all open elements for each block that begins: 100,000 nested ones take half a minute. Browsers
@@ -69,7 +68,6 @@ _NESTING_TAG = re.compile(
     r"|figcaption|figure|footer|header|hgroup|listing|main|menu|nav|search|section|summary)\b",
     re.IGNORECASE,
 )
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def _write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
@@ -104,7 +102,32 @@ def _write_html(markup: str, builder: TextBuilder, last_line: int) -> None:
     writer.end()
 
 
-_ACTIONS |= {name.upper(): action for name, action in _ACTIONS.items()}  # markup that no parser has put in order
+def write_tree(root: Element, builder: TextBuilder, labels: Mapping[str, str]) -> None:
+    """Write the text of an XHTML page; `labels` are the places that begin at elements, by their ids."""
+    writer = HtmlWriter(builder)
+    waiting = {name: label for name, label in labels.items() if name}
+    stack: list[Element | str] = [root]
+    while stack and not builder.full:
+        item = stack.pop()
+        if isinstance(item, str):
+            if item.startswith("</"):
+                _ACTIONS[item[1:]](writer, item[1:], "")
+            else:
+                writer.run.append(item.replace("&", "&amp;").replace("<", "&lt;"))
+            continue
+        name = local_name(item.tag)
+        if name in _SKIPPED or name in _UNREAD_XHTML:
+            continue
+        # A heading or row is one piece, so a place that begins in it begins with it.
+        for each in item.iter() if name in _WHOLE else (item,):
+            if label := waiting.pop(each.get("id", ""), ""):
+                writer.flush()
+                builder.place(label)
+        if action := _ACTIONS.get(name):
+            action(writer, name, "".join(f' {key}="{escape(value)}"' for key, value in item.attrib.items()))
+            stack.extend([f"</{name}"] if f"/{name}" in _ACTIONS else [])
+        stack.extend(mixed_content(item))
+    writer.end()
 
 
 def extract(source: Source) -> Extracted:
@@ -150,20 +173,14 @@ def _main_markup(page: LexborHTMLParser) -> str:
         return _markup(page)
     main_parts = body.css(_MAIN)
     has_main_part = any(node.text(skip_empty=True).strip() for node in main_parts)
-    in_main_part = _inside(main_parts)
+    in_main_part: set[int] = set()
+    for part in main_parts:
+        if part.mem_id not in in_main_part:  # nested parts are visited once
+            in_main_part.update(node.mem_id for node in part.css(f"{_MAIN}, {_CHROME}"))
     for node in reversed(chrome):  # inner ones first: no node of one that is gone is touched
         if (has_main_part or node.tag == "nav") and node.mem_id not in in_main_part:
             node.decompose()
     return _markup(page) if body.text(skip_empty=True).strip() else ""
-
-
-def _inside(main_parts: Iterable[LexborNode]) -> set[int]:
-    """Ids of the nodes in the main parts; nested parts are visited once."""
-    inside: set[int] = set()
-    for part in main_parts:
-        if part.mem_id not in inside:
-            inside.update(node.mem_id for node in part.css(f"{_MAIN}, {_CHROME}"))
-    return inside
 
 
 def _markup(page: LexborHTMLParser) -> str:
@@ -224,16 +241,16 @@ def embed(builder: TextBuilder, inner: Extracted, label: str = "", level: int = 
             builder.place(f"{label} {places[start]}".strip())
         for title, depth in headings.get(start, ()):
             builder.section(title, depth)
-        if start in blocks:
-            builder.block(inner.text[start:end])
-        else:
-            _write(builder, inner.text[start:end])
+        text = inner.text[start:end]
+        # A single line stays one, so that rows with places of their own do not drift apart.
+        is_row = text.endswith("\n") and not text.endswith("\n\n") and "\n" not in text.strip("\n")
+        (builder.block if start in blocks else builder.line if is_row else builder.paragraph)(text)
 
 
 def embed_html(builder: TextBuilder, page: str, source: Source, label: str = "", level: int = 0) -> None:
     """Write the text of an HTML page that has been decoded already, as `embed` does."""
 
-    marked = _BYTE_ORDER_MARK + page.encode("utf-8", "replace")  # outranks whatever the page says about its encoding
+    marked = codecs.BOM_UTF8 + page.encode("utf-8", "replace")  # outranks whatever the page says about its encoding
     try:
         inner = extract(Source(marked, "body.html", source.limit, source.depth))
     except UnreadableError as error:
@@ -241,12 +258,3 @@ def embed_html(builder: TextBuilder, page: str, source: Source, label: str = "",
             builder.line(f"The HTML text was not read: {error}")
         return
     embed(builder, inner, label, level)
-
-
-def _write(builder: TextBuilder, text: str) -> None:
-    """A single line stays one, so that rows with places of their own do not drift apart."""
-    is_row = text.endswith("\n") and not text.endswith("\n\n") and "\n" not in text.strip("\n")
-    if is_row:
-        builder.line(text)
-    else:
-        builder.paragraph(text)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from findling.sources.documents.extracted import labelled
+
 __all__ = ["Cell", "Table"]
 
-
 _SPAN = re.compile(r'\b(col|row)span="([0-9]{1,4})')
-
-
 _MAX_SPAN = 200
 
 
@@ -23,15 +22,6 @@ class Cell:
     rows: int = 1
     blocks: list[tuple[int, str]] = field(default_factory=list)
     size: int = 0
-
-    @classmethod
-    def from_tag(cls, name: str, attributes: str) -> Cell:
-        """The cell that a `td` or `th` tag begins."""
-        cell = cls(name in ("th", "TH"))
-        if "span=" in attributes:
-            spans = {which: min(max(int(count), 1), _MAX_SPAN) for which, count in _SPAN.findall(attributes)}
-            cell.columns, cell.rows = spans.get("col", 1), spans.get("row", 1)
-        return cell
 
     def add(self, line: int, text: str) -> None:
         """Put another block of text into the cell."""
@@ -55,8 +45,11 @@ class Table:
     _rows_from_above: dict[int, int] = field(default_factory=dict)
 
     def begin_cell(self, name: str, attributes: str) -> None:
-        """Begin the next cell of the row."""
-        self.cell = Cell.from_tag(name, attributes)
+        """Begin the next cell of the row with its `td` or `th` tag."""
+        self.cell = Cell(name in ("th", "TH"))
+        if "span=" in attributes:
+            spans = {which: min(max(int(count), 1), _MAX_SPAN) for which, count in _SPAN.findall(attributes)}
+            self.cell.columns, self.cell.rows = spans.get("col", 1), spans.get("row", 1)
         self.row.append(self.cell)
 
     def end_row(self) -> list[Cell]:
@@ -81,11 +74,8 @@ class Table:
             labels = [""] * len(row)
         else:
             labels = [self._header.get(column, "") for column in columns]
-        return " | ".join(
-            f"{label}: {text}" if label else text
-            for label, cell in zip(labels, row, strict=True)
-            if (text := cell.text)
-        )
+        texts = (labelled(label, cell.text) for label, cell in zip(labels, row, strict=True))
+        return " | ".join(filter(None, texts))
 
     def _columns(self, row: list[Cell]) -> list[int]:
         """The first column of each cell, after those that cells of rows above still reach into."""

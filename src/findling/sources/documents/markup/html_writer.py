@@ -47,12 +47,6 @@ def with_line_marks(markup: str) -> str:
     return _FIRST_LINE_END_OF_PRE.sub("\\g<0>\n", marked)
 
 
-def _marked_line(attributes: str) -> int:
-    """The line that attributes which begin with a mark are marked with."""
-    mark = _MARK.match(attributes)
-    return int(mark[1]) if mark else 0
-
-
 def without_line_marks(text: str) -> str:
     """The text without the marks of tags that the parser took for text."""
     return _UNPARSED_MARK.sub("", text) if "\x01" in text else text
@@ -61,12 +55,11 @@ def without_line_marks(text: str) -> str:
 class HtmlWriter:
     """Position in the page: the run of text, the line of the file, the heading, lists and tables around."""
 
-    def __init__(self, builder: TextBuilder, last_line: int) -> None:
+    def __init__(self, builder: TextBuilder, last_line: int = 0) -> None:
         self.run: list[str] = []
         self._builder = builder
         self._last_line = last_line
         self._line = 1
-        self._placed_line = 0
         self._heading_level = 0
         self._list_depth = 0
         self._pre_depth = 0
@@ -77,7 +70,7 @@ class HtmlWriter:
     def end(self) -> None:
         while self._pre_depth:
             self.end_preformatted("", "")
-        self._flush()
+        self.flush()
         while self._tables:
             self.end_table("", "")
         self._flush_prefix()
@@ -89,7 +82,7 @@ class HtmlWriter:
             self.run.append(" ")
         else:
             if self.run:
-                self._flush()
+                self.flush()
             if attributes:  # a call less for most tags
                 self._move_to(attributes)
 
@@ -118,7 +111,7 @@ class HtmlWriter:
 
     def end_heading(self, name: str, attributes: str) -> None:
         if not self._pre_depth:
-            self._flush()
+            self.flush()
             self._heading_level = 0
 
     def preformatted(self, name: str, attributes: str) -> None:
@@ -196,16 +189,15 @@ class HtmlWriter:
 
     def _move_to(self, attributes: str) -> None:
         if attributes.startswith(_LINE_MARK):  # few are: the first one of each line
-            self._line = _marked_line(attributes)
+            mark = _MARK.match(attributes)
+            self._line = int(mark[1]) if mark else 0
 
     def _place(self, line: int) -> None:
-        line = min(line, self._last_line)  # a parser that moves text out of a broken table moves line ends, too
-        if line != self._placed_line:
-            self._builder.place("", line)
-            self._placed_line = line
+        if self._last_line:  # a parser that moves text out of a broken table moves line ends, too
+            self._builder.place("", min(line, self._last_line))
 
     def _take_run(self) -> tuple[int, str]:
-        """The text since the last tag that ended a block, one line for each `<br>`, and its line of the file."""
+        """Line of the file and text since the end of the last block, one line for each `<br>`."""
         text = self.run[0] if len(self.run) == 1 else "".join(self.run)
         self.run.clear()
         first_line = self._line
@@ -219,7 +211,7 @@ class HtmlWriter:
             return first_line, " ".join(text.split())
         return first_line, "\n".join(filter(None, (" ".join(part.split()) for part in text.split(_BREAK))))
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         run = self.run
         if not run:
             return
@@ -265,7 +257,7 @@ class HtmlWriter:
             self._wrote_lines = False
 
     def _begin_structure(self, attributes: str) -> None:
-        """End what cannot hold a heading, a table or a block of code: a run of text, a term, the row of a table."""
+        """End what cannot hold a heading, a table or code: a run of text, a term, a row."""
         self._leave_table_row()
         self._flush_prefix()
         self._move_to(attributes)
@@ -284,7 +276,7 @@ class HtmlWriter:
         self._line = line
 
     def _end_row(self) -> None:
-        self._flush()
+        self.flush()
         if not self._tables or self._tables[-1].is_layout:
             return
         table = self._tables[-1]
@@ -303,7 +295,7 @@ class HtmlWriter:
 
     def _leave_table_row(self) -> None:
         """Write the cells of the row so far one by one: the table only arranges what stands in it."""
-        self._flush()
+        self.flush()
         if self._tables and not self._tables[-1].is_layout and self._tables[-1].row:
             self._tables[-1].is_layout = True
             for cell in self._tables[-1].end_row():
@@ -321,7 +313,7 @@ def _attribute(attributes: str, name: str) -> str:
 
 
 def _parts_of_block(text: str) -> list[str]:
-    """A long block in parts that end at empty lines, so that each can have its place; together they are the block."""
+    """A long block in parts that end at empty lines, so that each can have its place."""
     parts = []
     start = 0
     while (cut := text.find("\n\n", start + _LONG_BLOCK)) >= 0:

@@ -48,16 +48,13 @@ class _XmlWriter:
         self.title = ""
         self.fields: dict[str, str] = {}
         self._key = ""
-        self._placed_line = 0
 
     def receive(self, element: Element, around: Sequence[Element]) -> None:
         if self.builder.full:
             raise StopReadingError
         if not around and (language := element.attributes.get("xml:lang")):
             self.fields["language"] = language
-        if element.line != self._placed_line:
-            self.builder.place("", element.line)
-            self._placed_line = element.line
+        self.builder.place("", element.line)
         self._write(element, around)
 
     def _write(self, element: Element, around: Sequence[Element]) -> None:

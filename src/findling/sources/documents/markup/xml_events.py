@@ -1,4 +1,4 @@
-"""XML as a stream of elements with their lines: by expat as far as it is well formed, by patterns from there on."""
+"""XML as a stream of elements with their lines, by expat; from an error on, by patterns."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _tag(closing: str, name: str, attributes: str, line: int, stream: _Stream) -
 
 
 class _Stream:
-    """The open elements, and one that waits: text after it makes it part of a sentence of the element around it."""
+    """The open elements, and one that waits: text after it makes it part of a sentence around it."""
 
     def __init__(self, receive: Receiver, text_limit: int) -> None:
         self._receive = receive

@@ -14,17 +14,7 @@ from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.documents.document_formats import extract as extract_any
 from findling.sources.documents.extracted import Extracted, Source, TextBuilder, labelled
 from findling.sources.documents.markup.html import embed
-from findling.sources.documents.office.ooxml import (
-    DRAWING_REFERENCES,
-    chosen_alternative,
-    described,
-    main_part,
-    properties_of,
-    referenced_lines,
-    related,
-    relationship_id,
-    relationships_of,
-)
+from findling.sources.documents.office import ooxml
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
@@ -34,7 +24,7 @@ _HEADING_NAME = re.compile(r"heading ?([1-9])")
 _PAGE_BREAK = "lastRenderedPageBreak"
 _REMARKS = {"footnoteReference": "footnote", "endnoteReference": "endnote", "commentReference": "comment"}
 _MARKS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-_BLOCKS = frozenset({"p", "tbl", "txbxContent", "docPr", *DRAWING_REFERENCES, *_REMARKS})
+_BLOCKS = frozenset({"p", "tbl", "txbxContent", "docPr", *ooxml.DRAWING_REFERENCES, *_REMARKS})
 # Properties hold tab stops and the like; the rest was deleted, or moved elsewhere, or is the reading of other text.
 _LEFT_OUT = frozenset({"pPr", "rPr", "sdtPr", "tblPr", "trPr", "tcPr", "sectPr", "del", "moveFrom", "rt"})
 
@@ -45,7 +35,7 @@ def extract(source: Source) -> Extracted:
     Raises `UnreadableError`.
     """
     package = Package(source.data)
-    part = main_part(package, "word/document.xml")
+    part = ooxml.main_part(package, "word/document.xml")
     root = package.xml(part)
     if root is None or local_name(root.tag) != "document":
         raise UnreadableError("damaged", "holds no Word document")
@@ -56,7 +46,7 @@ def extract(source: Source) -> Extracted:
     writer.write_blocks(root)
     writer.write_blocks(list(writer.remarks.values()))  # those that nothing in the text refers to
     writer.write_margins("footer")
-    return writer.builder.titled(properties_of(package))
+    return writer.builder.titled(ooxml.properties_of(package))
 
 
 class _Content(NamedTuple):
@@ -74,7 +64,7 @@ class _DocxWriter:
     def __init__(self, source: Source, package: Package, part: str) -> None:
         self.builder = TextBuilder(source.limit)
         self._source, self._package = source, package
-        self._relationships = relationships_of(package, part)
+        self._relationships = ooxml.relationships_of(package, part)
         styles = [element for element in self._part("styles") if local_name(element.tag) == "style"]
         self._styles = {attribute_of(style, "styleId"): style for style in styles}
         self._resolved = {name: self._resolve(name) for name in self._styles}
@@ -102,10 +92,10 @@ class _DocxWriter:
             elif name == "comment":
                 text = "\n".join(_paragraph_texts(element))
                 self.builder.paragraph(labelled(attribute_of(element, "author"), text))
-            elif name in DRAWING_REFERENCES:
-                self.builder.paragraph("\n".join(referenced_lines(element, self._package, self._relationships)))
+            elif name in ooxml.DRAWING_REFERENCES:
+                self.builder.paragraph("\n".join(ooxml.referenced_lines(element, self._package, self._relationships)))
             elif name == "docPr":
-                self.builder.paragraph(described(element))
+                self.builder.paragraph(ooxml.described(element))
             elif name == "altChunk":
                 self._write_chunk(element)
             else:
@@ -115,7 +105,7 @@ class _DocxWriter:
 
     def write_margins(self, kind: str) -> None:
         """Write headers or footers: a document has several for its sections, most of them with the same text."""
-        roots = related(self._package, self._relationships, kind)
+        roots = ooxml.related(self._package, self._relationships, kind)
         self.builder.paragraph("\n".join(dict.fromkeys(line for root in roots for line in _paragraph_texts(root))))
 
     def turn_pages(self, count: int) -> None:
@@ -144,7 +134,7 @@ class _DocxWriter:
 
     def _write_chunk(self, element: Element) -> None:
         """Write a document in another format; converters put everything into one of HTML."""
-        relationship = self._relationships.get(relationship_id(element))
+        relationship = self._relationships.get(ooxml.relationship_id(element))
         data = None if relationship is None else self._package.part(relationship.target)
         if relationship is not None and data is not None:
             name = posixpath.basename(relationship.target)
@@ -156,7 +146,7 @@ class _DocxWriter:
             self.turn_pages(breaks)
 
     def _part(self, kind: str) -> Element:
-        roots = related(self._package, self._relationships, kind)
+        roots = ooxml.related(self._package, self._relationships, kind)
         return roots[0] if roots else self._package.side_xml(f"word/{kind}.xml")
 
     def _style_of(self, properties: Element | None) -> tuple[int, bool]:
@@ -208,7 +198,7 @@ def _children(element: Element) -> list[Element]:
     name = local_name(element.tag)
     if name in _LEFT_OUT or (name == "sdt" and child_of(child_of(element, "sdtPr"), "showingPlcHdr") is not None):
         return []
-    return chosen_alternative(element) if name == "AlternateContent" else list(reversed(element))
+    return ooxml.chosen_alternative(element) if name == "AlternateContent" else list(reversed(element))
 
 
 def _cells(row: Element) -> list[Element]:

@@ -41,7 +41,7 @@ _MAX_POINTS = 10_000  # an index is a number in the file, and may be any
 
 
 class _Relationship(NamedTuple):
-    """A reference from one part to another; `kind` is the last word of its type, `target` a member of the zip file."""
+    """A reference to another part; `kind` is the last word of its type, `target` a member of the zip file."""
 
     kind: str
     target: str

@@ -49,7 +49,7 @@ _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?\s*(?:Z|([
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a page, no word hyphenated at the end of one; an empty line stands before each that is indented."""
+    """The lines of a page, no word hyphenated at an end; an empty line stands before each indented one."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _LINE_END_HYPHEN.sub(_mended, text).replace(_PDFIUM_HYPHEN, "-")
     lines: list[str] = []
@@ -232,7 +232,7 @@ def _page_text(page: Any) -> str:
 
 
 def _write_text(builder: TextBuilder, text: str, bookmarks: Sequence[tuple[str, int]]) -> None:
-    """Write a page: a bookmark is a heading where its title stands on lines of its own, else a section without text."""
+    """Write a page: a bookmark whose title fills whole lines is a heading, another one a section without text."""
     lines = split_lines(text)
     width = usual_width(lines)
     keys = [_title_key(line) for line in lines] if bookmarks else []

@@ -9,20 +9,7 @@ from xml.etree.ElementTree import Element
 from findling.sources.documents.containers.xml_tree import attribute_of, descendants, local_name
 from findling.sources.documents.containers.zip_packages import Package
 from findling.sources.documents.extracted import Extracted, Source, TextBuilder, labelled
-from findling.sources.documents.office.ooxml import (
-    DRAWING_REFERENCES,
-    Relationships,
-    chosen_alternative,
-    described,
-    frame_lines,
-    main_part,
-    properties_of,
-    referenced_lines,
-    related,
-    relationship_id,
-    relationships_of,
-    table_lines,
-)
+from findling.sources.documents.office import ooxml
 from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
@@ -30,31 +17,31 @@ __all__ = ["extract"]
 _TITLES = frozenset({"title", "ctrTitle"})
 _MARGINS = frozenset({"ftr", "hdr", "dt"})
 _LEFT_OUT = frozenset({"sldNum", "sldImg"})
-_SHAPES = frozenset({"sp", "cxnSp", "pic", "tbl", *DRAWING_REFERENCES})
+_SHAPES = frozenset({"sp", "cxnSp", "pic", "tbl", *ooxml.DRAWING_REFERENCES})
 _SLIDE_NAME = re.compile(r"ppt/slides/slide(\d{1,9})\.xml", re.IGNORECASE)
 
 
 def extract(source: Source) -> Extracted:
     """The text of a presentation, slide by slide with its notes and comments. Raises `UnreadableError`."""
     package = Package(source.data)
-    part = main_part(package, "ppt/presentation.xml")
+    part = ooxml.main_part(package, "ppt/presentation.xml")
     slides = _slide_parts(package, part)
     if not slides:
         root = package.xml(part)
         is_presentation = root is not None and local_name(root.tag) == "presentation"
         raise UnreadableError("no-text" if is_presentation else "damaged", "holds no slides")
-    writer = _PptxWriter(package, TextBuilder(source.limit), relationships_of(package, part))
+    writer = _PptxWriter(package, TextBuilder(source.limit), ooxml.relationships_of(package, part))
     failures = [failure for number, slide in enumerate(slides, 1) if (failure := writer.try_slide(number, slide))]
     if len(failures) == len(slides):
         raise failures[0]
     writer.write_backgrounds()
-    return writer.builder.titled(properties_of(package))
+    return writer.builder.titled(ooxml.properties_of(package))
 
 
 def _slide_parts(package: Package, part: str) -> list[str]:
     """The slides in the order of the presentation, or in that of their names when it cannot be read."""
-    relationships = relationships_of(package, part)
-    ids = [relationship_id(each) for each in descendants(package.side_xml(part), "sldId")]
+    relationships = ooxml.relationships_of(package, part)
+    ids = [ooxml.relationship_id(each) for each in descendants(package.side_xml(part), "sldId")]
     slides = [relationships[each].target for each in ids if each in relationships]
     if any(map(package.has, slides)):
         return slides
@@ -65,10 +52,10 @@ def _slide_parts(package: Package, part: str) -> list[str]:
 class _PptxWriter:
     """State while a presentation is written."""
 
-    def __init__(self, package: Package, builder: TextBuilder, relationships: Relationships) -> None:
+    def __init__(self, package: Package, builder: TextBuilder, relationships: ooxml.Relationships) -> None:
         self.builder = builder
         self._package = package
-        roots = related(package, relationships, "commentAuthors", "authors")
+        roots = ooxml.related(package, relationships, "commentAuthors", "authors")
         self._authors = {attribute_of(each, "id"): attribute_of(each, "name") for root in roots for each in root}
         self._margins: set[str] = set()
         self._layouts: dict[str, None] = {}
@@ -83,7 +70,7 @@ class _PptxWriter:
             return error
         if root is None:
             return UnreadableError("damaged", f"slide {number} is missing")
-        relationships = relationships_of(self._package, part)
+        relationships = ooxml.relationships_of(self._package, part)
         self.builder.place(f"slide {number}")
         self._write_slide(number, root, relationships)
         self._write_notes(number, relationships)
@@ -95,7 +82,7 @@ class _PptxWriter:
         """Write texts that layouts and masters show on every slide, such as a company's name; no placeholders."""
         parts = dict(self._layouts)
         for layout in self._layouts:
-            masters = relationships_of(self._package, layout).values()
+            masters = ooxml.relationships_of(self._package, layout).values()
             parts.update((to, None) for kind, to in masters if kind == "slideMaster")
         shapes = (shape for part in parts for shape in _shapes(self._package.side_xml(part)))
         backgrounds = (shape for shape in shapes if _placeholder(shape) is None)
@@ -104,7 +91,7 @@ class _PptxWriter:
             self.builder.section("Slide master")
             self.builder.paragraph("\n".join(lines))
 
-    def _write_slide(self, number: int, root: Element, relationships: Relationships) -> None:
+    def _write_slide(self, number: int, root: Element, relationships: ooxml.Relationships) -> None:
         shapes = list(_shapes(root))
         title = next((each for each in shapes if _placeholder(each) in _TITLES and _shape_lines(each)), None)
         if title is None:
@@ -115,14 +102,14 @@ class _PptxWriter:
         for shape in shapes:
             self._write_shape(shape, relationships)
 
-    def _write_shape(self, shape: Element, relationships: Relationships) -> None:
+    def _write_shape(self, shape: Element, relationships: ooxml.Relationships) -> None:
         name, kind = local_name(shape.tag), _placeholder(shape)
         if name == "pic":
-            self.builder.paragraph("\n".join(map(described, descendants(shape, "cNvPr"))))
+            self.builder.paragraph("\n".join(map(ooxml.described, descendants(shape, "cNvPr"))))
         elif name == "tbl":
-            self.builder.paragraph("\n".join(" ".join(line.split()) for line in table_lines(shape)))
-        elif name in DRAWING_REFERENCES:
-            self.builder.paragraph("\n".join(referenced_lines(shape, self._package, relationships)))
+            self.builder.paragraph("\n".join(" ".join(line.split()) for line in ooxml.table_lines(shape)))
+        elif name in ooxml.DRAWING_REFERENCES:
+            self.builder.paragraph("\n".join(ooxml.referenced_lines(shape, self._package, relationships)))
         elif kind not in _LEFT_OUT:
             text = "\n".join(_shape_lines(shape))
             if kind not in _MARGINS:
@@ -131,16 +118,16 @@ class _PptxWriter:
                 self.builder.paragraph(text)
                 self._margins.add(text)
 
-    def _write_notes(self, number: int, relationships: Relationships) -> None:
-        for root in related(self._package, relationships, "notesSlide"):
+    def _write_notes(self, number: int, relationships: ooxml.Relationships) -> None:
+        for root in ooxml.related(self._package, relationships, "notesSlide"):
             shapes = [shape for shape in _shapes(root) if _placeholder(shape) not in _LEFT_OUT | _MARGINS]
             if text := "\n".join(line for shape in shapes for line in _shape_lines(shape)):
                 self.builder.place(f"slide {number} notes")
                 self.builder.paragraph(text)
 
-    def _write_comments(self, relationships: Relationships) -> None:
+    def _write_comments(self, relationships: ooxml.Relationships) -> None:
         """Write the comments: those of old hold their text, newer ones a text frame."""
-        for root in related(self._package, relationships, "comments"):
+        for root in ooxml.related(self._package, relationships, "comments"):
             for comment in root.iter():
                 if local_name(comment.tag) in ("cm", "reply"):
                     texts = [child.text or "" for child in comment if local_name(child.tag) == "text"]
@@ -157,7 +144,7 @@ def _shapes(root: Element) -> Iterator[Element]:
         if name in _SHAPES:
             yield element
         elif name == "AlternateContent":
-            stack.extend(chosen_alternative(element))
+            stack.extend(ooxml.chosen_alternative(element))
         else:
             stack.extend(reversed(element))
 
@@ -173,4 +160,4 @@ def _placeholder(shape: Element) -> str | None:
 
 
 def _shape_lines(shape: Element) -> list[str]:
-    return [line for child in shape if local_name(child.tag) == "txBody" for line in frame_lines(child)]
+    return [line for child in shape if local_name(child.tag) == "txBody" for line in ooxml.frame_lines(child)]

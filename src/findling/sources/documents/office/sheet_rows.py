@@ -1,4 +1,4 @@
-"""Writing the rows of a sheet: values as a person reads them, the header in every row, the place in A1 notation."""
+"""Rows of a sheet: values as a person reads them, the header in every row, the place in A1 notation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VALUE = re.compile(r"[-+(]?[\d.,]+(?:e[-+]?\d+)?[%)]?|\d+[-/.:]\d+.*|true|false
 _YEAR = re.compile(r"(?:19|20)\d\d")
 Value = str | bool | int | float | date | time | timedelta
 Row = tuple[int, Iterable[tuple[int, Value]]]
-"""A row's number and its cells, each a column and a value, empty ones too; rows and columns count from 0."""
+"""A row's number and its cells, each a column and a value; rows and columns count from 0."""
 
 # A name that begins with a digit or looks like a cell itself is quoted too.
 _PLAIN_NAME = re.compile(r"(?![A-Za-z]{1,3}\d+$)[^\W\d][\w.]*")

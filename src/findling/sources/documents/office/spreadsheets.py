@@ -17,7 +17,7 @@ from findling.sources.documents.containers.ole import open_compound, read_stream
 from findling.sources.documents.containers.xml_tree import parse_xml
 from findling.sources.documents.containers.zip_packages import OLE_MAGIC, PARSER_ERRORS, Package
 from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, with_real_title
-from findling.sources.documents.office.ooxml import properties_of
+from findling.sources.documents.office import ooxml
 from findling.sources.documents.office.opendocument import meta_properties, opendocument_sheets, refuse_encrypted
 from findling.sources.documents.office.sheet_rows import Row, Value, write_sheet
 from findling.sources.documents.office.workbook_parts import PackedRow, dense_workbook, sheet_parts, write_notes
@@ -165,7 +165,7 @@ def _write_excel(builder: TextBuilder, data: bytes, package: Package) -> Propert
     _write_workbook(builder, _open_workbook(dense), packed)
     for name, part in parts.items():
         write_notes(builder, package, name, part)
-    return properties_of(package)
+    return ooxml.properties_of(package)
 
 
 def _write_opendocument(builder: TextBuilder, data: bytes, package: Package) -> Properties:
@@ -210,7 +210,7 @@ def _write_workbook(
 
 
 def _rows(sheet: CalamineSheet) -> Iterator[Row]:
-    """The rows of a sheet; calamine begins at the first row of the sheet, but at the first column that is used."""
+    """The rows of a sheet; calamine begins at its first row, but at the first column that is used."""
     _, first_column = sheet.start or (0, 0)
     for number, values in enumerate(sheet.iter_rows()):
         yield number, enumerate(values, first_column)

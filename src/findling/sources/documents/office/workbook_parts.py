@@ -1,7 +1,7 @@
-"""The parts of an Office Open XML workbook, and a copy of it in which no sheet is mostly empty space.
+"""Parts of an Office Open XML workbook, and a copy of it in which no sheet is mostly empty space.
 
-The library that reads the cells keeps a sheet as one dense grid: two cells in opposite corners take 550 GB and end the
-process (https://github.com/tafia/calamine/issues/693). Such sheets are packed together before they are handed to it.
+calamine keeps a sheet as one dense grid: two cells in opposite corners take 550 GB and end the process
+(https://github.com/tafia/calamine/issues/693). Such sheets are packed together first.
 """
 
 from __future__ import annotations
@@ -17,14 +17,7 @@ from xml.etree.ElementTree import Element
 from findling.sources.documents.containers.xml_tree import attribute_of, descendants
 from findling.sources.documents.containers.zip_packages import MAX_MEMBER_BYTES, Package
 from findling.sources.documents.extracted import TextBuilder
-from findling.sources.documents.office.ooxml import (
-    chart_lines,
-    frame_lines,
-    main_part,
-    related,
-    relationship_id,
-    relationships_of,
-)
+from findling.sources.documents.office import ooxml
 from findling.sources.documents.office.sheet_rows import cell_label, column_index, column_letters
 from findling.sources.files.file_text import UnreadableError
 
@@ -52,13 +45,14 @@ _ROW_OR_CELL = re.compile(
 
 def write_notes(builder: TextBuilder, package: Package, sheet: str, part: str) -> None:
     """Write the comments of a sheet at their cells, then the text of its drawings and charts."""
-    for kind, target in relationships_of(package, part).values():
+    for kind, target in ooxml.relationships_of(package, part).values():
         if kind == "comments":
             _write_comments(builder, sheet, package.side_xml(target))
         elif kind == "drawing":
-            drawing, charts = package.side_xml(target), related(package, relationships_of(package, target), "chart")
-            frames = [line for body in descendants(drawing, "txBody") for line in frame_lines(body)]
-            for lines in (frames, *map(chart_lines, charts)):
+            charts = ooxml.related(package, ooxml.relationships_of(package, target), "chart")
+            bodies = descendants(package.side_xml(target), "txBody")
+            frames = [line for body in bodies for line in ooxml.frame_lines(body)]
+            for lines in (frames, *map(ooxml.chart_lines, charts)):
                 if lines and not builder.full:
                     builder.section(sheet)
                     builder.place(sheet)
@@ -85,13 +79,13 @@ class PackedRow(NamedTuple):
 
 def sheet_parts(package: Package) -> dict[str, str]:
     """The members that hold the sheets, by the names of the sheets. Raises `UnreadableError`."""
-    workbook = main_part(package, "xl/workbook.xml")
+    workbook = ooxml.main_part(package, "xl/workbook.xml")
     root = None if workbook.endswith(".bin") else package.xml(workbook)
-    relationships = relationships_of(package, workbook)
+    relationships = ooxml.relationships_of(package, workbook)
     return {
         attribute_of(element, "name"): relationships[identifier].target
         for element in (() if root is None else descendants(root, "sheet"))
-        if (identifier := relationship_id(element)) in relationships
+        if (identifier := ooxml.relationship_id(element)) in relationships
     }
 
 
@@ -113,7 +107,7 @@ def dense_workbook(data: bytes, package: Package, parts: Mapping[str, str]) -> t
 
 
 def _read_sheet(package: Package, part: str) -> tuple[bytes, bool]:
-    """The XML of a sheet, and whether it was cut: after the last row that fits, or altogether when it is broken."""
+    """The XML of a sheet, and whether it was cut after the last row that fits; a broken one is empty."""
     try:
         xml = package.part(part, _MAX_SHEET_BYTES + 1) or b""
     except UnreadableError:
@@ -167,9 +161,9 @@ def _pack(xml: bytes) -> tuple[bytes, list[PackedRow]]:
 
 def _rebuilt(package: Package, sheets: Mapping[str, bytes]) -> bytes:
     """A workbook of the given sheets and what their cells refer to."""
-    workbook = main_part(package, "xl/workbook.xml")
+    workbook = ooxml.main_part(package, "xl/workbook.xml")
     folder, _, name = workbook.rpartition("/")
-    references = relationships_of(package, workbook).values()
+    references = ooxml.relationships_of(package, workbook).values()
     needed = ["[Content_Types].xml", "_rels/.rels", workbook, f"{folder}/_rels/{name}.rels"]
     needed += [to for kind, to in references if kind in ("sharedStrings", "styles")]
     members = {part: content for part in needed if (content := package.part(part)) is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -33,9 +33,7 @@ __all__ = [
 Header = dict[str, str | tuple[str, ...]]
 """Metadata at the head of a text."""
 
-_LONGEST = 20_000
-"""Characters that a header may lie in."""
-
+_LONGEST = 20_000  # characters that a header may lie in
 _MOST_LINES = 200
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _KEY = re.compile(r"([A-Za-z_][\w -]{0,40}?)[ \t]*:(?:[ \t]+(.*))?$")
@@ -46,9 +44,8 @@ _BLOCK_COMMENT = re.compile(r"\s*+/\*(.*?)\*/", re.DOTALL)
 _LINE_COMMENTS = re.compile(r"\s*+((?:[ \t]*+(?:#|//|--|;;?|%)[^\n]*+(?:\n|\Z))+)")
 _DRESS = re.compile(r"^[ \t]*(?:\*|#+|//+|--|;+|%+)?[ \t]?")
 _COMMENT_KEYS = frozenset({"name", "title", "description", "category", "tags", "version", "author"})
+# `tags: a, b`, or `@tags a, b` as in JSDoc.
 _COMMENT_KEY = re.compile(r"[ \t]*+(?=@|\w++[ \t]*+:)@?(\w++)(?:[ \t]*+:)?+[ \t]++(\S.*)$")
-"""`tags: a, b`, or `@tags a, b` as in JSDoc."""
-
 _TAG = re.compile(r"<(name|title|description|category|tags|version|author)>(.{0,2000}?)</\1>", re.DOTALL)
 _ROOT = re.compile(r"<(directive|tool|knowledge)\b([^<>]*)>")
 _ATTRIBUTE = re.compile(r"\b(\w++)\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)')")
@@ -64,14 +61,17 @@ def read_header(text: str, lang: str) -> Header:
     """The keys of a header in lower case, each with a text or a list of texts; of tables, `table.key`."""
     start = text[:_LONGEST].replace("\r\n", "\n")
     front = _FRONT.match(start)
-    if front is not None:
-        return _toml(front[2]) if front[1] == "+++" else _yaml(front[2])
+    if front is not None and front[1] == "+++":
+        import tomllib
+
+        return _loaded(tomllib.loads, front[2])
+    if front is not None or lang == "yaml":
+        return _yaml(front[2] if front else start)
     if lang == "json":
-        return _json(text)
-    if lang == "yaml":
-        return _yaml(start)
+        return _loaded(json.loads, text)
     if lang == "python":
-        return _from_comment(_python_docstring(start)) | _assigned(start)
+        docstring = _DOCSTRING.match(start)
+        return _from_comment(docstring[2] if docstring else _leading_comment(start)) | _assigned(start)
     if lang in ("markdown", "xml", "html", "text"):
         return _tagged(start)
     return _from_comment(_leading_comment(start))
@@ -129,21 +129,12 @@ def _without_comment(value: str) -> str:
     return re.split(r"\s#", value, maxsplit=1)[0]
 
 
-def _toml(text: str) -> Header:
-    import tomllib
-
+def _loaded(load: Callable[[str], object], text: str) -> Header:
     try:
-        return _flat(tomllib.loads(text))
-    except (ValueError, RecursionError):  # no TOML, a number of 5,000 digits, lists in lists
+        value = load(text)
+        return _flat(value) if isinstance(value, dict) else {}
+    except (ValueError, RecursionError):  # neither TOML nor JSON, a number of 5,000 digits, lists in lists
         return {}
-
-
-def _json(text: str) -> Header:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return _flat(value) if isinstance(value, dict) else {}
 
 
 def _flat(table: Mapping[str, object], prefix: str = "") -> Header:
@@ -162,11 +153,6 @@ def _flat(table: Mapping[str, object], prefix: str = "") -> Header:
 def _plain(value: object) -> str:
     """A value as text that can be stored: JSON can spell halves of characters, and zeros."""
     return str(value).encode(errors="replace").decode().replace("\0", "")
-
-
-def _python_docstring(text: str) -> str:
-    found = _DOCSTRING.match(text)
-    return found[2] if found else _leading_comment(text)
 
 
 def _assigned(text: str) -> Header:

@@ -9,36 +9,40 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.records import Message, Thread
 from findling.sources.chats.json_stream import JsonStream, first_text, named_files, objects, text, time
 
-__all__ = ["conversations", "read_chatgpt", "read_claude"]
+__all__ = ["read_chatgpt", "read_claude"]
 
+# System prompts and the output of tools are no part of what the two have said.
 _AUTHORS = frozenset({"user", "assistant"})
-"""System prompts and the output of tools are no part of what the two have said."""
-
+# Types of content that people see; thoughts and profiles are others.
 _TEXTS = frozenset({"text", "multimodal_text", "code"})
-"""Types of content that people see; thoughts and profiles are others."""
 
 
-def conversations(stream: IO[bytes], name: str, needed: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each conversation with the line it ends in. Raises InvalidValueError for one without the key `needed`."""
+def read_claude(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
+    """One thread for each conversation. Raises InvalidValueError naming the line of what is no JSON."""
+    for id_, conversation in _conversations(stream, name, "chat_messages", "uuid"):
+        yield Thread(source, id_, _claude_messages(conversation), title=text(conversation, "name"))
+
+
+def read_chatgpt(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
+    """One thread for each conversation. Raises InvalidValueError naming the line of what is no JSON."""
+    for id_, conversation in _conversations(stream, name, "mapping", "conversation_id", "id"):
+        yield Thread(source, id_, _chatgpt_messages(conversation), title=text(conversation, "title"))
+
+
+def _conversations(stream: IO[bytes], name: str, needed: str, *ids: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each conversation with its id, of which `ids` are the keys."""
     json = JsonStream(stream, name)
     if not json.peek():  # an empty file
         return
     entries = json.items() if json.peek() == "[" else iter([json.value()])
     for entry in entries:
         if not isinstance(entry, dict) or needed not in entry:
-            raise InvalidValueError(
-                f"{name}:{json.line}: a conversation without {needed}", hint="is this the format that --format names?"
-            )
-        yield json.line, entry
-
-
-def read_claude(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
-    """One thread for each conversation. Raises InvalidValueError naming the line of what is no JSON."""
-    for line, conversation in conversations(stream, name, "chat_messages"):
-        id_ = text(conversation, "uuid")
+            hint = "is this the format that --format names?"
+            raise InvalidValueError(f"{name}:{json.line}: a conversation without {needed}", hint=hint)
+        id_ = first_text(entry, *((key,) for key in ids))
         if not id_:
-            raise InvalidValueError(f"{name}:{line}: a conversation without a uuid", hint="export it again")
-        yield Thread(source, id_, _claude_messages(conversation), title=text(conversation, "name"))
+            raise InvalidValueError(f"{name}:{json.line}: a conversation without {ids[-1]}", hint="export it again")
+        yield id_, entry
 
 
 def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[Message]:
@@ -60,15 +64,6 @@ def _claude_text(entry: Mapping[str, Any]) -> str:
         said += [*named_files([attachment], "file_name"), first_text(attachment, ("extracted_content",))]
     said += named_files(entry.get("files"), "file_name")
     return "\n".join(part for part in said if part.strip())
-
-
-def read_chatgpt(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
-    """One thread for each conversation. Raises InvalidValueError naming the line of what is no JSON."""
-    for line, conversation in conversations(stream, name, "mapping"):
-        id_ = first_text(conversation, ("conversation_id",), ("id",))
-        if not id_:
-            raise InvalidValueError(f"{name}:{line}: a conversation without an id", hint="export it again")
-        yield Thread(source, id_, _chatgpt_messages(conversation), title=text(conversation, "title"))
 
 
 def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[Message]:

@@ -22,13 +22,10 @@ __all__ = ["FORMATS", "Wishes", "read_chats", "read_chats_stream"]
 
 FORMATS = ("auto", "jsonl", "slack", "discord", "chatgpt", "claude")
 
-_HEAD = 1 << 16
-"""Characters of a file that decide its format: each of them shows it in its first few keys."""
-
+_HEAD = 1 << 16  # characters of a file that decide its format: each of them shows it in its first few keys
 _NOTHING = ""
-_WITHOUT_ENTRIES = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*\]\s*)?")
-"""A file that is empty, or a list that is."""
-
+_WITHOUT_ENTRIES = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*\]\s*)?")  # a file that is empty, or a list that is
+# The keys that one format alone has at the beginning.
 _KEYS_OF = {
     "guild": "discord",
     "channel": "discord",
@@ -40,8 +37,6 @@ _KEYS_OF = {
     "text": "jsonl",
     "at": "jsonl",
 }
-"""The keys that one format alone has at the beginning."""
-
 _READERS: dict[str, Callable[[IO[bytes], str, str], Iterator[Thread]]] = {
     "discord": read_discord,
     "chatgpt": read_chatgpt,

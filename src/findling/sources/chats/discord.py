@@ -13,12 +13,11 @@ from findling.sources.chats.json_stream import JsonStream, first_text, named_fil
 __all__ = ["read_discord"]
 
 _ABOUT = ("guild", "channel")
+# Types of messages that Discord writes by itself.
 _LEFT_OUT = frozenset(
     "RecipientAdd RecipientRemove Call ChannelNameChange ChannelIconChange ChannelPinnedMessage GuildMemberJoin"
     " ThreadCreated".split()
 )
-"""Types of messages that Discord writes by itself."""
-
 _MENTION = re.compile(r"<@!?(\d+)>")
 
 

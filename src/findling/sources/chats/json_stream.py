@@ -18,12 +18,9 @@ YEAR_10000 = 253_402_300_800.0
 """The first second that no calendar of four digits can write."""
 
 _BLOCK = 1 << 16
+# Characters of one value: far more than any conversation has, and what a small archive may unpack to.
 _LARGEST_VALUE = 64 << 20
-"""Characters of one value: far more than any conversation has, and what a small archive may unpack to."""
-
-_NEAR_THE_END = 16
-"""Characters from the end within which what looks wrong may only be cut off: `tru`, `\\ud83`, `-`."""
-
+_NEAR_THE_END = 16  # characters from the end within which what looks wrong may only be cut off: `tru`, `\ud83`, `-`
 _SPACES = " \t\r\n"
 _AFTER_NUMBERS = frozenset(" \t\r\n,]}")
 _DECODER = json.JSONDecoder()

@@ -18,14 +18,12 @@ _MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
 _CHANNELS = ("channels.json", "groups.json", "mpims.json", "dms.json")
 _USERS = ("users.json", "org_users.json")
 _MOST_ENTRIES = 1_000_000
-_LONGEST_NAME = 200
-"""Both bound what the lists of an export may take in memory, whatever a small archive unpacks to."""
-
+_LONGEST_NAME = 200  # both bound what the lists of an export may take in memory, whatever a small archive unpacks to
+# Subtypes of messages that Slack writes about people coming and going.
 _LEFT_OUT = frozenset(
     "channel_join channel_leave group_join group_leave mpim_join channel_archive channel_unarchive group_archive"
     " group_unarchive bot_add bot_remove message_deleted tombstone huddle_thread".split()
 )
-"""Subtypes of messages that Slack writes about people coming and going."""
 
 
 class Names(NamedTuple):

@@ -20,9 +20,7 @@ from findling.sources.files.file_types import Exclusion, classify
 __all__ = ["extract"]
 
 
-_MAX_DEPTH = 3
-"""A mail in a mail in a mail: what lies deeper is listed, not read."""
-
+_MAX_DEPTH = 3  # a mail in a mail in a mail: what lies deeper is listed, not read
 _BINARY_FORMATS = frozenset(
     {"archive", "doc", "docx", "epub", "msg", "opendocument", "pdf", "ppt", "pptx", "rtf", "spreadsheet", "sqlite"}
 )
@@ -35,9 +33,7 @@ _MAGIC = (
     (b"{\\rtf", "rtf"),
     (b"SQLite format 3\0", "sqlite"),
 )
-_HEAD = 1024
-"""PDF readers accept a header anywhere in the first kilobyte; other files may only be about PDF."""
-
+_HEAD = 1024  # PDF readers accept a header anywhere in the first kilobyte; other files may only be about PDF
 _ZIP_PARTS = {"word/": "docx", "ppt/": "pptx", "xl/": "spreadsheet"}
 _ZIP_TYPES = {
     b"application/epub+zip": "epub",

@@ -26,24 +26,18 @@ __all__ = [
     "parse_mail_time",
     "seconds_of",
     "windows_time",
-    "with_real_title",
 ]
 
 _YEAR_OR_MONTH = re.compile(r"\d{4}(?:-\d\d)?")
 _LAST_PLACEHOLDER_YEAR = 1601  # an unset time is the year 101 in some e-books and 1601 on Windows
 _YEAR_2200 = 7_258_118_400
-_TEXT_LIMIT = 16 << 20
-"""Characters of text that one document gives at most, unless the caller says otherwise."""
-
+_TEXT_LIMIT = 16 << 20  # characters of text that one document gives at most, unless the caller says otherwise
 PARTIAL = ("damaged", "incomplete", "truncated")
 """Fields in which an extractor says that it has not read all of a document, and why."""
 
+# Characters of a heading that stand above every chunk of its section; the text itself keeps all of them.
 _LONGEST_TITLE = 120
-"""Characters of a heading that stand above every chunk of its section; the text itself keeps all of them."""
-
-_LONGEST_HEADING = 250
-"""Characters of a heading; whole paragraphs are sometimes set in the style of one."""
-
+_LONGEST_HEADING = 250  # characters of a heading; whole paragraphs are sometimes set in the style of one
 # Control characters, byte order marks and halves of surrogate pairs are no text; soft hyphens only split words.
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\ufeff\u00ad\ud800-\udfff]")
 _BREAKS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -130,6 +124,7 @@ class Extracted(Properties):
 
 
 _UNKNOWN = Properties()
+_EMPTY = ("no-text", "holds no text")
 
 
 class TextBuilder:
@@ -224,9 +219,7 @@ class TextBuilder:
         if self._parts and not self._tail.endswith("\n\n"):
             self._write("\n")
 
-    def extracted(
-        self, about: Properties = _UNKNOWN, *, lang: str = "", empty: tuple[str, str] = ("no-text", "holds no text")
-    ) -> Extracted:
+    def extracted(self, about: Properties = _UNKNOWN, *, lang: str = "", empty: tuple[str, str] = _EMPTY) -> Extracted:
         """Everything written so far, with its metadata. Raises `UnreadableError` of `empty` when that is nothing."""
         text = "".join(self._parts).rstrip()
         if not text:
@@ -247,10 +240,12 @@ class TextBuilder:
             fields=fields,
         )
 
-    def titled(self, about: Properties) -> Extracted:
-        """As `extracted`, under the document's real title or else its first top heading."""
-        extracted = self.extracted(with_real_title(about))
-        if extracted.title:
+    def titled(self, about: Properties, *, by_headings: bool = True, empty: tuple[str, str] = _EMPTY) -> Extracted:
+        """As `extracted`, under the title that no program has put in, or else the first top heading."""
+        title = " ".join(about.title.split())
+        about = replace(about, title="" if _PLACEHOLDER_TITLE.fullmatch(title) else title)
+        extracted = self.extracted(about, empty=empty)
+        if extracted.title or not by_headings:
             return extracted
         written = [each for each in extracted.headings if extracted.text.startswith(each.title, each.start)]
         return replace(extracted, title=min(written, key=lambda heading: heading.level).title if written else "")
@@ -292,9 +287,3 @@ def _clean(text: str) -> str:
     elif not _ODD.search(text):
         return text
     return _NO_TEXT.sub("", _BREAKS.sub("\n", text))
-
-
-def with_real_title(about: Properties) -> Properties:
-    """The properties without a title that a program has put in: its own name, or that of the file."""
-    title = " ".join(about.title.split())
-    return replace(about, title="" if _PLACEHOLDER_TITLE.fullmatch(title) else title)

@@ -41,8 +41,7 @@ _MAX_SHARE_IN_RUNS = 0.3
 _ENOUGH_TO_GUESS = 8  # a greeting with two umlauts in a row is no Chinese
 _GUESS_SAMPLE = 64_000
 _HIGH_BYTES = bytes(range(128, 256))
-_LARGEST = (1 << 63) - 1
-"""Some network file systems number files with 64 bits; a store keeps 63 of them."""
+_LARGEST = (1 << 63) - 1  # some network file systems number files with 64 bits; a store keeps 63 of them
 
 
 class UnreadableError(Exception):
@@ -133,7 +132,9 @@ def _decode_unmarked_utf16(data: bytes) -> tuple[str, str]:
             text = data.decode(encoding)
         except UnicodeDecodeError:
             raise UnreadableError("binary", "holds zero bytes") from None
-        if _is_printable(text[:_SAMPLE_SIZE]) and "\0" not in text:
+        sample = text[:_SAMPLE_SIZE]
+        printable = sum(char.isprintable() or char in "\t\n\r\f\ufeff" for char in sample)
+        if printable >= _MIN_PRINTABLE_SHARE * len(sample) and "\0" not in text:
             return text, encoding
     raise UnreadableError("binary", "holds zero bytes")
 
@@ -147,11 +148,6 @@ def _has_stray_zeros(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _is_printable(sample: str) -> bool:
-    printable = sum(char.isprintable() or char in "\t\n\r\f\ufeff" for char in sample)
-    return printable >= _MIN_PRINTABLE_SHARE * len(sample)
 
 
 def _decode_single_byte(data: bytes) -> tuple[str, str]:

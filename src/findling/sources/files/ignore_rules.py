@@ -36,19 +36,10 @@ MAX_IGNORE_FILE_SIZE = 4 << 20
 _STAR, _STARS, _ANY = "*", "**", "?"
 _LITERAL = "\\"
 _CLASSES = {
-    "alnum": "a-zA-Z0-9",
-    "alpha": "a-zA-Z",
-    "blank": r" \t",
-    "cntrl": r"\x00-\x1f\x7f",
-    "digit": "0-9",
-    "graph": r"\x21-\x7e",
-    "lower": "a-z",
-    "print": r"\x20-\x7e",
-    "punct": r"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
-    "space": r" \t-\r",
-    "upper": "A-Z",
-    "xdigit": "0-9a-fA-F",
-}
+    "alnum": "a-zA-Z0-9", "alpha": "a-zA-Z", "blank": r" \t", "cntrl": r"\x00-\x1f\x7f", "digit": "0-9",
+    "graph": r"\x21-\x7e", "lower": "a-z", "print": r"\x20-\x7e", "space": r" \t-\r", "upper": "A-Z",
+    "punct": r"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e", "xdigit": "0-9a-fA-F",
+}  # fmt: skip
 _CLASS = re.compile(r"\[:([^\]]{,64}):\]")  # no name is as long: without an end, each one would search the whole line
 _RANGE = re.compile(r"\\?(.)(?:-(?!\])\\?(.))?", re.DOTALL)
 
@@ -135,10 +126,11 @@ def layers_above(root: str) -> tuple[str, tuple[Layer, ...]]:
 
     When the repository ignores the root itself, its rules say nothing about what lies below: there are no layers.
     """
-    top = _repository_top(Path(root).absolute())
+    place = Path(root).absolute()
+    top = next((each for each in (place, *place.parents) if os.path.lexists(each / ".git")), None)
     if top is None:
         return "", ()
-    parts = Path(root).absolute().relative_to(top).parts
+    parts = place.relative_to(top).parts
     layers: tuple[Layer, ...] = ()
     if patterns := _read_patterns(str(_git_directory(top) / "info" / "exclude")):
         layers = (Layer(patterns, ".git/info/exclude", 0),)
@@ -166,10 +158,6 @@ def _read_patterns(path: str) -> PatternSet | None:
     except UnreadableError:
         return None
     return compile_patterns(data.decode("utf-8", "surrogateescape"))
-
-
-def _repository_top(directory: Path) -> Path | None:
-    return next((place for place in (directory, *directory.parents) if os.path.lexists(place / ".git")), None)
 
 
 def _git_directory(top: Path) -> Path:

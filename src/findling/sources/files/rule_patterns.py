@@ -71,7 +71,6 @@ def _compile_globs(globs: Iterable[str]) -> PatternSet | None:
 
     for glob in globs:
         if "\n" in glob or compile_patterns(glob) is None:
-            raise InvalidValueError(
-                f"the pattern {glob!r} can match nothing", hint="see `man gitignore` for the syntax"
-            )
+            hint = "see `man gitignore` for the syntax"
+            raise InvalidValueError(f"the pattern {glob!r} can match nothing", hint=hint)
     return compile_patterns("\n".join(globs))

@@ -26,31 +26,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Look", "Tree", "TreeWatch", "look_at", "need_watchfiles", "network_file_system", "open_watch"]
 
+# Names on Linux of file systems whose files change on another machine, or on the host of a virtual one.
 _NETWORK = frozenset(
     "9p acfs afs beegfs ceph cifs coda davfs fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs gfs2 glusterfs gpfs lustre"
     " ncpfs nfs nfs4 ocfs2 orangefs prl_fs smb3 smbfs vboxsf virtiofs vmhgfs fuse.vmhgfs-fuse".split()
 )
-"""Names on Linux of file systems whose files change on another machine, or on the host of a virtual one."""
-
 _MOUNTS = Path("/proc/self/mountinfo")
-_STEP_MS = 50
-"""Milliseconds between two fetches of the system's events, which pile up meanwhile."""
-
+_STEP_MS = 50  # milliseconds between two fetches of the system's events, which pile up meanwhile
+# So many changes in one step are not judged one by one. The system may have dropped others: Linux holds 16,384.
 _MOST_JUDGED = 2_000
-"""So many changes in one step are not judged one by one. The system may have dropped others: Linux holds 16,384."""
-
-_LOOK_S = 60.0
-"""Seconds between two full looks at a watched tree, for changes that the system did not report."""
-
+_LOOK_S = 60.0  # seconds between two full looks at a watched tree, for changes that the system did not report
+# The most of a processor that looking may take; a large tree is polled less often.
 _SHARE_OF_POLLING, _SHARE_OF_NOTIFIED = 0.05, 0.005
-"""The most of a processor that looking may take; a large tree is polled less often."""
-
-_UNSURE_NS = 50_000_000
-"""A second change within this time may leave the time of a file as it was."""
-
-_ATTEMPTS = 5
-"""Tries to start watching when a folder vanishes meanwhile."""
-
+_UNSURE_NS = 50_000_000  # a second change within this time may leave the time of a file as it was
+_ATTEMPTS = 5  # tries to start watching when a folder vanishes meanwhile
 _MODIFIED = 2
 _IS_LINUX = sys.platform.startswith("linux")
 

@@ -7,6 +7,7 @@ quote or a cut-off file costs a path, not the text.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from findling.sources.documents.charsets import paired_surrogates
@@ -66,22 +67,20 @@ def _holds_a_record_per_line(name: str, text: str) -> bool:
     return name.lower().endswith((".jsonl", ".ndjson")) and first is not None and first[0].strip() not in ("{", "[")
 
 
+@dataclass(slots=True)
 class _Frame:
     """An object or array that is being read; the bracket of the outermost one is empty.
 
     `items` are the scalars of an array that are not written yet: index, offset, text, count of numbers in it.
     """
 
-    __slots__ = ("bracket", "empty", "index", "items", "key", "numbers", "path")
-
-    def __init__(self, bracket: str, path: str) -> None:
-        self.bracket = bracket
-        self.path = path if len(path) <= _MAX_PATH else path[:_MAX_PATH] + "…"
-        self.key: str | None = None
-        self.empty = True
-        self.index = 0
-        self.items: list[tuple[int, int, str, int]] = []
-        self.numbers = 0
+    bracket: str
+    path: str
+    key: str | None = None
+    empty: bool = True
+    index: int = 0
+    items: list[tuple[int, int, str, int]] = field(default_factory=list)
+    numbers: int = 0
 
 
 class _JsonReader:
@@ -233,13 +232,12 @@ class _JsonReader:
         key = key or frame.key
         frame.key = None
         frame.empty = False
-        if key is not None:
-            return _member_path(frame.path, key)
-        if frame.bracket != "[":
-            return frame.path
-        self._write_items(frame)
-        frame.index += 1
-        return f"{frame.path}[{frame.index - 1}]"
+        path = frame.path if key is None else _member_path(frame.path, key)
+        if key is None and frame.bracket == "[":
+            self._write_items(frame)
+            frame.index += 1
+            path = f"{path}[{frame.index - 1}]"
+        return path if len(path) <= _MAX_PATH else path[:_MAX_PATH] + "…"
 
     def _write_items(self, frame: _Frame) -> None:
         """Write the scalars of an array, as many on a line as fit; of long vectors only their length."""

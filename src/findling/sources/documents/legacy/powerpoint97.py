@@ -231,7 +231,9 @@ def _write_deck(builder: TextBuilder, stream: memoryview, current_edit: int) -> 
         return
     notes: dict[int, list[_SlideText]] = {}
     for page, _, listed in lists[_NOTES_PAGES]:
-        notes.setdefault(_slide_of_notes(page), []).extend(_page_texts(page, listed))
+        atoms = (record.content for record in _children(page.content) if record.kind == _NOTES_ATOM)
+        slide = int.from_bytes(next(atoms, b"")[:4], "little")
+        notes.setdefault(slide, []).extend(_page_texts(page, listed))
     for number, (page, identity, listed) in enumerate(lists[_SLIDES], start=1):
         _write_slide(builder, number, _page_texts(page, listed), notes.get(identity, []))
     masters = (text for page, _, _ in lists[_MASTERS] for text in _page_texts(page, []))
@@ -255,11 +257,6 @@ def _listed_pages(pages: _PptRecord) -> Iterator[tuple[int, int, list[_PptRecord
             current[2].append(record)
     if current:
         yield current
-
-
-def _slide_of_notes(page: _PptRecord) -> int:
-    atom = next((record for record in _children(page.content) if record.kind == _NOTES_ATOM), None)
-    return struct.unpack_from("<I", atom.content)[0] if atom and len(atom.content) >= 4 else 0
 
 
 def _write_slide(builder: TextBuilder, number: int, texts: list[_SlideText], notes: list[_SlideText]) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from findling.sources.documents.charsets import decode_bytes, paired_surrogates
 from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, seconds_of
@@ -20,33 +19,27 @@ _SYMBOLS = {
 }  # fmt: skip
 _CHARACTERS = {b"~": "\u00a0", b"_": "\u2011", b"\\": "\\", b"{": "{", b"}": "}"}
 
+# Texts beside the main one.
 _ASIDES = frozenset("annotation footer footerf footerl footerr footnote header headerf headerl headerr shptxt".split())
-"""Texts beside the main one."""
-
+# Groups whose text is not for readers.
 _SKIPPED_DESTINATIONS = frozenset(
     "aftncn aftnsep aftnsepc atnauthor atndate atnicn atnid atnparent atnref atntime bkmkend bkmkstart colortbl"
     " datafield falt fldinst ftncn ftnsep ftnsepc generator listoverridetable listtable mmathPict nonesttables"
     " nonshppict objclass objdata objname panose pict pn pntxta pntxtb revtbl rsidtbl sn sp sv tc"
     " themedata upr xe".split()
 )
-"""Groups whose text is not for readers."""
-
+# Groups marked as optional that hold text all the same.
 _FLAGGED_DESTINATIONS = frozenset(
     "annotation htmltag moMath moMathPara nesttableprops shpinst shppict shptxt ud".split()
 )
-"""Groups marked as optional that hold text all the same."""
-
 _INFO_TEXTS = frozenset("author keywords subject title".split())
 _INFO_TIMES = ("creatim", "revtim")
-_TIME_UNITS = {"yr": 1, "mo": 1, "dy": 1, "hr": 0, "min": 0, "sec": 0}
-"""Units of a time, and their least values."""
-
+_TIME_UNITS = {"yr": 1, "mo": 1, "dy": 1, "hr": 0, "min": 0, "sec": 0}  # units of a time, and their least values
+# The encoding of a font's characters; a font of charset 1 takes that of the document.
 _CODE_PAGES_OF_CHARSETS = {
     0: 1252, 2: 1252, 77: 10000, 78: 10001, 128: 932, 129: 949, 130: 1361, 134: 936, 136: 950, 161: 1253, 162: 1254,
     163: 1258, 177: 1255, 178: 1256, 186: 1257, 204: 1251, 222: 874, 238: 1250, 254: 437, 255: 850,
 }  # fmt: skip
-"""The encoding of a font's characters; a font of charset 1 takes that of the document."""
-
 _DEFAULT_CODE_PAGES = {"ansicpg": 0, "mac": 10000, "pc": 437, "pca": 850}
 _MEANINGFUL = frozenset(
     "cell cpg deleted f fcharset fonttbl fromhtml htmlrtf info intbl nestcell nestrow outlinelevel page par pard plain"
@@ -57,6 +50,7 @@ _TOKEN = re.compile(
     rb"([^\\{}]+)|\\([a-zA-Z]{1,32})(-?\d{1,9})? ?|\\'([0-9a-fA-F]{2})|\\(['\r\n]|[^a-zA-Z'])|([{}])", re.DOTALL
 )
 _DEEPEST = 20_000
+_RtfParagraph = tuple[str, int, bool]  # text, level of a heading from 1 on, whether it is a row of a table
 
 
 def extract(source: Source) -> Extracted:
@@ -68,8 +62,7 @@ def extract(source: Source) -> Extracted:
     builder = TextBuilder(source.limit)
     if document.html:
         embed_html(builder, document.html, source)
-    # Pages of different kinds often bear the same header; every text beside the main one is wanted once.
-    for text, level, is_row in (*document.paragraphs, *dict.fromkeys(document.asides)):
+    for text, level, is_row in (*document.paragraphs, *document.asides):
         if is_row:
             builder.line(text)
         elif level:
@@ -96,29 +89,7 @@ def _time(units: dict[str, int]) -> float | None:
         return None
 
 
-class _RtfParagraph(NamedTuple):
-    """A paragraph, or the row of a table; headings have a level from 1 on."""
-
-    text: str
-    level: int = 0
-    is_row: bool = False
-
-
-@dataclass
-class _RtfDocument:
-    """Content of an RTF file: its text, then notes and page headers, then its properties.
-
-    `html` is the page that a mail program has wrapped into RTF; then there are no paragraphs.
-    """
-
-    paragraphs: list[_RtfParagraph] = field(default_factory=list)
-    asides: list[_RtfParagraph] = field(default_factory=list)
-    info: dict[str, str] = field(default_factory=dict)
-    times: dict[str, dict[str, int]] = field(default_factory=dict)
-    html: str = ""
-
-
-def read_rtf(data: bytes, limit: int) -> _RtfDocument:
+def read_rtf(data: bytes, limit: int) -> _RtfReader:
     """Read an RTF file up to about `limit` characters of text; whatever is broken is passed over."""
     reader = _RtfReader(limit)
     position = 0
@@ -142,7 +113,8 @@ def read_rtf(data: bytes, limit: int) -> _RtfDocument:
             reader.open()
         else:
             reader.close()
-    return reader.finish()
+    reader.finish()
+    return reader
 
 
 class _Flow:
@@ -161,7 +133,7 @@ class _Flow:
     def end_paragraph(self, level: int = 0) -> None:
         self.end_row()
         if text := self.take().strip():
-            self.paragraphs.append(_RtfParagraph(text, level))
+            self.paragraphs.append((text, level, False))
 
     def end_cell(self) -> None:
         self.cells.append(" ".join(self.take().split()))
@@ -170,7 +142,7 @@ class _Flow:
         while self.cells and not self.cells[-1]:
             self.cells.pop()
         if self.cells:
-            self.paragraphs.append(_RtfParagraph(" | ".join(self.cells), is_row=True))
+            self.paragraphs.append((" | ".join(self.cells), 0, True))
         self.cells.clear()
 
 
@@ -195,12 +167,21 @@ class _Group:
 
 
 class _RtfReader:
+    """Reader of an RTF file, and its content: the text, then notes and page headers, then its properties.
+
+    `html` is the page that a mail program has wrapped into RTF; then there are no paragraphs.
+    """
+
     def __init__(self, limit: int) -> None:
+        self.paragraphs: list[_RtfParagraph] = []
+        self.asides: list[_RtfParagraph] = []
+        self.info: dict[str, str] = {}
+        self.times: dict[str, dict[str, int]] = {}
+        self.html = ""
         self.room = limit
-        self.document = _RtfDocument()
         self.main = _Flow()
-        self.asides: list[_Flow] = []
-        self.info: dict[str, _Flow] = {}
+        self.flows_beside: list[_Flow] = []
+        self.info_flows: dict[str, _Flow] = {}
         self.fonts: dict[int, int] = {}
         self.styles: dict[int, int] = {}
         self.default_code_page = 1252
@@ -267,19 +248,18 @@ class _RtfReader:
         elif word in ("par", "line"):
             self._emit("\n")
 
-    def finish(self) -> _RtfDocument:
+    def finish(self) -> None:
         self._flush()
-        document = self.document
         if self.is_html:
-            document.html = self.main.take()
-            return document
+            self.html = self.main.take()
+            return
         self.main.end_paragraph(self.group.level)
-        document.paragraphs = self.main.paragraphs
-        for aside in self.asides:
-            aside.end_paragraph()
-            document.asides += aside.paragraphs
-        document.info = {name: flow.take().strip() for name, flow in self.info.items()}
-        return document
+        self.paragraphs = self.main.paragraphs
+        for flow in self.flows_beside:
+            flow.end_paragraph()
+        # Pages of different kinds often bear the same header; every text beside the main one is wanted once.
+        self.asides = list(dict.fromkeys(each for flow in self.flows_beside for each in flow.paragraphs))
+        self.info = {name: flow.take().strip() for name, flow in self.info_flows.items()}
 
     def _enter(self, word: str, flagged: bool) -> bool:
         """Whether the word says where the text of its group goes."""
@@ -292,7 +272,7 @@ class _RtfReader:
         elif word in _ASIDES and group.flow is not None:
             group.flow = _Flow()
             group.in_table, group.level = False, 0
-            self.asides.append(group.flow)
+            self.flows_beside.append(group.flow)
         elif word == "ud":  # the same text as before, now in Unicode
             group.flow = self.groups[-2].flow if len(self.groups) > 1 else self.main
         else:
@@ -315,11 +295,11 @@ class _RtfReader:
             elif word == "outlinelevel" and number is not None:
                 self.styles[group.number] = _level(number)
         elif group.place == "info" and word in _INFO_TEXTS:
-            group.flow = self.info[word] = _Flow()  # once more in Unicode, perhaps
+            group.flow = self.info_flows[word] = _Flow()  # once more in Unicode, perhaps
         elif group.place == "info" and word in _INFO_TIMES:
             group.place = word
         elif group.place in _INFO_TIMES and word in _TIME_UNITS:
-            self.document.times.setdefault(group.place, {})[word] = number or 0
+            self.times.setdefault(group.place, {})[word] = number or 0
         return group.place != "" and word not in _WORDS_EVERYWHERE
 
     def _set(self, word: str, number: int | None) -> bool:

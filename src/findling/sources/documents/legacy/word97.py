@@ -16,13 +16,12 @@ from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["extract"]
 
+# Languages by the code pages that write them.
 _LANGUAGES = {
     874: (0x1E,), 932: (0x11,), 936: (0x04,), 949: (0x12,), 950: (0x404, 0xC04), 1250: (0x05, 0x0E, 0x15, 0x18, 0x1B),
     1251: (0x02, 0x19, 0x22, 0x23), 1253: (0x08,), 1254: (0x1F,), 1255: (0x0D,), 1256: (0x01,),
     1257: (0x25, 0x26, 0x27), 1258: (0x2A,),
 }  # fmt: skip
-"""Languages by the code pages that write them."""
-
 _CODE_PAGES = {language: page for page, languages in _LANGUAGES.items() for language in languages}
 _MAGIC = (0xA5EC, 0xA5DC)
 _FIRST_WORD_6, _FIRST_WORD_97 = 101, 192
@@ -45,8 +44,8 @@ _READING = re.compile(r"\\o\\a[a-z]\(\\s\\up ?\d+\(([^()]*)\),(.*)\)$")
 _SPECIAL = str.maketrans(
     {"\0": None, "\x0b": "\n", "\x0e": "\n", _RESULT: None, "\x1e": "\u2011", "\x1f": None, "\xa0": " "}
 )
+# Pictures, and fields that show nothing, such as a box to tick: words on both sides are two words.
 _GAP = re.compile(r"(?<=\w)[\x01\x08\x15]+(?=\w)")
-"""Pictures, and fields that show nothing, such as a box to tick: words on both sides are two words."""
 
 
 class _WordFile(NamedTuple):
@@ -145,6 +144,10 @@ class _ParagraphKind(NamedTuple):
     level: int = 0
     in_table: bool = False
     ends_row: bool = False
+
+
+_Marked = tuple[str, str, _ParagraphKind | None, bool]
+"""Text, mark and kind of a paragraph, and whether it is of the main text."""
 
 
 class _Layout(NamedTuple):
@@ -263,14 +266,7 @@ def extract(source: Source) -> Extracted:
     return builder.titled(read_summary(compound))
 
 
-class _Paragraph(NamedTuple):
-    text: str
-    mark: str
-    kind: _ParagraphKind | None
-    is_main: bool
-
-
-def _write(builder: TextBuilder, paragraphs: Iterator[_Paragraph]) -> None:
+def _write(builder: TextBuilder, paragraphs: Iterator[_Marked]) -> None:
     """Every text in order; of those beside the main one, each paragraph once: page headers repeat themselves."""
     seen: set[str] = set()
     cell: list[str] = []
@@ -307,7 +303,7 @@ def _write_row(builder: TextBuilder, row: list[str]) -> None:
     row.clear()
 
 
-def _paragraphs(pieces: list[_WordPiece], main_length: int, layout: _Layout) -> Iterator[_Paragraph]:
+def _paragraphs(pieces: list[_WordPiece], main_length: int, layout: _Layout) -> Iterator[_Marked]:
     """The paragraphs of all texts; of a field only the result, unless it has none."""
     text: list[str] = []
     sinks = [text]  # the innermost last: where characters go, which is the code of a field or what lies around it
@@ -330,14 +326,14 @@ def _paragraphs(pieces: list[_WordPiece], main_length: int, layout: _Layout) -> 
                 sinks[-1].append(value)
             elif sinks[-1] is text:
                 kind = layout.at(piece.offset + token.start() * piece.width)
-                yield _Paragraph(_clean(text), value, kind, position + token.start() < main_length)
+                yield _clean(text), value, kind, position + token.start() < main_length
                 text.clear()
             else:
                 sinks[-1].append(" ")
         position += len(piece.text)
     # A field that never ends is damage: its characters may as well be text.
     rest = [part for sink in {id(sink): sink for sink in sinks}.values() for part in sink]
-    yield _Paragraph(_clean(rest), _PARAGRAPH, None, position <= main_length)
+    yield _clean(rest), _PARAGRAPH, None, position <= main_length
 
 
 def _shown(code: str) -> str:

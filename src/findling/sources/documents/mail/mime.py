@@ -30,15 +30,9 @@ __all__ = [
 ]
 
 HEADERS = {
-    "from": "from",
-    "to": "to",
-    "cc": "cc",
-    "bcc": "bcc",
-    "subject": "subject",
-    "date": "date",
-    "message_id": "message-id",
-    "url": "snapshot-content-location",
-}
+    "from": "from", "to": "to", "cc": "cc", "bcc": "bcc", "subject": "subject", "date": "date",
+    "message_id": "message-id", "url": "snapshot-content-location",
+}  # fmt: skip
 """Fields of a document that is a mail, and the headers they come from."""
 
 _SHOWN_HEADERS = ("from", "to", "cc", "bcc", "date")

@@ -173,7 +173,7 @@ def _bodies(storage: _Storage, internet_page: int, limit: int) -> list[Body]:
     document = read_rtf(decompress_rtf(storage.stream(_RTF, 0x0102) or b""), limit)
     if document.html:
         return [Body(document.html, is_html=True)]
-    return [Body("\n\n".join(paragraph.text for paragraph in document.paragraphs))]
+    return [Body("\n\n".join(text for text, _, _ in document.paragraphs))]
 
 
 def _parts(storage: _Storage, limit: int, depth: int) -> list[Attachment | MailMessage]:

@@ -11,9 +11,7 @@ from findling.sources.documents.markup.html_tables import Cell, Table
 __all__ = ["HtmlWriter", "with_line_marks", "without_line_marks"]
 
 
-_LINE_MARK = " \x01="
-"""Beginning of the attributes of a marked tag."""
-
+_LINE_MARK = " \x01="  # beginning of the attributes of a marked tag
 _BLOCK_NAMES = (
     "p|div|h[1-6]|li|t[rdh]|d[td]|pre|br|hr|[uod]l|table|section|article|main|header|footer|aside|nav|summary|details"
     "|blockquote|figcaption|caption|form|fieldset|address|center|body|textarea|legend"

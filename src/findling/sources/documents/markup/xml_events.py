@@ -13,12 +13,11 @@ from findling.sources.files.file_text import UnreadableError
 
 __all__ = ["Element", "StopReadingError", "read_elements"]
 
+# Elements that end a word wherever they stand: breaks, paragraphs, cells, notes.
 _APART = frozenset(
     "blockquote br caption cb dd div dl dt fn footnote h1 h2 h3 h4 h5 h6 hr item lb li list note ol p para pb pre row"
     " section table tab tbody td th tr ul".split()
 )
-"""Elements that end a word wherever they stand: breaks, paragraphs, cells, notes."""
-
 _MAX_GROWTH = 1 << 20
 _MAX_AROUND = 50
 _REFERENCE = re.compile(r"[&%][^\s#;]+;")

@@ -23,9 +23,7 @@ from findling.sources.files.file_text import UnreadableError
 __all__ = ["extract", "meta_properties", "opendocument_sheets", "refuse_encrypted"]
 
 _MAIN_PARTS = ("content.xml", "encrypted-package")
-_MAX_COPIES = 100
-"""Number of repetitions of a cell or row; one element fills whole columns."""
-
+_MAX_COPIES = 100  # number of repetitions of a cell or row; one element fills whole columns
 _ROW_GROUPS = ("table-header-rows", "table-row-group", "table-rows")
 _NUMBERS = ("float", "percentage", "currency")
 _SPACES = ("s", "tab", "line-break")
@@ -104,7 +102,7 @@ def opendocument_sheets(root: Element) -> Iterator[tuple[str, Iterator[Row]]]:
 def _rows(table: Element) -> Iterator[Row]:
     number = 0
     for element in _row_elements(table):
-        count = _repeated(_attributes(element), "number-rows-repeated")
+        count = number_of(element, "number-rows-repeated") or 1
         cells = list(_cells(element))
         if cells:
             for copy in range(min(count, _MAX_COPIES)):
@@ -129,36 +127,26 @@ def _cells(row: Element) -> Iterator[tuple[int, Value]]:
     column = 0
     for element in row:
         if local_name(element.tag) in ("table-cell", "covered-table-cell"):
-            attributes = _attributes(element)
-            count = _repeated(attributes, "number-columns-repeated")
-            value = _value(element, attributes)
+            count = number_of(element, "number-columns-repeated") or 1
+            value = _value(element)
             if value != "":
                 for copy in range(min(count, _MAX_COPIES)):
                     yield column + copy, value
             column += count
 
 
-def _attributes(element: Element) -> dict[str, str]:
-    return {local_name(name): value for name, value in element.items()}
-
-
-def _repeated(attributes: Mapping[str, str], name: str) -> int:
-    count = attributes.get(name, "1")
-    return int(count) if count.isdecimal() and count.isascii() else 1
-
-
-def _value(cell: Element, attributes: Mapping[str, str]) -> Value:
-    kind = attributes.get("value-type", "")
+def _value(cell: Element) -> Value:
+    kind = attribute_of(cell, "value-type")
     if kind in _NUMBERS:
         try:
-            return float(attributes.get("value", ""))
+            return float(attribute_of(cell, "value"))
         except ValueError:
             return _shown(cell)
     if kind == "boolean":
-        return attributes.get("boolean-value") == "true"
+        return attribute_of(cell, "boolean-value") == "true"
     if kind == "date":  # as the document shows it: that is what people remember
-        return _shown(cell) or attributes.get("date-value", "").removesuffix("T00:00:00").replace("T", " ")
-    return _shown(cell) or attributes.get("string-value", "")
+        return _shown(cell) or attribute_of(cell, "date-value").removesuffix("T00:00:00").replace("T", " ")
+    return _shown(cell) or attribute_of(cell, "string-value")
 
 
 def _shown(cell: Element) -> str:

@@ -16,15 +16,7 @@ from typing import Any
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
-from findling.sources.documents.extracted import (
-    Extracted,
-    Properties,
-    Source,
-    TextBuilder,
-    labelled,
-    seconds_of,
-    with_real_title,
-)
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, labelled, seconds_of
 from findling.sources.documents.markup.xml_events import Element, StopReadingError, read_elements
 from findling.sources.files.file_text import UnreadableError
 
@@ -37,9 +29,7 @@ _PROSE_WIDTH = 40  # pages with shorter lines are lists, tables, slides: their l
 _FULL = 0.7
 _SENTENCE_ENDS = tuple('.!?:;…。！？”"»)')
 _CHOICES = frozenset({pdfium_c.FPDF_FORMFIELD_CHECKBOX, pdfium_c.FPDF_FORMFIELD_RADIOBUTTON})
-_DATA_PACKETS = (b"datasets", b"")
-"""The packet with the values; a form in one piece has a packet without a name."""
-
+_DATA_PACKETS = (b"datasets", b"")  # the packet with the values; a form in one piece has a packet without a name
 _MAX_BOOKMARKS = 20_000
 _MAX_TITLE_LINES = 3
 _SHORTEST_NUMBERED_TITLE = 3
@@ -115,10 +105,8 @@ def _field_line(form: Any, widget: Any) -> str:
     if pdfium_c.FPDFAnnot_GetFormFieldType(form, widget) in _CHOICES and not pdfium_c.FPDFAnnot_IsChecked(form, widget):
         return ""
     value = _pdf_string(pdfium_c.FPDFAnnot_GetFormFieldValue, form, widget).strip()
-    name = _pdf_string(pdfium_c.FPDFAnnot_GetFormFieldAlternateName, form, widget) or _pdf_string(
-        pdfium_c.FPDFAnnot_GetFormFieldName, form, widget
-    )
-    return labelled(name, value)
+    names = pdfium_c.FPDFAnnot_GetFormFieldAlternateName, pdfium_c.FPDFAnnot_GetFormFieldName
+    return labelled(next(filter(None, (_pdf_string(name, form, widget) for name in names)), ""), value)
 
 
 def _write_form_data(builder: TextBuilder, document: Any) -> None:
@@ -190,7 +178,7 @@ def extract(source: Source) -> Extracted:
             fields={"language": _pdf_string(pdfium_c.FPDFCatalog_GetLanguage, document).strip(), "damaged": damage},
         )
     empty = ("damaged", damage) if damage else ("no-text", "scanned pages? no text layer")
-    return builder.extracted(with_real_title(properties), empty=empty)
+    return builder.titled(properties, by_headings=False, empty=empty)
 
 
 def _open(data: bytes) -> Any:

@@ -26,18 +26,14 @@ _PLAIN_NAME = re.compile(r"(?![A-Za-z]{1,3}\d+$)[^\W\d][\w.]*")
 def are_column_names(cells: Sequence[str]) -> bool:
     """Whether the cells are different short texts, no numbers or dates, except for years in order."""
     names = [cell.strip() for cell in cells]
+    if len(set(names)) < len(names) or any(len(name) > _MAX_NAME for name in names):
+        return False
     values = [name for name in names if _VALUE.fullmatch(name)]
-    return (
-        len(set(names)) == len(names)
-        and all(len(name) <= _MAX_NAME for name in names)
-        and (not values or (len(values) < len(names) and _are_years_in_order(values)))
-    )
-
-
-def _are_years_in_order(values: Sequence[str]) -> bool:
-    """A person with the year of birth is a row of values, a column for every year is not."""
-    in_order = sorted(values)
-    return len(values) > 1 and all(map(_YEAR.fullmatch, values)) and list(values) in (in_order, in_order[::-1])
+    if not values:
+        return True
+    # A person with the year of birth is a row of values, a column for every year is not.
+    in_order = values in (sorted(values), sorted(values, reverse=True))
+    return 1 < len(values) < len(names) and in_order and all(map(_YEAR.fullmatch, values))
 
 
 def write_sheet(builder: TextBuilder, name: str, rows: Iterable[Row]) -> None:
@@ -108,10 +104,6 @@ def _datetime_text(moment: datetime) -> str:
     return moment.isoformat(" ", "seconds" if moment.second else "minutes")
 
 
-def _time_text(moment: time) -> str:
-    return moment.isoformat("seconds" if moment.second else "minutes")
-
-
 def _duration_text(duration: timedelta) -> str:
     sign = "-" if duration < timedelta() else ""
     minutes, seconds = divmod(round(abs(duration).total_seconds()), 60)
@@ -125,6 +117,6 @@ _TEXT_OF: dict[type, Callable[[Any], str]] = {
     float: _number_text,
     date: date.isoformat,
     datetime: _datetime_text,
-    time: _time_text,
+    time: lambda value: value.isoformat("seconds" if value.second else "minutes"),
     timedelta: _duration_text,
 }

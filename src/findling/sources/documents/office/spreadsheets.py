@@ -16,7 +16,7 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Pass
 from findling.sources.documents.containers.ole import open_compound, read_stream, read_summary
 from findling.sources.documents.containers.xml_tree import parse_xml
 from findling.sources.documents.containers.zip_packages import OLE_MAGIC, PARSER_ERRORS, Package
-from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, with_real_title
+from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.documents.office import ooxml
 from findling.sources.documents.office.opendocument import meta_properties, opendocument_sheets, refuse_encrypted
 from findling.sources.documents.office.sheet_rows import Row, Value, write_sheet
@@ -26,15 +26,13 @@ from findling.sources.files.file_text import UnreadableError
 __all__ = ["extract"]
 
 _FILE_PASS, _END_OF_GLOBALS = 0x2F, 0x0A
+# The first record of a stream: Excel 2, 3, 4, and 5 to 2003.
 _STARTS = (b"\x09\x00\x04\x00", b"\x09\x02\x06\x00", b"\x09\x04\x06\x00", b"\x09\x08")
-"""The first record of a stream: Excel 2, 3, 4, and 5 to 2003."""
-
 _BIFF_ERRORS = (*PARSER_ERRORS, xlrd.XLRDError, MemoryError)
 _EMPTY = (xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK)
 _BEFORE_XML = b"\xef\xbb\xbf \t\r\n"
+# calamine is five times as fast as a tree of elements. It keeps the value of a date, not its format.
 _DATE_CELL = b'value-type="date"'
-"""calamine is five times as fast as a tree of elements. It keeps the value of a date, not its format."""
-
 _NO_CELLS = (SheetTypeEnum.ChartSheet, SheetTypeEnum.Vba)
 _Result = TypeVar("_Result")
 
@@ -60,7 +58,7 @@ def extract(source: Source) -> Extracted:
         properties = meta_properties(root)
     else:
         raise UnreadableError("damaged", "does not begin as a spreadsheet does")
-    return builder.extracted(with_real_title(properties))
+    return builder.titled(properties, by_headings=False)
 
 
 def _write_excel97(builder: TextBuilder, data: bytes) -> Properties:

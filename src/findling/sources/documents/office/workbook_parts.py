@@ -25,12 +25,8 @@ __all__ = ["PackedRow", "dense_workbook", "sheet_parts", "write_notes"]
 
 
 _CELL_NAME = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
-_MAX_GRID = 8 << 20
-"""Cells in the rectangle around all cells of a sheet; each takes 32 bytes, used or not."""
-
-_MAX_SHEET_BYTES = 32 << 20
-"""XML read of one sheet: several times what gives as much text as a document may have."""
-
+_MAX_GRID = 8 << 20  # cells in the rectangle around all cells of a sheet; each takes 32 bytes, used or not
+_MAX_SHEET_BYTES = 32 << 20  # XML read of one sheet: several times what gives as much text as a document may have
 _ROW_END = re.compile(rb"</((?:\w+:)?)row\s*>")
 # Most sheets lie in one of these areas, which one look at each reference can tell; both are smaller than `_MAX_GRID`.
 _BEYOND_26_COLUMNS_99999_ROWS = re.compile(rb' r="(?:[A-Z]{2}|[A-Z]\d{6})')

@@ -31,6 +31,7 @@ SWEPT = (
     "service/client",
     "service/content",
     "service/engine",
+    "service/export",
     "service/index",
     "service/server",
     "service/settings",

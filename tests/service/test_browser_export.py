@@ -129,7 +129,7 @@ def test_targets_that_cannot_be_written(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(PathNotFoundError):
         export_html(engine, tmp_path / "nowhere" / "page.html")
     with pytest.raises(ReadOnlyError):
-        export_html(engine, Path("/proc/page.html"))
+        export_html(engine, Path("/sys/page.html"))
 
 
 def test_a_killed_export_leaves_the_old_page_or_the_new_one(engine: Engine, tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
-"""The browser bundle: one page with its own index, which searches without a server and without a network."""
+"""The browser bundle: one page with its own index, which searches without a server or a network."""
 
 from __future__ import annotations
 
-import errno
 import html
-import os
 import re
 import time
 from base64 import b64encode
@@ -15,18 +13,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from findling.domain.errors import (
-    DiskFullError,
-    InvalidValueError,
-    NotFoundError,
-    PathNotFoundError,
-    ReadOnlyError,
-)
+from findling.domain.errors import InvalidValueError, NotFoundError, PathNotFoundError, ReadOnlyError
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Resource
 from findling.pipelines.export.browser_index import BrowserIndex, as_letters, deflated
 from findling.service.engine.engine import Engine
-from findling.stores.bundle.jsonl_records import create_file
+from findling.stores.filesystem import write_whole
 from findling.stores.filtering import passes
 
 if TYPE_CHECKING:
@@ -45,12 +37,12 @@ _SCRIPTS = "analysis stemming index query scoring search snippets hits page".spl
 """Parts of the one script, in this order."""
 
 _LETTERS_A_BYTE = 4 / 3
-"""What base64 makes of a byte."""
+"""Letters of base64 for a byte."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BrowserReport:
-    """What an export has written. `related` tells which vectors gave the related passages: refined, instant, none."""
+    """The counts of an exported page. `related` names the vectors of related passages: refined, instant, none."""
 
     target: Path
     documents: int
@@ -63,7 +55,7 @@ class BrowserReport:
 
     @property
     def bytes_per_document(self) -> int:
-        """The size of the page, shared out among its documents."""
+        """The size of the page for each document."""
         return round(self.bytes / self.documents)
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,11 +73,11 @@ def export_html(
     max_bytes: int = MAX_PAGE_BYTES,
     related: int = RELATED,
 ) -> BrowserReport:
-    """Write one page with everything that passes the filters and that `may_see` allows; nothing else leaves a trace.
+    """Write one page with the resources that pass the filters and `may_see`; nothing else leaves a trace.
 
     Raises NotFoundError when nothing is left, InvalidValueError when the page would be larger than `max_bytes` or
     would replace a file that is no such page, and PathNotFoundError, ReadOnlyError or DiskFullError when the target
-    cannot be written. What was there before then stays as it was.
+    cannot be written. A failure leaves the target as it was.
     """
     started = time.monotonic()
     path = _checked_target(Path(target))
@@ -97,7 +89,7 @@ def export_html(
     packed = as_letters(deflated(index.packed(about, relations.passages)))
     page = _page(about["title"], texts, packed).encode()
     _check_size(len(page), max_bytes)
-    _replace(path, page)
+    write_whole(path, page)
     return BrowserReport(
         target=path,
         documents=len(index),
@@ -120,7 +112,7 @@ def _indexed(
     for document in _documents(engine, filters, may_see):
         index.add(document)
         documents.append(document)
-        # Texts alone are a lower bound: whatever is too large is told long before all of it was read.
+        # Texts alone are a lower bound, by which a page that is too large fails early.
         _check_size(int(index.texts.size * _LETTERS_A_BYTE), max_bytes)
     if not documents:
         raise NotFoundError("there is nothing to export", hint="findling ls")
@@ -132,7 +124,7 @@ def _documents(engine: Engine, filters: Filters, may_see: Callable[[Resource], b
     for resource in engine.ls():
         if passes(resource, filters) and (may_see is None or may_see(resource)):
             document = store.document(resource.rid)
-            # Another process may have changed it since it was listed, and its rights with it.
+            # Another process may have changed it meanwhile, and its rights with it.
             if document is not None and document.chunks and (may_see is None or may_see(document.resource)):
                 yield document
 
@@ -172,12 +164,12 @@ def _asset(name: str) -> str:
 
 
 def _fingerprint(content: str) -> str:
-    """What the policy knows a script or style by; nothing else runs in the page."""
+    """The fingerprint of a script or style in the policy; nothing else runs in the page."""
     return f"sha256-{b64encode(sha256(content.encode()).digest()).decode()}"
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    # In one pass: what is filled in may look like a gap itself.
+    # In one pass: a value may look like a gap itself.
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: values[gap[1]], template)
 
 
@@ -204,21 +196,3 @@ def _checked_target(path: Path) -> Path:
     if not is_ours:
         raise InvalidValueError(f"{path} is there already and is no page of findling", hint="name another file")
     return path
-
-
-def _replace(path: Path, page: bytes) -> None:
-    """Write the page as a whole, for its owner's eyes: whoever looks finds the old one or the new one."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with os.fdopen(create_file(half), "wb") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    except OSError as error:
-        half.unlink(missing_ok=True)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFullError(
-                f"no space left to write {path}", hint="free some space, or name another disk"
-            ) from error
-        raise ReadOnlyError(f"{path} cannot be written: {error.strerror}", hint="name another file") from error

@@ -1,4 +1,4 @@
-"""Where a bundle goes: which workspace takes it in, and which folder that workspace follows from then on."""
+"""The target of a bundle: the workspace that imports it, and the root of that workspace."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
+from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.strangers import is_safe_path
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings, load_settings
@@ -17,29 +17,29 @@ from findling.stores.bundle.jsonl_records import Record
 if TYPE_CHECKING:
     from findling.domain.ports import TruthStore
 
-__all__ = ["check_same_files", "existing", "open_target", "recorded_root", "settle_root"]
+__all__ = ["check_same_files", "open_target", "settle_root"]
 
 _SAMPLE = 20
-"""Files that are looked for to tell whether a folder is the one that was indexed."""
+"""Files whose presence tells whether a folder is the indexed one."""
 
 
 def open_target(
     bundle: Bundle, workspace: str, tree: Path | None, settings: Settings | None, trust: frozenset[str]
 ) -> Engine:
-    """The workspace with the name, or that of the folder that was indexed, which must be here then.
+    """The workspace with the name, or that of the indexed folder, which must be here then.
 
-    Where that folder is says the caller, or a bundle that is trusted to.
+    The caller names that folder, or a bundle that is trusted to.
     """
     settings = settings or load_settings(".")
     name = workspace or settings["workspace.name"]
     if name:
         return open_engine(".", workspace=name, settings=settings)
-    place = tree or recorded_root(bundle, trust)
+    place = tree or _recorded_root(bundle, trust)
     hint = "--workspace NAME for one without files, or --root PATH to where they are"
-    if place is None and (told := recorded_root(bundle, frozenset({"root"}))):
+    if place is None and (named := _recorded_root(bundle, frozenset({"root"}))):
         raise UsageError(
-            f"{bundle.path} says that its files are in {told}, which nobody has said here",
-            hint=f"--root {told} or --trust root if that is right, or --workspace NAME for one without files",
+            f"{bundle.path} says that its files are in {named}, which nobody has said here",
+            hint=f"--root {named} or --trust root if that is right, or --workspace NAME for one without files",
         )
     if place is None or not place.exists():
         raise UsageError(f"the files of {bundle.path} are not here" + (f": no {place}" if place else ""), hint=hint)
@@ -53,14 +53,13 @@ def open_target(
 
 
 def settle_root(bundle: Bundle, engine: Engine, store: TruthStore, tree: Path | None, trust: frozenset[str]) -> None:
-    """Say what the workspace follows from now on.
+    """Set the root of the workspace: the folder `tree`, or the one that a trusted bundle names.
 
-    That is the folder that was named, or the one that a trusted bundle names unless other files are there: they would
-    take the place of those in the bundle. Raises InvalidValueError when none of the files is in the folder that was
-    named.
+    A folder with other files is no root: they would replace those of the bundle. Raises InvalidValueError when none
+    of the files is in `tree`.
     """
     known = store.get_meta("root")
-    place = tree or (Path(known) if known else recorded_root(bundle, trust))
+    place = tree or (Path(known) if known else _recorded_root(bundle, trust))
     if tree is not None and not _holds_files(bundle, tree, by_name=True):
         raise InvalidValueError(
             f"{tree} holds none of the files of {bundle.path}", hint="--root PATH to where they are"
@@ -72,8 +71,8 @@ def settle_root(bundle: Bundle, engine: Engine, store: TruthStore, tree: Path | 
 
 
 def check_same_files(bundle: Bundle, known: str, tree: Path | None, trust: frozenset[str]) -> None:
-    """Raise InvalidValueError for files of another folder, which would be gone with the next look at this one."""
-    theirs = tree or recorded_root(bundle, trust)
+    """Raise InvalidValueError for files of another folder, which the next refresh would delete."""
+    theirs = tree or _recorded_root(bundle, trust)
     if bundle.counts["files"] and (theirs is None or str(theirs) != known):
         raise InvalidValueError(
             f"the files of {bundle.path} are not those that the workspace indexes: {known or 'none'}",
@@ -81,26 +80,15 @@ def check_same_files(bundle: Bundle, known: str, tree: Path | None, trust: froze
         )
 
 
-def existing(root: Path | str) -> Path:
-    """The path, in full. Raises PathNotFoundError when it is not there."""
-    try:
-        return Path(root).expanduser().resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise PathNotFoundError(f"there is no {root}", hint="name a folder or file that exists") from error
-
-
-def recorded_root(bundle: Bundle, trust: frozenset[str]) -> Path | None:
-    """The folder that the bundle's files were in; None when there is none, it is a secret, or it is not trusted."""
-    if "root" not in trust:
-        return None
-    recorded = bundle.meta().get("root")
+def _recorded_root(bundle: Bundle, trust: frozenset[str]) -> Path | None:
+    """The folder of the bundle's files; None when there is none, it is a secret, or it is not trusted."""
+    recorded = bundle.meta().get("root") if "root" in trust and bundle.counts["files"] else None
     is_path = isinstance(recorded, str) and "\0" not in recorded and Path(recorded).is_absolute()
-    is_place = is_path and bundle.counts["files"]
-    return Path(str(recorded)) if is_place else None
+    return Path(str(recorded)) if is_path else None
 
 
 def _holds_files(bundle: Bundle, root: Path, *, by_name: bool = False) -> bool:
-    """Whether most of the first files of a bundle are there, each with its size; `by_name` one of any size will do."""
+    """Whether most of the first files of a bundle are there with their sizes; `by_name` one of any size suffices."""
     if not bundle.counts["files"]:
         return True
     base = root.parent if root.is_file() else root

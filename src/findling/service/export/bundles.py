@@ -1,10 +1,10 @@
-"""Bundles of workspaces: written for another machine or another time, and made into a workspace again."""
+"""Bundles of workspaces: exported for another machine or another time, and imported again."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -26,18 +26,14 @@ from findling.domain.strangers import check_trust
 from findling.pipelines.export.bundle_vetting import VettedBundle
 from findling.pipelines.export.bundles import Facts, MaySee, export_store
 from findling.service.engine.engine import Engine
-from findling.service.export.bundle_places import check_same_files, existing, open_target, settle_root
+from findling.service.export.bundle_places import check_same_files, open_target, settle_root
 from findling.service.index.embeddings import READ_UP_TO
 from findling.service.settings.settings import Settings, get_setting
 from findling.service.workspace.manifest import preprocessing_of, quota_of
 from findling.service.workspace.quotas import Allowance
+from findling.service.workspace.workspace import existing_path
 from findling.stores.bundle.bundle import Bundle
-from findling.stores.bundle.bundle_restore import (
-    restore_documents,
-    restore_records,
-    restore_survey,
-    restore_vectors,
-)
+from findling.stores.bundle.bundle_restore import restore_documents, restore_records, restore_survey, restore_vectors
 from findling.stores.bundle.bundle_writer import check_target
 from findling.stores.bundle.jsonl_records import Record, to_term
 from findling.text.analysis.analysis import FINGERPRINT
@@ -50,24 +46,18 @@ if TYPE_CHECKING:
 __all__ = ["IMPORTING", "ExportReport", "ImportReport", "export_bundle", "import_bundle", "sight_of"]
 
 IMPORTING = "importing"
-"""Name of the small value that says which bundle is being taken in; empty when it was taken in to the end."""
+"""Name of the meta value with the identity of a bundle during its import; empty after it."""
 
 _GROUPS = ("chunk.", "keyword.", "search.", "semantic.")
 """Settings that answers depend on."""
 
-_LEFT_OUT = (
-    "search.refresh",
-    "semantic.base_url",
-    "semantic.cpu_share",
-    "semantic.refine",
-    "semantic.threads",
-)
-"""Those of them that say when and where something is read, not what comes of it."""
+_LEFT_OUT = ("search.refresh", *(f"semantic.{name}" for name in ("base_url", "cpu_share", "refine", "threads")))
+"""Settings among them that decide on time and place of work, not on its result."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportReport:
-    """What an export wrote: how many resources, chunks, vectors, …, and how many bytes."""
+    """The counts of an export: resources, chunks, vectors, …, and bytes."""
 
     target: Path
     counts: Mapping[str, int]
@@ -76,11 +66,10 @@ class ExportReport:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportReport:
-    """What an import made: the workspace's folder, what it indexes (nothing when it has no files here).
+    """The workspace of an import: its folder, and its root (None without files here).
 
-    `changed` resources differ from what was there before. `differing` settings have another value here than they had
-    where the bundle was written, which is the first of the two. `left_out` lists what was not taken, under the name of
-    the trust that would take it, or under an empty name.
+    `changed` resources differ from those before. `differing` settings have two values: that of the bundle and the one
+    here. `left_out` lists content that was not imported, by the name of the trust that would import it, or by none.
     """
 
     home: Path
@@ -100,12 +89,11 @@ def export_bundle(
     force: bool = False,
     created_at: float | None = None,
 ) -> ExportReport:
-    """Write everything that the workspace holds to a folder, or to an archive when the target ends in `.zip`.
+    """Write all content of the workspace to a folder, or to an archive when the target ends in `.zip`.
 
-    With `principals` it is only what these may see. `created_at` is what the manifest says, or the variable
-    SOURCE_DATE_EPOCH, or now. Raises NotIndexedError when there is nothing to write, NotFoundError when they may see
-    nothing, InvalidValueError when something is at the target and not `force` lets a bundle take the place of another
-    one, LockedError as every writer does.
+    With `principals` only the part that these may see. `created_at` of the manifest is given, or the variable
+    SOURCE_DATE_EPOCH, or now. Raises NotIndexedError for a workspace without an index, NotFoundError when the
+    principals see nothing, InvalidValueError for an existing target unless `force` replaces a bundle, LockedError.
     """
     target = Path(target)
     writer = engine.writer
@@ -113,7 +101,7 @@ def export_bundle(
         raise NotIndexedError(f"{engine.root} is not indexed", hint=f"findling index {engine.root}")
     check_target(target, force)
     with ExitStack() as lock:
-        # A bundle is of one state of the workspace; where no lock can be had, a change meanwhile is an error.
+        # A bundle holds one state of the workspace; without a lock, a change meanwhile is an error.
         with suppress(ReadOnlyError):
             lock.enter_context(writer.files.writing())
         store = writer.store
@@ -133,14 +121,6 @@ def export_bundle(
     return ExportReport(target=target, counts=manifest["counts"], size_bytes=sum(one.stat().st_size for one in files))
 
 
-def _note_what_was_read(store: TruthStore) -> None:
-    """What came with its vectors was read where it comes from."""
-    for model in store.models():
-        covered, chunks = store.coverage(model)
-        if covered >= chunks:
-            store.set_meta(READ_UP_TO + model, str(store.seq()))
-
-
 def import_bundle(
     source: Path | str,
     *,
@@ -150,26 +130,25 @@ def import_bundle(
     trust: Iterable[str] = (),
     settings: Settings | None = None,
 ) -> ImportReport:
-    """Make a workspace of a bundle: the one with this name, or that of the folder that was indexed.
+    """Import a bundle into the workspace with this name, or that of the indexed folder.
 
-    A bundle brings content, which its owner alone may see. `trust` takes more of it: `rights`, `root`, `survey`.
-    `root` is where that folder is now. `merge` upserts into a workspace that holds something already. The bundle is
-    checked as a whole first; whoever is killed later leaves a workspace that says it is not complete, and the same
-    import completes it. Raises as `Bundle.open` and `Bundle.verify` do, CorruptError for what makes no sense,
-    InvalidValueError for a workspace that is not empty or a folder that holds other files, PathNotFoundError for a
-    root that is not there, UsageError for another trust, LockedError as every writer.
+    A bundle brings content, which its owner alone may see. `trust` imports more of it: `rights`, `root`, `survey`.
+    `root` is the present path of the indexed folder. `merge` upserts into a workspace with content. The whole bundle
+    is checked first; after a kill the workspace is marked as incomplete, and the same import completes it. Raises as
+    `Bundle.open` and `Bundle.verify` do, CorruptError for content that makes no sense, InvalidValueError for a
+    workspace that is not empty or a folder with other files, PathNotFoundError, UsageError, LockedError.
     """
     trusted = check_trust(trust)
     with Bundle.open(source) as bundle:
         bundle.verify()
         content = VettedBundle(bundle, trusted, merges=merge)
-        tree = None if root is None else existing(root)
+        tree = None if root is None else existing_path(root)
         with open_target(bundle, workspace, tree, settings, trusted) as engine:
-            return _Import(content, engine, tree, trusted).take_in(merge)
+            return _Import(content, engine, tree, trusted).run(merge)
 
 
 def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
-    """What tells whether these principals may see a resource now. Raises InvalidValueError for what is no principal."""
+    """A predicate: whether these principals may see a resource now. Raises InvalidValueError for a wrong principal."""
     rights = engine.permissions.rights(principals)
     return lambda resource: rights.may_see(resource.rid, resource.path, resource.visibility)
 
@@ -183,8 +162,8 @@ class _Import:
         self._tree = tree
         self._trust = trust
 
-    def take_in(self, merge: bool) -> ImportReport:
-        """Write all of it; nothing is written when it is refused."""
+    def run(self, merge: bool) -> ImportReport:
+        """Write all of it, or nothing when it is refused."""
         engine, writer, bundle = self._engine, self._engine.writer, self._bundle
         with self._files.writing():
             store = self._files.store
@@ -198,8 +177,11 @@ class _Import:
             changed = self._as_new(store) if is_new else self._merged(store)
             restore_vectors(bundle, store, self._content.takes_vector)
             restore_records(bundle, store, self._content.takes_relation, self._content.takes_access)
-            if not merge:
-                _note_what_was_read(store)
+            # Passages with vectors were read at their origin.
+            for model in store.models() if not merge else ():
+                covered, chunks = store.coverage(model)
+                if covered >= chunks:
+                    store.set_meta(READ_UP_TO + model, str(store.seq()))
             if is_new:
                 self._files.rebuild_leg()
         with writer.writing():
@@ -225,7 +207,8 @@ class _Import:
         if not store.counts()["resources"]:
             room = Allowance(store, engine.home, quota_of(engine.home, engine.writer.settings))
             room.require(resources=counts.get("resources", 0), text=counts.get("characters", 0))
-        changed = self._documents(store, self._content.order(), self._closed)
+        parse, order = self._content.document, self._content.order()
+        changed = restore_documents(self._bundle, store, order, parse=parse, admit=self._closed)
         store.write_glossary(self._bundle.read("glossary.jsonl", to_term))
         if (seen := self._content.survey()) is not None:
             restore_survey(store, seen)
@@ -241,15 +224,10 @@ class _Import:
             allowance.check(documents)
             return self._closed([self._with_list_here(store, document) for document in documents])
 
-        return self._documents(store, (), admit)
-
-    def _documents(
-        self, store: TruthStore, order: Sequence[str], admit: Callable[[list[Document]], list[Document]]
-    ) -> int:
-        return restore_documents(self._bundle, store, order, parse=self._content.document, admit=admit)
+        return restore_documents(self._bundle, store, (), parse=self._content.document, admit=admit)
 
     def _with_list_here(self, store: TruthStore, document: Document) -> Document:
-        """A document that is here as well, and the same, keeps the list that it has here."""
+        """The document, with the list of principals that it has here if it is otherwise the same."""
         known = None if "rights" in self._trust else store.document(document.resource.rid)
         if known is None:
             return document
@@ -257,7 +235,7 @@ class _Import:
         return document._replace(resource=listed) if (listed, document.text) == known[:2] else document
 
     def _closed(self, documents: list[Document]) -> list[Document]:
-        """Take back what was shared under the ids of documents that nobody but the owner may see."""
+        """Delete the shares of documents that the owner alone may see."""
         closed = {one.resource.rid for one in documents if one.resource.visibility == ()}
         if "rights" not in self._trust and closed:
             store = self._files.store
@@ -267,13 +245,13 @@ class _Import:
         return documents
 
     def _left_out(self) -> dict[str, tuple[str, ...]]:
-        """What was not taken, by the trust that would take it."""
-        told: dict[str, tuple[str, ...]] = {}
+        """Content that was not imported, by the trust that would import it."""
+        found: dict[str, tuple[str, ...]] = {}
         for (trust, what), number in sorted(self._content.left_out.items()):
-            # Whoever names the root has no need of what the bundle says.
+            # A root that the caller names replaces that of the bundle.
             if trust != "root" or self._tree is None:
-                told[trust] = (*told.get(trust, ()), what if number == 1 else f"{number:,} {what}")
-        return told
+                found[trust] = (*found.get(trust, ()), what if number == 1 else f"{number:,} {what}")
+        return found
 
 
 def _check_widths(content: VettedBundle, store: TruthStore, settings: Settings) -> None:
@@ -292,29 +270,22 @@ def _check_widths(content: VettedBundle, store: TruthStore, settings: Settings) 
 
 
 def _model(store: TruthStore, settings: Settings) -> Record | None:
-    """The model that has read most, or what gives the instant vectors."""
+    """The model that has read most, or that of the instant vectors."""
     read = store.models()
-    if not read:
+    if read:
+        fingerprint = max(sorted(read), key=read.__getitem__)
+        row = next(iter(store.vector_rows(fingerprint, 0)), None)
+        chosen = _chosen(settings)
+        name = chosen.name if chosen is not None and chosen.fingerprint == fingerprint else ""
+        dim = len(row.vector) // 2 if row else 0
+    elif settings["semantic.instant"]:
         from findling.service.index.embeddings import instant_embedder
 
-        if not settings["semantic.instant"]:
-            return None
-        one = instant_embedder()
-        return {"name": one.name, "dim": one.dimensions, "normalize": True, "fingerprint": one.fingerprint}
-    fingerprint = max(sorted(read), key=read.__getitem__)
-    row = next(iter(store.vector_rows(fingerprint, 0)), None)
-    return {
-        "name": _model_name(settings, fingerprint),
-        "dim": len(row.vector) // 2 if row else 0,
-        "normalize": True,
-        "fingerprint": fingerprint,
-    }
-
-
-def _model_name(settings: Settings, fingerprint: str) -> str:
-    """What users call the model, if it is the one they have chosen."""
-    chosen = _chosen(settings)
-    return chosen.name if chosen is not None and chosen.fingerprint == fingerprint else ""
+        instant = instant_embedder()
+        name, dim, fingerprint = instant.name, instant.dimensions, instant.fingerprint
+    else:
+        return None
+    return {"name": name, "dim": dim, "normalize": True, "fingerprint": fingerprint}
 
 
 def _chosen(settings: Settings) -> Embedder | None:
@@ -327,7 +298,7 @@ def _chosen(settings: Settings) -> Embedder | None:
 
 
 def _telling(settings: Settings) -> Record:
-    """The settings that answers depend on, as far as they are not the usual ones."""
+    """The settings that answers depend on and that are not at their default."""
     names = [name for name in settings if name.startswith(_GROUPS) and name not in _LEFT_OUT]
     return {name: _plain(settings[name]) for name in names if settings[name] != get_setting(name).default}
 

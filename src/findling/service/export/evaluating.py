@@ -1,4 +1,4 @@
-"""Evaluation through the very path that users run: index a collection, ask every judged query, measure the answers."""
+"""Evaluation along the path of users: index a collection, ask every judged query, measure the answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,26 +28,16 @@ from findling.service.settings.settings import Settings
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
 
-__all__ = [
-    "GOLDEN_SET",
-    "OWN_SETTINGS",
-    "SPEEDS",
-    "EvaluationPlan",
-    "Watch",
-    "changed_settings",
-    "evaluate",
-]
+__all__ = ["GOLDEN_SET", "OWN_SETTINGS", "SPEEDS", "EvaluationPlan", "Watch", "changed_settings", "evaluate"]
 
 GOLDEN_SET = Path(__file__).parents[2] / "golden"
-"""Findling's own documentation with judged queries, which ships with it."""
+"""Findling's own documentation with judged queries."""
 
 SPEEDS = ("instant", "refined", "both")
-"""Whether the model reads nothing, or all passages before the first query; or first the one, then the other."""
+"""The model reads nothing, or all passages before the first query; or first the one, then the other."""
 
 Watch = Callable[[], AbstractContextManager[Progress | None]]
-"""Makes something to look at while a long step runs, such as a progress bar."""
-
-_SPEED_SETTINGS: Mapping[str, Mapping[str, Any]] = {"instant": {"semantic.query_budget_ms": 0.0}, "refined": {}}
+"""A factory of progress bars and the like for a long step."""
 
 OWN_SETTINGS: Mapping[str, str] = {
     "store.home": "leave it out: the index is thrown away",
@@ -57,12 +47,12 @@ OWN_SETTINGS: Mapping[str, str] = {
     "semantic.refine": "--speed",
     "semantic.query_budget_ms": "--speed",
 }
-"""What an evaluation decides itself, and what to do instead of setting it."""
+"""Settings that an evaluation decides itself, and the alternative to each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationPlan:
-    """What to measure. Without profiles, the settings as they are; `depth` hits are asked for with every query."""
+    """The runs to measure. Without profiles, the settings as they are; every query asks for `depth` hits."""
 
     profiles: tuple[str, ...] = ()
     speed: str = "refined"
@@ -87,30 +77,42 @@ def evaluate(
     on_stage: Callable[[str], None] | None = None,
     watched: Watch = nullcontext,
 ) -> EvaluatedCollection:
-    """Measure every profile at every speed on one collection, in a workspace that is thrown away afterwards.
+    """Measure every profile at every speed on one collection, in a temporary workspace.
 
-    The index is made once, as it does not depend on the profile; every profile has an engine of its own and asks
-    every query itself. Instant runs come first: nothing can make the model forget. Raises UsageError for a collection
-    or a plan that does not hold, and the errors of the engine.
+    The profiles share one index, and each has an engine of its own. Instant runs come first, before the model has
+    read anything. Raises UsageError for a wrong collection or plan, and the errors of the engine.
     """
     variants = list(_variants(plan, settings))
     collection = read_collection(folder, split=plan.split, limit=plan.limit_queries)
-    tell = on_stage or (lambda _: None)
+    report_stage = on_stage or (lambda _: None)
     with tempfile.TemporaryDirectory(prefix="findling-eval-") as place:
-        workspace = _Workspace(Path(place), collection)
-        with workspace.opened(settings) as engine:
-            tell(f"{collection.name}: indexing")
+        root = Path(place, "root")
+        if collection.files is None:
+            root.mkdir()
+        else:
+            # A copy, because ignore files above the original would apply: an environment is often ignored.
+            shutil.copytree(collection.files, root, symlinks=True)
+        with _opened(root, settings) as engine:
+            report_stage(f"{collection.name}: indexing")
             report = _index(engine, collection, watched)
-        runs = []
-        refined = False
+        runs: list[EvaluatedRun] = []
         for variant in variants:
-            with workspace.opened(variant.settings) as engine:
-                if variant.speed == "refined" and not refined:
-                    tell(f"{collection.name}: the model reads {report.chunks:,} passages")
-                    refined = _refine(engine)
-                tell(f"{collection.name}: {variant.label}, {len(collection.queries):,} queries")
+            with _opened(root, variant.settings) as engine:
+                if variant.speed == "refined" and not any(run.speed == "refined" for run in runs):
+                    report_stage(f"{collection.name}: the model reads {report.chunks:,} passages")
+                    engine.refine()
+                report_stage(f"{collection.name}: {variant.label}, {len(collection.queries):,} queries")
                 runs.append(_run(engine, variant, collection, plan))
     return replace(report, runs=tuple(runs))
+
+
+def _opened(root: Path, settings: Settings) -> Engine:
+    """The engine of the temporary workspace."""
+    from findling.service.engine.engine import open_engine
+
+    own = {"workspace.name": "", "search.refresh": "never", "semantic.refine": "never"}
+    own["store.home"] = str(root.with_name("home"))
+    return open_engine(root, settings=settings.override(own, "evaluation"))
 
 
 def changed_settings(settings: Settings) -> dict[str, Any]:
@@ -135,43 +137,26 @@ def _variants(plan: EvaluationPlan, settings: Settings) -> Iterator[_Variant]:
             mode = apply_profile(chosen, name)["search.mode"]
             label = mode if name in ("auto", mode) else name
             if mode != "keyword":
-                chosen = chosen.override(_SPEED_SETTINGS[speed], "flag --speed")
+                chosen = chosen.override(
+                    {"semantic.query_budget_ms": 0.0} if speed == "instant" else {}, "flag --speed"
+                )
                 yield _Variant(f"{label}, {speed}", profile, speed, chosen)
             elif speed == speeds[0]:
                 yield _Variant(label, profile, "", chosen)
 
 
-class _Workspace:
-    """A fresh workspace in a folder that goes away."""
-
-    def __init__(self, place: Path, collection: JudgedCollection) -> None:
-        self._home, self._root = place / "home", place / "root"
-        if collection.files is None:
-            self._root.mkdir()
-        else:
-            # A copy, because ignore files above the original would have a say: an environment is often ignored.
-            shutil.copytree(collection.files, self._root, symlinks=True)
-
-    @contextmanager
-    def opened(self, settings: Settings) -> Iterator[Engine]:
-        from findling.service.engine.engine import open_engine
-
-        own = {
-            "store.home": str(self._home),
-            "workspace.name": "",
-            "search.refresh": "never",
-            "semantic.refine": "never",
-        }
-        with open_engine(self._root, settings=settings.override(own, "evaluation")) as engine:
-            yield engine
-
-
 def _index(engine: Engine, collection: JudgedCollection, watched: Watch) -> EvaluatedCollection:
-    """Take the collection in; the report has no runs yet."""
+    """Index the collection; the report has no runs yet."""
     wanted = {rid for query in collection.queries for rid, grade in query.grades.items() if grade > 0}
     if collection.files is None:
         there: set[str] = set()
-        engine.add(_resources(collection, there))
+
+        def resources() -> Iterator[tuple[Resource, str]]:
+            for document in read_documents(collection):
+                there.add(document.rid)
+                yield Resource(rid=document.rid, type="document", title=document.title), document.text
+
+        engine.add(resources())
     else:
         with watched() as on_progress:
             engine.index(on_progress=on_progress)
@@ -188,12 +173,6 @@ def _index(engine: Engine, collection: JudgedCollection, watched: Watch) -> Eval
     )
 
 
-def _resources(collection: JudgedCollection, there: set[str]) -> Iterator[tuple[Resource, str]]:
-    for document in read_documents(collection):
-        there.add(document.rid)
-        yield Resource(rid=document.rid, type="document", title=document.title), document.text
-
-
 def _not_indexed(engine: Engine, collection: JudgedCollection, path: str) -> InvalidValueError:
     reason = next((entry.reason for entry in engine.skipped() if entry.path == path), "there is no such file")
     line = find_judgement(collection, path)
@@ -202,14 +181,8 @@ def _not_indexed(engine: Engine, collection: JudgedCollection, path: str) -> Inv
     )
 
 
-def _refine(engine: Engine) -> bool:
-    """Have the model read every passage. Raises ModelError when there is none."""
-    engine.refine()
-    return True
-
-
 def _run(engine: Engine, variant: _Variant, collection: JudgedCollection, plan: EvaluationPlan) -> EvaluatedRun:
-    # What is loaded by the first search must not be charged to the first query.
+    # The first search loads legs and models, which the first query must not pay for.
     engine.search("warm up", limit=plan.depth, refresh=False)
     strategies: Counter[str] = Counter()
     degraded: Counter[str] = Counter()
@@ -225,7 +198,8 @@ def _run(engine: Engine, variant: _Variant, collection: JudgedCollection, plan: 
         right.append(first)
         strategies[answer.strategy] += 1
         degraded.update(map(str, answer.degraded))
-    best = [_best_score(engine, text) for text in collection.without]
+    without = (engine.search(text, limit=1, refresh=False) for text in collection.without)
+    best = [max((hit.score for hit in answer), default=0.0) for answer in without]
     return EvaluatedRun(
         label=variant.label,
         profile=variant.profile,
@@ -237,8 +211,3 @@ def _run(engine: Engine, variant: _Variant, collection: JudgedCollection, plan: 
         strategies=dict(strategies),
         degraded=dict(degraded),
     )
-
-
-def _best_score(engine: Engine, text: str) -> float:
-    """The score of the first hit, 0 for an empty answer."""
-    return max((hit.score for hit in engine.search(text, limit=1, refresh=False)), default=0.0)

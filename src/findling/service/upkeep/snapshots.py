@@ -15,26 +15,10 @@ from findling.service.workspace.backends import require
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.filesystem import FileErrors, make_private
+from findling.stores.local import snapshot_files
 from findling.stores.local.auto_snapshots import is_automatic
 from findling.stores.local.restoring import Lineage, present_lineage, stage_store, staging_folder, take_over
-from findling.stores.local.snapshot_files import (
-    FOLDER,
-    LOCK_FILE,
-    SUFFIX,
-    Snapshot,
-    check_format,
-    check_name,
-    default_name,
-    delete_snapshot,
-    examine,
-    find_snapshots,
-    read_snapshot,
-    require_room,
-    store_file,
-    sweep,
-    way_back,
-    write_snapshot,
-)
+from findling.stores.local.snapshot_files import FOLDER, SUFFIX, Snapshot, check_name, default_name, examine
 from findling.stores.lock import WriteLock
 
 __all__ = ["RestoreReport", "WorkspaceSnapshots"]
@@ -90,11 +74,11 @@ class WorkspaceSnapshots:
                 self._retain(most, spared={made.name})
             return made
         except CorruptError as error:
-            raise CorruptError(error.message, hint=way_back(self._files.folder)) from error
+            raise CorruptError(error.message, hint=snapshot_files.way_back(self._files.folder)) from error
 
     def list(self) -> list[Snapshot]:
         """All snapshots, the latest first."""
-        return find_snapshots(self._folder)
+        return snapshot_files.find_snapshots(self._folder)
 
     def verify(self, name: str | Path) -> tuple[str, ...]:
         """The problems of a snapshot, one sentence each; empty when it can be restored. Raises NotFoundError."""
@@ -109,7 +93,7 @@ class WorkspaceSnapshots:
         self._found(name)  # before any folder is created
         with self._locked():
             found = self._found(name)
-            check_format(found)
+            snapshot_files.check_format(found)
             if problems := examine(found.path):
                 raise CorruptError(
                     f"the snapshot {found.name} is damaged: {'; '.join(problems)}; nothing was changed",
@@ -125,14 +109,14 @@ class WorkspaceSnapshots:
         self._found(name)
         with self._locked():
             found = self._found(name)
-            delete_snapshot(found.path)
+            snapshot_files.delete_snapshot(found.path)
         return found
 
     def _restore(self, snapshot: Snapshot, is_safe: bool) -> RestoreReport:
         """Replace the content of the workspace. The caller holds the lock of the snapshots."""
         files, unit = self._files, self._settings["keyword.unit"]
         size = snapshot.path.stat().st_size
-        require_room(self._folder, _COPIES * size, f"what is made of {snapshot.path.name}", files.folder)
+        snapshot_files.require_room(self._folder, _COPIES * size, f"what is made of {snapshot.path.name}", files.folder)
         # Not `files.writing`, which needs a store that can be opened.
         with files.queue.locked(LOCK_PATIENCE_S):
             present, meta, safety = _present_state(files), _meta_of_place(files), None
@@ -159,7 +143,9 @@ class WorkspaceSnapshots:
     def _write(
         self, path: Path, on_step: Callable[[int, int], None] | None = None, *, keeps_damage: bool = False
     ) -> Snapshot:
-        return write_snapshot(store_file(self._files.folder), path, on_step=on_step, keeps_damage=keeps_damage)
+        return snapshot_files.write_snapshot(
+            snapshot_files.store_file(self._files.folder), path, on_step=on_step, keeps_damage=keeps_damage
+        )
 
     def _most(self, keep: int | None) -> int:
         most = int(self._settings.get("snapshot.keep", 7)) if keep is None else keep
@@ -173,14 +159,14 @@ class WorkspaceSnapshots:
         sound, damaged = [one for one in every if not one.problem], [one for one in every if one.problem]
         for snapshot in (*sound[most:], *damaged[most:]):
             if snapshot.name not in spared:
-                delete_snapshot(snapshot.path)
+                snapshot_files.delete_snapshot(snapshot.path)
 
     def _found(self, name: str | Path) -> Snapshot:
         path = name if isinstance(name, Path) else self._folder / f"{check_name(name)}{SUFFIX}"
         if not isinstance(name, Path) and not self._files.folder.is_dir():
             raise NotFoundError(f"there is no workspace at {self._files.folder}", hint="findling workspaces list")
         try:
-            return read_snapshot(path)
+            return snapshot_files.read_snapshot(path)
         except (FileNotFoundError, NotADirectoryError) as error:
             what = str(path) if isinstance(name, Path) else f"called {name} in {self._folder}"
             raise NotFoundError(f"there is no snapshot {what}", hint="findling snapshot list") from error
@@ -190,8 +176,8 @@ class WorkspaceSnapshots:
         with FileErrors(self._folder):
             make_private(self._files.folder)
             self._folder.mkdir(mode=0o700, exist_ok=True)
-        with WriteLock(self._files.folder / LOCK_FILE, timeout_s=LOCK_PATIENCE_S):
-            sweep(self._folder)
+        with WriteLock(self._files.folder / snapshot_files.LOCK_FILE, timeout_s=LOCK_PATIENCE_S):
+            snapshot_files.sweep(self._folder)
             yield
 
 

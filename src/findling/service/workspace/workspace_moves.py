@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from findling.domain.errors import InvalidValueError, NotFoundError
+from findling.service.workspace import workspace_folders as folders
 from findling.service.workspace.backends import PROJECT_FOLDER, backend_at, has_store, place_of, shown_url
 from findling.service.workspace.manifest import read_manifest, write_manifest
 from findling.service.workspace.workspace import (
@@ -21,18 +22,6 @@ from findling.service.workspace.workspace import (
     is_name,
     pointer_of,
     refuse_link,
-)
-from findling.service.workspace.workspace_folders import (
-    changing,
-    discard,
-    draft_of,
-    forget_place,
-    holding,
-    keep_out_of_git,
-    make_room,
-    note_place,
-    put_in_place,
-    release_on_windows,
 )
 from findling.service.workspace.workspaces import FoundWorkspace, existing_root, find_workspace
 from findling.stores.filesystem import FileErrors, sync_folder
@@ -47,24 +36,24 @@ def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, b
     Raises NotFoundError, InvalidValueError when there is no folder to put it into or something is in the way,
     LockedError when another process is writing it.
     """
-    with changing(home):
+    with folders.changing(home):
         found = find_workspace(text, home)
         target = home / found.key if to == "home" else _folder_in_project(found, text)
         if place := place_of(found.folder):
             raise InvalidValueError(f"the truth of {text} lies at {shown_url(place)}", hint="it has no folder to move")
         if target == found.folder:
             return found, False
-        with holding(found.folder) as lock:
+        with folders.holding(found.folder) as lock:
             _clear_copy(target, found.folder, home)
             if to == "project":
-                keep_out_of_git(found.folder)
+                folders.keep_out_of_git(found.folder)
                 # Ignored until the index is there; then it counts.
-                note_place(found.key, home, target)
-            release_on_windows(lock)
+                folders.note_place(found.key, home, target)
+            folders.release_on_windows(lock)
             if _transfer(found.folder, target, home):
-                discard(found.folder, home)
+                folders.discard(found.folder, home)
             if to == "home":
-                forget_place(found.key, home)
+                folders.forget_place(found.key, home)
     return FoundWorkspace(found.key, target), True
 
 
@@ -90,7 +79,7 @@ def adopt_index(text: str, *, home: Path) -> FoundWorkspace:
     Raises NotFoundError when there is none, InvalidValueError for one without files.
     """
     root = existing_root(text)
-    with changing(home):
+    with folders.changing(home):
         folder = adoptable_index(text, home=home)
         if folder is None:
             raise NotFoundError(f"there is no index in {root} to be used", hint="findling workspaces list")
@@ -98,12 +87,12 @@ def adopt_index(text: str, *, home: Path) -> FoundWorkspace:
         if known is None or known == folder:
             raise InvalidValueError(f"{folder} holds no index of files", hint=f"delete {folder}")
         key = _name_of_moved(folder, known, home) or folder_name(root)
-        with holding(folder), FileErrors(folder):
+        with folders.holding(folder), FileErrors(folder):
             write_manifest(folder, root=str(root), name=key if is_name(key) else "")
             with closing(backend_at(folder).open_store()) as store:
                 store.set_meta("root", str(root))
             # From here on it counts.
-            note_place(key, home, folder)
+            folders.note_place(key, home, folder)
     return FoundWorkspace(key, folder)
 
 
@@ -114,18 +103,18 @@ def move_root(text: str, new_root: str | Path, *, home: Path) -> FoundWorkspace:
     files, its index was left behind, or the new root has an index of its own.
     """
     root = existing_root(new_root)
-    with changing(home):
+    with folders.changing(home):
         found = _found_after_move(text, root, home)
         if indexed_root(found.folder) == found.folder:
             raise InvalidValueError(f"the workspace {text} has no files", hint="findling workspaces list")
-        with holding(found.folder) as lock, FileErrors(found.folder):
+        with folders.holding(found.folder) as lock, FileErrors(found.folder):
             if found.folder.parent != home:
                 found = _noted_in_project(found, root, home)
             elif not found.name and found.key != folder_name(root):
                 _refuse_other_index(root, home)
-                release_on_windows(lock)
+                folders.release_on_windows(lock)
                 key = folder_name(root)
-                found = FoundWorkspace(key, put_in_place(found.folder, home / key))
+                found = FoundWorkspace(key, folders.put_in_place(found.folder, home / key))
             write_manifest(found.folder, root=str(root), name=found.name)
             # The last step: after a kill before it, the old root still finds the workspace, and a retry continues.
             with closing(backend_at(found.folder).open_store()) as store:
@@ -155,23 +144,23 @@ def _clear_copy(target: Path, source: Path, home: Path) -> None:
     if has_store(target):
         theirs, ours = (backend_at(folder).identity() for folder in (target, source))
         if (theirs and theirs.store_id) == (ours and ours.store_id):
-            discard(target, home)
-    make_room(target)
+            folders.discard(target, home)
+    folders.make_room(target)
 
 
 def _transfer(source: Path, target: Path, home: Path) -> bool:
     """Rename the folder, or copy it to another device; returns whether it is a copy."""
     with FileErrors(target):
         try:
-            put_in_place(source, target)
+            folders.put_in_place(source, target)
             sync_folder(source.parent)
             return False
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-        draft = draft_of(target, home)
+        draft = folders.draft_of(target, home)
         copy_folder(source, draft)
-        put_in_place(draft, target)
+        folders.put_in_place(draft, target)
         return True
 
 
@@ -199,9 +188,9 @@ def _noted_in_project(found: FoundWorkspace, root: Path, home: Path) -> FoundWor
     key = found.name or folder_name(root)
     if key != found.key:
         _refuse_other_index(root, home)
-    note_place(key, home, found.folder)
+    folders.note_place(key, home, found.folder)
     if key != found.key:
-        forget_place(found.key, home)
+        folders.forget_place(found.key, home)
     return FoundWorkspace(key, found.folder)
 
 

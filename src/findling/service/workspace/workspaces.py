@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from findling.domain.backends import BackendLock
 from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
+from findling.service.workspace import workspace_folders as folders
 from findling.service.workspace.backends import (
     PLACE_FILE,
     PROJECT_FOLDER,
@@ -39,19 +40,6 @@ from findling.service.workspace.workspace import (
     is_formerly_named,
     is_name,
     pointer_of,
-)
-from findling.service.workspace.workspace_folders import (
-    changing,
-    discard,
-    draft_of,
-    forget_place,
-    holding,
-    keep_out_of_git,
-    make_room,
-    note_place,
-    pointers,
-    put_in_place,
-    release_on_windows,
 )
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 from findling.stores.filesystem import FileErrors, write_whole
@@ -119,9 +107,9 @@ def all_workspaces(home: Path) -> list[FoundWorkspace]:
     """Every workspace that exists, in the home or elsewhere."""
     if not home.is_dir():
         return []
-    folders = [path.parent for name in (STORE_FILE, IDENTITY_FILE, PLACE_FILE) for path in home.glob(f"*/{name}")]
-    keys = {folder.name for folder in folders if not folder.name.startswith(".") or is_formerly_named(folder)}
-    keys |= {pointer.name for pointer in pointers(home)}
+    found_in = [path.parent for name in (STORE_FILE, IDENTITY_FILE, PLACE_FILE) for path in home.glob(f"*/{name}")]
+    keys = {folder.name for folder in found_in if not folder.name.startswith(".") or is_formerly_named(folder)}
+    keys |= {pointer.name for pointer in folders.pointers(home)}
     found = (FoundWorkspace(key, folder_of(key, home)) for key in sorted(keys))
     return [one for one in found if holds_workspace(one.folder)]
 
@@ -184,16 +172,16 @@ def create_workspace(
         raise InvalidValueError(f"{place!r} is no place for a workspace", hint="home, project, or a URL: file:///PATH")
     if place == "project" and (indexed is None or not indexed.is_dir()):
         raise InvalidValueError(f"the workspace {name} has no folder to lie in", hint="--root FOLDER")
-    with changing(home):
+    with folders.changing(home):
         _refuse_taken(name, home)
         elsewhere = folder_of_url(place) if is_url(place) else None
         if place == "project" and indexed is not None:
             elsewhere = indexed / PROJECT_FOLDER
         target = elsewhere or home / name
         if elsewhere is not None:
-            make_room(elsewhere)
-            note_place(name, home, elsewhere)
-        draft = draft_of(target, home)
+            folders.make_room(elsewhere)
+            folders.note_place(name, home, elsewhere)
+        draft = folders.draft_of(target, home)
         try:
             with FileErrors(target):
                 draft.mkdir(mode=0o700)
@@ -202,8 +190,8 @@ def create_workspace(
                 _create_store(draft, str(indexed or ""))
                 write_manifest(draft, name=name, root=str(indexed) if indexed else None, shared=shared, quota=quota)
                 if place == "project":
-                    keep_out_of_git(draft)
-                put_in_place(draft, target)
+                    folders.keep_out_of_git(draft)
+                folders.put_in_place(draft, target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)  # after a failure
     return FoundWorkspace(name, target)
@@ -231,8 +219,8 @@ def rename_workspace(text: str, new_name: str, *, home: Path) -> FoundWorkspace:
             )
         _refuse_taken(new_name, home)
         if found.folder.parent == home:
-            release_on_windows(lock)
-            found = FoundWorkspace(new_name, put_in_place(found.folder, home / new_name))
+            folders.release_on_windows(lock)
+            found = FoundWorkspace(new_name, folders.put_in_place(found.folder, home / new_name))
         else:
             pointer_of(found.key, home).rename(pointer_of(new_name, home))
             found = FoundWorkspace(new_name, found.folder)
@@ -266,12 +254,12 @@ def drop_workspace(text: str, *, home: Path) -> FoundWorkspace:
     Raises NotFoundError when there is none, LockedError when another process is writing it.
     """
     with _held(text, home) as (found, lock):
-        release_on_windows(lock)
-        discard(found.folder, home)
+        folders.release_on_windows(lock)
+        folders.discard(found.folder, home)
         # A killed move across devices may have left its copy.
         if (home / found.key).exists():
-            discard(home / found.key, home)
-        forget_place(found.key, home)
+            folders.discard(home / found.key, home)
+        folders.forget_place(found.key, home)
     return found
 
 
@@ -286,9 +274,9 @@ def existing_root(root: str | Path) -> Path:
 @contextmanager
 def _held(text: str, home: Path) -> Iterator[tuple[FoundWorkspace, BackendLock]]:
     """A workspace, with the locks on the home and on its folder."""
-    with changing(home):
+    with folders.changing(home):
         found = find_workspace(text, home)
-        with holding(found.folder) as lock:
+        with folders.holding(found.folder) as lock:
             yield found, lock
 
 
@@ -296,7 +284,7 @@ def _refuse_taken(name: str, home: Path) -> None:
     """Raise InvalidValueError when a workspace has this name, or files of others stand in its place."""
     if has_store(folder_of(name, home)):
         raise InvalidValueError(f"there is a workspace {name} already", hint="findling workspaces list")
-    make_room(home / name)
+    folders.make_room(home / name)
 
 
 def _root_of(folder: Path) -> str | None:

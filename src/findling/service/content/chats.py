@@ -121,7 +121,5 @@ def _together(one: ThreadSummary, other: ThreadSummary) -> ThreadSummary:
     firsts = [at for at in (one.first_at, other.first_at) if at is not None]
     lasts = [at for at in (one.last_at, other.last_at) if at is not None]
     return one._replace(
-        messages=one.messages + other.messages,
-        first_at=min(firsts, default=None),
-        last_at=max(lasts, default=None),
+        messages=one.messages + other.messages, first_at=min(firsts, default=None), last_at=max(lasts, default=None)
     )

@@ -164,12 +164,7 @@ class WorkspaceMemories:
         return self._writer.exists and self._writer.store.document(rid) is not None
 
     def _recalled(
-        self,
-        query: str,
-        limit: int,
-        mode: str | None,
-        min_importance: float,
-        principals: tuple[str, ...] | None = None,
+        self, query: str, limit: int, mode: str | None, min_importance: float, principals: tuple[str, ...] | None = None
     ) -> RecallAnswer:
         """The memories of this workspace that answer a query; no access is noted."""
         if not self._writer.exists:

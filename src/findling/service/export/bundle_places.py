@@ -74,10 +74,8 @@ def check_same_files(bundle: Bundle, known: str, tree: Path | None, trust: froze
     """Raise InvalidValueError for files of another folder, which the next refresh would delete."""
     theirs = tree or _recorded_root(bundle, trust)
     if bundle.counts["files"] and (theirs is None or str(theirs) != known):
-        raise InvalidValueError(
-            f"the files of {bundle.path} are not those that the workspace indexes: {known or 'none'}",
-            hint=f"--root {known} if they are" if known else "another --workspace",
-        )
+        message = f"the files of {bundle.path} are not those that the workspace indexes: {known or 'none'}"
+        raise InvalidValueError(message, hint=f"--root {known} if they are" if known else "another --workspace")
 
 
 def _recorded_root(bundle: Bundle, trust: frozenset[str]) -> Path | None:

@@ -169,10 +169,8 @@ class _Import:
             store = self._files.store
             is_new = not store.counts()["resources"] or store.get_meta(IMPORTING) == f"new {bundle.identity}"
             if not is_new and not merge:
-                raise InvalidValueError(
-                    f"the workspace in {engine.home} holds {store.counts()['resources']:,} resources",
-                    hint="--merge to add to them, or another --workspace",
-                )
+                message = f"the workspace in {engine.home} holds {store.counts()['resources']:,} resources"
+                raise InvalidValueError(message, hint="--merge to add to them, or another --workspace")
             _check_widths(self._content, store, writer.settings)
             changed = self._as_new(store) if is_new else self._merged(store)
             restore_vectors(bundle, store, self._content.takes_vector)
@@ -263,10 +261,8 @@ def _check_widths(content: VettedBundle, store: TruthStore, settings: Settings) 
     for model in sorted(widths.keys() & here.keys()):
         if widths[model] != here[model]:
             found, wanted = widths[model] // 2, here[model] // 2
-            raise CorruptError(
-                f"vectors of {model} in {content.bundle.path} have {found:,} numbers, not {wanted:,}",
-                hint="findling export --no-vectors writes a bundle without them",
-            )
+            message = f"vectors of {model} in {content.bundle.path} have {found:,} numbers, not {wanted:,}"
+            raise CorruptError(message, hint="findling export --no-vectors writes a bundle without them")
 
 
 def _model(store: TruthStore, settings: Settings) -> Record | None:

@@ -11,10 +11,7 @@ KINDS = ("systemd", "launchd")
 
 _LABEL = "findling.serve"
 
-SAVED_AS = {
-    "systemd": "~/.config/systemd/user/findling.service",
-    "launchd": f"~/Library/LaunchAgents/{_LABEL}.plist",
-}
+SAVED_AS = {"systemd": "~/.config/systemd/user/findling.service", "launchd": f"~/Library/LaunchAgents/{_LABEL}.plist"}
 """Paths where the system looks for them."""
 
 STARTED_BY = {

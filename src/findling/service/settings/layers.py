@@ -33,10 +33,7 @@ PROJECT_ORIGIN = "project file "
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 _SECTIONS = {setting.name.partition(".")[0] for setting in SETTINGS}
 
-_SWITCHES = {
-    **dict.fromkeys(("true", "yes", "on", "1"), True),
-    **dict.fromkeys(("false", "no", "off", "0"), False),
-}
+_SWITCHES = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
 
 _NOTHING = "auto"
 """None in a settings file or a flag: each query decides."""

@@ -113,10 +113,8 @@ def read_profiles(tables: object, known: Settings, origin: str) -> dict[str, Map
     for name, table in tables.items():
         _check_name(name, table, origin)
         if name in known.profiles:
-            raise UntrustedSettingError(
-                f"{origin}: profile {name} would replace the one of {known.profile_origin(name)}",
-                hint="rename one of the two",
-            )
+            message = f"{origin}: profile {name} would replace the one of {known.profile_origin(name)}"
+            raise UntrustedSettingError(message, hint="rename one of the two")
     return {name: _read(name, tables, known, origin, ()) for name in tables}
 
 
@@ -142,10 +140,8 @@ def _check_name(name: str, table: object, origin: str) -> None:
         message = f"{origin}: profiles.{name} must be a table of settings, not {table!r}"
         raise InvalidValueError(message, hint=f"[profiles.{name}]")
     if name in PROFILES:
-        raise InvalidValueError(
-            f"{origin}: profile {name} is always there and cannot be another one",
-            hint=f'give it a name of its own, with base = "{name}" to start from it',
-        )
+        message = f"{origin}: profile {name} is always there and cannot be another one"
+        raise InvalidValueError(message, hint=f'give it a name of its own, with base = "{name}" to start from it')
     if not name.replace("-", "a").replace("_", "a").isalnum():
         message = f"{origin}: profile {name!r} must be called by letters, digits, '-' and '_'"
         raise InvalidValueError(message, hint="rename it")

@@ -95,10 +95,8 @@ class WorkspaceSnapshots:
             found = self._found(name)
             snapshot_files.check_format(found)
             if problems := examine(found.path):
-                raise CorruptError(
-                    f"the snapshot {found.name} is damaged: {'; '.join(problems)}; nothing was changed",
-                    hint="findling snapshot list, and restore another one",
-                )
+                message = f"the snapshot {found.name} is damaged: {'; '.join(problems)}; nothing was changed"
+                raise CorruptError(message, hint="findling snapshot list, and restore another one")
             report = self._restore(found, safety)
             if report.safety is not None:
                 self._retain(self._most(None), spared={found.name, report.safety.name})

@@ -109,10 +109,8 @@ def read_manifest(folder: Path) -> Manifest | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (TypeError, ValueError) as error:  # also: no JSON, no UTF-8
-        raise ManifestError(
-            f"{path} is damaged: {error}; what is indexed is safe",
-            hint="findling doctor --repair, which brings it back, not shared",
-        ) from error
+        message = f"{path} is damaged: {error}; what is indexed is safe"
+        raise ManifestError(message, hint="findling doctor --repair, which brings it back, not shared") from error
     message = f"{path} has schemaVersion {version}, this findling knows {SCHEMA_VERSION}"
     raise FormatError(message, hint="upgrade findling: `pip install --upgrade findling`")
 

@@ -160,10 +160,8 @@ def _must_hold(settings: Settings, file: Path) -> None:
     name = settings["context.workspace"]
     root = indexed_root(folder_of(name, home_folder(settings["store.home"])))
     if root is None or not file.parent.is_relative_to(root):
-        raise UntrustedSettingError(
-            f"{file} names the workspace {name}, which does not hold {file.parent}",
-            hint=f"--no-context, or --workspace {name} if you want that one",
-        )
+        message = f"{file} names the workspace {name}, which does not hold {file.parent}"
+        raise UntrustedSettingError(message, hint=f"--no-context, or --workspace {name} if you want that one")
 
 
 def _context_path(settings: Settings) -> str:

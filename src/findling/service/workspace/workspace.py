@@ -280,10 +280,8 @@ def _named(folder: Path, target: Path, name: str, *, is_default: bool) -> Worksp
     if root == folder:
         if is_default or target == folder.resolve():
             return Workspace(folder, folder)
-        raise InvalidValueError(
-            f"the workspace {name!r} has no files, so no part of it is {target}",
-            hint=f"findling --workspace {name} QUERY",
-        )
+        message = f"the workspace {name!r} has no files, so no part of it is {target}"
+        raise InvalidValueError(message, hint=f"findling --workspace {name} QUERY")
     if known is None and is_default:
         return _on(folder, root, root)._replace(is_guess=True)
     if target == root or root in target.parents:

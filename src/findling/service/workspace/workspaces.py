@@ -213,10 +213,8 @@ def rename_workspace(text: str, new_name: str, *, home: Path) -> FoundWorkspace:
     check_name(new_name)
     with _held(text, home) as (found, lock), FileErrors(found.folder):
         if not found.name:
-            raise InvalidValueError(
-                f"{text} goes by the folder that it indexes, so it has no name",
-                hint=f"findling workspaces create {new_name} --root {text}",
-            )
+            message = f"{text} goes by the folder that it indexes, so it has no name"
+            raise InvalidValueError(message, hint=f"findling workspaces create {new_name} --root {text}")
         _refuse_taken(new_name, home)
         if found.folder.parent == home:
             folders.release_on_windows(lock)

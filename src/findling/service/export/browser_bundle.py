@@ -75,9 +75,8 @@ def export_html(
 ) -> BrowserReport:
     """Write one page with the resources that pass the filters and `may_see`; nothing else leaves a trace.
 
-    Raises NotFoundError when nothing is left, InvalidValueError when the page would be larger than `max_bytes` or
-    would replace a file that is no such page, and PathNotFoundError, ReadOnlyError or DiskFullError when the target
-    cannot be written. A failure leaves the target as it was.
+    Raises NotFoundError, InvalidValueError, PathNotFoundError, ReadOnlyError or DiskFullError. A failure leaves the
+    target as it was.
     """
     started = time.monotonic()
     path = _checked_target(Path(target))

@@ -55,8 +55,7 @@ def open_target(
 def settle_root(bundle: Bundle, engine: Engine, store: TruthStore, tree: Path | None, trust: frozenset[str]) -> None:
     """Set the root of the workspace: the folder `tree`, or the one that a trusted bundle names.
 
-    A folder with other files is no root: they would replace those of the bundle. Raises InvalidValueError when none
-    of the files is in `tree`.
+    A folder with other files is no root: they would replace those of the bundle. Raises InvalidValueError.
     """
     known = store.get_meta("root")
     place = tree or (Path(known) if known else _recorded_root(bundle, trust))

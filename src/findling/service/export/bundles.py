@@ -92,8 +92,7 @@ def export_bundle(
     """Write all content of the workspace to a folder, or to an archive when the target ends in `.zip`.
 
     With `principals` only the part that these may see. `created_at` of the manifest is given, or the variable
-    SOURCE_DATE_EPOCH, or now. Raises NotIndexedError for a workspace without an index, NotFoundError when the
-    principals see nothing, InvalidValueError for an existing target unless `force` replaces a bundle, LockedError.
+    SOURCE_DATE_EPOCH, or now. Raises NotIndexedError, NotFoundError, InvalidValueError or LockedError.
     """
     target = Path(target)
     writer = engine.writer

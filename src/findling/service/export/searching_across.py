@@ -67,8 +67,7 @@ def search_across(
     """Ask workspaces one after another and merge their answers; `settings_for` gives the settings of a folder.
 
     A caller with principals asks only shared workspaces, each under its own rules. `degraded` names a workspace that
-    cannot answer. Raises UsageError when no workspace is meant, NotFoundError for a name that no workspace has, or
-    none that the caller may ask.
+    cannot answer. Raises UsageError or NotFoundError.
     """
     if request.cursor:
         raise UsageError("an answer of several workspaces has no cursor", hint="ask for more hits, or use an offset")

@@ -93,10 +93,7 @@ class Settings(Mapping[str, Any]):
         return changed
 
     def override(self, values: Mapping[str, object], origin: str) -> Settings:
-        """The same settings with other values.
-
-        Raises `UnknownSettingError` for a name that is no setting, `InvalidValueError` for a value that does not fit.
-        """
+        """The same settings with other values. Raises UnknownSettingError or InvalidValueError."""
         checked = {name: check_value(get_setting(name, origin), value, origin) for name, value in values.items()}
         changed = copy(self)
         changed._values = {**self._values, **checked}

@@ -41,10 +41,7 @@ def settings_document(settings: Settings) -> dict[str, Any]:
 
 
 def read_settings(document: Mapping[str, Any]) -> Settings:
-    """The settings that `settings_document` wrote.
-
-    Raises UnknownSettingError or InvalidValueError for a document of another version.
-    """
+    """The settings that `settings_document` wrote. Raises UnknownSettingError or InvalidValueError."""
     try:
         by_origin: dict[str, dict[str, object]] = {}
         for name, (value, origin) in document["values"].items():

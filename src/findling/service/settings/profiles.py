@@ -69,10 +69,7 @@ _READ_BY_EACH_SEARCH = {knob.setting for knob in KNOBS.values()} | _ONLY_IN_PROF
 
 
 def plan_of(settings: Settings, profile: str = "") -> Plan:
-    """The plan of a profile, by default of the one that the settings name.
-
-    Raises InvalidValueError for a name that no profile has.
-    """
+    """The plan of a profile, by default of the one that the settings name. Raises InvalidValueError."""
     name = profile or settings["search.profile"]
     changed, own = apply_profile(settings, name, is_chosen=bool(profile)), _values(settings, name)
     values: dict[str, Any] = {"half_lives": {kind: one.half_life_days for kind, one in settings.types.items()}}

@@ -41,8 +41,7 @@ PROJECT_FOLDER = ".findling"
 def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
     """The backend of a place: a path, a `file:` URL, or a URL whose scheme a plugin serves.
 
-    `folder` holds such a backend's files on this host. Raises MissingExtraError for a scheme that no installed
-    package serves, and InvalidValueError for a URL or a plugin that does not work.
+    `folder` holds such a backend's files on this host. Raises MissingExtraError or InvalidValueError.
     """
     url = str(place)
     path = folder_of_url(url) if is_url(url) else Path(place)

@@ -47,8 +47,7 @@ class Scoped(NamedTuple):
 def placed(settings: Settings, path: str | Path | None = None, workspace: str = "") -> tuple[Settings, str | Path]:
     """The settings with the context in force, and the path: the named one, or the context's.
 
-    Raises PathNotFoundError when the path of the context is not there, UntrustedSettingError when a project file leads
-    out of its project.
+    Raises PathNotFoundError or UntrustedSettingError.
     """
     is_named = bool(workspace or settings["workspace.name"])
     file = settings.project_file("context.workspace")

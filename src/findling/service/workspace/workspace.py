@@ -89,9 +89,8 @@ def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home")
     """The workspace that a path belongs to: its own, or that of the nearest folder above it that has one.
 
     A path without one gets a workspace of its own, in the home or in the project as `place` says. A `name` chooses a
-    workspace instead; then the path `.` stands for all of it. Raises PathNotFoundError when the path is not there,
-    InvalidValueError for a name that is no folder name or a path outside the named workspace, UntrustedSettingError
-    when the project holds an index that was not made here.
+    workspace instead; then the path `.` stands for all of it. Raises PathNotFoundError, InvalidValueError or
+    UntrustedSettingError.
     """
     target = existing_path(path)
     if name:

@@ -109,10 +109,7 @@ def put_in_place(draft: Path, target: Path) -> Path:
 
 
 def make_room(target: Path) -> None:
-    """Delete a folder that holds only the remains of an index.
-
-    Raises InvalidValueError when it holds an index, or files of others, UntrustedSettingError when it is a link.
-    """
+    """Delete a folder that holds only the remains of an index. Raises InvalidValueError or UntrustedSettingError."""
     refuse_link(target)
     if not target.exists():
         return
@@ -172,8 +169,7 @@ def _aside(folder: Path, home: Path, state: str) -> Path:
 def settle(workspace: Workspace, home: Path) -> list[Degradation]:
     """Prepare the first write of a workspace; returns warnings about its place.
 
-    Raises ReadOnlyError or DiskFullError when the project or the home cannot be written, UntrustedSettingError when a
-    link stands in the place of the index.
+    Raises ReadOnlyError, DiskFullError or UntrustedSettingError.
     """
     folder, root = workspace.folder, workspace.root
     inside = root / PROJECT_FOLDER

@@ -26,8 +26,7 @@ __all__ = ["adopt_index", "adoptable_index", "move_root", "move_workspace"]
 def move_workspace(text: str, to: str, *, home: Path) -> tuple[FoundWorkspace, bool]:
     """Move the index of a workspace to the `home` or into its `project`; returns whether it moved.
 
-    Raises NotFoundError, InvalidValueError when there is no folder to put it into or something is in the way,
-    LockedError when another process is writing it.
+    Raises NotFoundError, InvalidValueError or LockedError.
     """
     with folders.changing(home):
         found = find_workspace(text, home)
@@ -92,8 +91,7 @@ def adopt_index(text: str, *, home: Path) -> FoundWorkspace:
 def move_root(text: str, new_root: str | Path, *, home: Path) -> FoundWorkspace:
     """Give a workspace the new path of its root; nothing is indexed again.
 
-    Raises NotFoundError, PathNotFoundError when the new root is not there, InvalidValueError when the workspace has no
-    files, its index was left behind, or the new root has an index of its own.
+    Raises NotFoundError, PathNotFoundError or InvalidValueError.
     """
     root = existing_root(new_root)
     with folders.changing(home):

@@ -115,10 +115,7 @@ def all_workspaces(home: Path) -> list[FoundWorkspace]:
 
 
 def find_workspace(text: str, home: Path) -> FoundWorkspace:
-    """The workspace with this name, or of this path, which need not exist any more.
-
-    Raises NotFoundError when there is none.
-    """
+    """The workspace with this name, or of this path, which need not exist any more. Raises NotFoundError."""
     for key in [text] * is_name(text) + [folder_name(Path(text).expanduser().resolve())]:
         folder = folder_of(key, home)
         if holds_workspace(folder):
@@ -163,8 +160,7 @@ def create_workspace(
     """Create a workspace for a root, or one without files. Nothing is indexed yet.
 
     `place` is `home`, `project` or a URL: `file:` names the folder, another one the place of the truth, whose content
-    stays. Raises InvalidValueError for a name that is none or is taken, PathNotFoundError for a root that is not
-    there, MissingExtraError for a URL that no installed backend serves.
+    stays. Raises InvalidValueError, PathNotFoundError or MissingExtraError.
     """
     check_name(name)
     indexed = existing_root(root) if root is not None else None

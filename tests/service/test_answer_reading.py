@@ -177,7 +177,8 @@ def test_defaults_travel_as_nothing() -> None:
         {"values": {"search.limit": 3}, "profiles": [], "types": []},
         {"values": {"search.magic": [1, "flag"]}, "profiles": [], "types": []},
         {"values": {"search.limit": ["x", "flag"]}, "profiles": [], "types": []},
-        {"values": {}, "profiles": [], "types": [{"name": "x"}]},
+        {"values": {}, "profiles": [], "types": [{"name": "x", "fields": 3}]},
+        {"values": {}, "profiles": [], "types": [{"fields": {}}]},
     ],
 )
 def test_what_are_no_settings_is_refused(document: dict[str, object]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from findling.domain.resources import Document, Resource
 from findling.pipelines.indexing.document_build import make_document
-from findling.service.content.glossary_candidates import candidates
+from findling.service.content.glossary import candidates
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
 from findling.sources.documents.extracted import Extracted

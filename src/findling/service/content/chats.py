@@ -53,7 +53,11 @@ class WorkspaceChats:
         report, counts, seen = ChatReport(), Counter[str](), set[str]()
         for batch in _batches(arrivals(threads)):
             seen.update(arrival.facts.thread for arrival in batch)
-            counts.update(self._take(batch).counts)
+            with self._writer.writing() as put:
+                store = self._writer.store
+                merge = Merge(store.rids("chat"), store.document, put, _windows(self._writer.chunk_plan))
+                merge.add(batch)
+            counts.update(merge.counts)
             report = ChatReport(threads=len(seen), **counts)
             if on_progress is not None:
                 on_progress(report)
@@ -77,13 +81,6 @@ class WorkspaceChats:
                 own = ThreadSummary(thread, part.title, _count(part), part.created_at, part.updated_at)
                 found[thread] = _together(found[thread], own) if thread in found else own
         return iter([found[thread] for thread in sorted(found)])
-
-    def _take(self, batch: list[Arrival]) -> Merge:
-        with self._writer.writing() as put:
-            store = self._writer.store
-            merge = Merge(store.rids("chat"), store.document, put, _windows(self._writer.chunk_plan))
-            merge.add(batch)
-        return merge
 
 
 def _batches(messages: Iterator[Arrival]) -> Iterator[list[Arrival]]:

@@ -112,7 +112,10 @@ class WorkspaceItems:
                 with self._ledger(whole=False) as ledger:
                     try:
                         for change in changes:
-                            outcomes.append(_carry_out(ledger, change))
+                            if isinstance(change, _Deletion):
+                                outcomes.append(_delete(ledger, change))
+                            else:
+                                outcomes.append((ledger.add([change])[0], ""))
                     except UsageError as error:
                         failure = error
             if failure is not None:
@@ -202,10 +205,6 @@ class WorkspaceItems:
             yield ledger
             written = (item for item in ledger.pending.values() if item is not None)
             put(self._writer.documents(written), [rid for rid, item in ledger.pending.items() if item is None])
-
-
-def _carry_out(ledger: Ledger, change: _Change) -> _Outcome:
-    return _delete(ledger, change) if isinstance(change, _Deletion) else (ledger.add([change])[0], "")
 
 
 def _delete(ledger: Ledger, deletion: _Deletion) -> _Outcome:

@@ -151,7 +151,8 @@ class WorkspaceMemories:
                 missing = Degradation.of(error)
                 degraded.append(replace(missing, what=f"the memories of {label} are not searched: {missing.what}"))
                 continue
-            others = [one for one in found.memories if not any(near._holds(one.rid) for near in nearer)]
+            stores = [near._writer.store for near in nearer if near._writer.exists]
+            others = [one for one in found.memories if not any(store.document(one.rid) for store in stores)]
             labelled = [replace(one, hit=replace(one.hit, workspace=label)) for one in others]
             answers.append(replace(found, memories=tuple(labelled)))
             nearer.append(place)
@@ -159,9 +160,6 @@ class WorkspaceMemories:
         best = sorted(everything, key=lambda one: (-one.relevance, one.rid))[:limit]
         lead = next((answer for answer in answers if answer.memories), own)
         return replace(lead, memories=tuple(best), degraded=tuple(degraded))
-
-    def _holds(self, rid: str) -> bool:
-        return self._writer.exists and self._writer.store.document(rid) is not None
 
     def _recalled(
         self, query: str, limit: int, mode: str | None, min_importance: float, principals: tuple[str, ...] | None = None

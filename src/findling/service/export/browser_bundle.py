@@ -6,12 +6,12 @@ import html
 import re
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from findling.domain.errors import InvalidValueError, NotFoundError, PathNotFoundError, ReadOnlyError
 from findling.domain.queries import Filters
@@ -20,9 +20,6 @@ from findling.pipelines.export.browser_index import BrowserIndex, as_letters, de
 from findling.service.engine.engine import Engine
 from findling.stores.filesystem import write_whole
 from findling.stores.filtering import passes
-
-if TYPE_CHECKING:
-    from findling.pipelines.export.browser_related import Relations
 
 __all__ = ["MAX_PAGE_BYTES", "BrowserReport", "export_html"]
 
@@ -78,13 +75,17 @@ def export_html(
     Raises NotFoundError, InvalidValueError, PathNotFoundError, ReadOnlyError or DiskFullError. A failure leaves the
     target as it was.
     """
+    from findling.pipelines.export.browser_related import relate
+    from findling.service.index.embeddings import instant_embedder
+
     started = time.monotonic()
     path = _checked_target(Path(target))
     index, documents = _indexed(engine, filters or Filters(), may_see, max_bytes)
     about = {"title": title or engine.root.name or "findling", "created": time.strftime("%Y-%m-%d", time.gmtime())}
     texts = as_letters(index.texts.finished())
     _check_size(len(texts) + len(as_letters(deflated(index.packed(about)))), max_bytes)
-    relations = _relations(engine, documents, related)
+    instant = instant_embedder() if engine.writer.settings["semantic.instant"] else None
+    relations = relate(documents, engine.writer.store, instant, related)
     packed = as_letters(deflated(index.packed(about, relations.passages)))
     page = _page(about["title"], texts, packed).encode()
     _check_size(len(page), max_bytes)
@@ -128,15 +129,6 @@ def _documents(engine: Engine, filters: Filters, may_see: Callable[[Resource], b
                 yield document
 
 
-def _relations(engine: Engine, documents: list[Document], count: int) -> Relations:
-    from findling.pipelines.export.browser_related import relate
-    from findling.service.index.embeddings import instant_embedder
-
-    writer = engine.writer
-    instant = instant_embedder() if writer.settings["semantic.instant"] else None
-    return relate(documents, writer.store, instant, count)
-
-
 def _page(title: str, texts: str, index: str) -> str:
     script = "\n".join(["(() => {", '"use strict";', *(_asset(f"{name}.js") for name in _SCRIPTS), "})();"])
     style = _asset("style.css")
@@ -144,18 +136,10 @@ def _page(title: str, texts: str, index: str) -> str:
         f"default-src 'none'; script-src '{_fingerprint(script)}'; style-src '{_fingerprint(style)}'; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    return _filled(
-        _asset("page.html"),
-        {
-            "policy": html.escape(policy),
-            "generator": _GENERATOR,
-            "title": html.escape(title),
-            "style": style,
-            "script": script,
-            "texts": texts,
-            "index": index,
-        },
-    )
+    values = {"policy": html.escape(policy), "generator": _GENERATOR, "title": html.escape(title)}
+    values |= {"style": style, "script": script, "texts": texts, "index": index}
+    # In one pass: a value may look like a gap itself.
+    return re.sub(r"\{\{(\w+)\}\}", lambda gap: values[gap[1]], _asset("page.html"))
 
 
 def _asset(name: str) -> str:
@@ -165,11 +149,6 @@ def _asset(name: str) -> str:
 def _fingerprint(content: str) -> str:
     """The fingerprint of a script or style in the policy; nothing else runs in the page."""
     return f"sha256-{b64encode(sha256(content.encode()).digest()).decode()}"
-
-
-def _filled(template: str, values: Mapping[str, str]) -> str:
-    # In one pass: a value may look like a gap itself.
-    return re.sub(r"\{\{(\w+)\}\}", lambda gap: values[gap[1]], template)
 
 
 def _check_size(size: int, most: int) -> None:

@@ -304,11 +304,9 @@ def _plain(value: Any) -> Any:
 
 def _now() -> float:
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not epoch:
-        return time.time()
-    if not epoch.isdecimal():
+    if epoch and not epoch.isdecimal():
         raise InvalidValueError(f"SOURCE_DATE_EPOCH is {epoch!r}", hint="seconds since 1970, such as 1767225600")
-    return float(epoch)
+    return float(epoch) if epoch else time.time()
 
 
 def _differing(bundle: Bundle, settings: Settings) -> dict[str, tuple[Any, Any]]:

@@ -65,24 +65,15 @@ class Listener:
     """A watched root; its own thread calls `on_due` whenever changes are due to be indexed."""
 
     def __init__(
-        self,
-        root: Path,
-        settings: Settings,
-        *,
-        on_due: Callable[[Path], None],
-        note: Callable[[str], None],
-        called: str,
+        self, root: Path, settings: Settings, on_due: Callable[[Path], None], note: Callable[[str], None], called: str
     ) -> None:
         self.root = root
         self._settings, self._on_due, self._note, self._called = settings, on_due, note, called
         self._home = home_folder(settings["store.home"])
         self._stop = threading.Event()
-        self._told = ""
+        self._reported = ""
         self._identity: tuple[int, int] | None = None
         self._thread = threading.Thread(target=self._run, name=f"watch {root}", daemon=True)
-
-    def start(self) -> None:
-        """Begin to listen."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -107,12 +98,12 @@ class Listener:
                         self._watch()
                     else:
                         pid, by = watcher_of(self._home, self.root)
-                        self._tell(f"{self.root} is watched by process {pid}" + (f" ({by})" if by else ""))
+                        self._report(f"{self.root} is watched by process {pid}" + (f" ({by})" if by else ""))
                 except PathNotFoundError:
                     self._identity = None
-                    self._report_trouble(f"{self.root} is gone; waiting for it to come back")
+                    self._report(f"{self.root} is gone; waiting for it to come back", is_problem=True)
                 except (FindlingError, OSError) as error:
-                    self._report_trouble(f"{self.root} is not watched: {error}")
+                    self._report(f"{self.root} is not watched: {error}", is_problem=True)
                 self._stop.wait(_PAUSE_S)
         finally:
             if lock is not None:
@@ -128,10 +119,10 @@ class Listener:
         watch = open_watch(_tree(self.root, settings), polling=settings["watch.polling"], poll_s=POLL_S)
         try:
             self._identity = identity
-            self._tell(watch.note or f"watching {self.root}")
+            self._report(watch.note or f"watching {self.root}")
             note_state(self._home, self.root, by=self._called, since=time.time(), polls=watch.polls, problem="")
             # Changes from before; an empty folder may be that of a disk that is not mounted.
-            if not _is_empty(self.root):
+            if not self.root.is_dir() or any(self.root.iterdir()):
                 self._on_due(self.root)
             self._listen(watch, settings["watch.wait_s"], rules_at)
         finally:
@@ -150,16 +141,13 @@ class Listener:
                 watch.settle()
                 self._on_due(self.root)
 
-    def _report_trouble(self, text: str) -> None:
-        if self._tell(text):
-            note_problem(self._home, self.root, text)
-
-    def _tell(self, text: str) -> bool:
-        """Report a new message; returns whether it was new."""
-        is_new, self._told = text != self._told, text
-        if is_new:
+    def _report(self, text: str, *, is_problem: bool = False) -> None:
+        """Report a message once."""
+        if text != self._reported:
+            self._reported = text
             self._note(text)
-        return is_new
+            if is_problem:
+                note_problem(self._home, self.root, text)
 
 
 def settings_for(root: Path, settings: Settings) -> Settings:
@@ -213,10 +201,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return (status.st_dev, status.st_ino) if status else None
-
-
-def _is_empty(root: Path) -> bool:
-    return root.is_dir() and next(root.iterdir(), None) is None
 
 
 def _mtime_ns(path: Path) -> int:

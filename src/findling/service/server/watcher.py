@@ -70,6 +70,11 @@ def take_in(
     The root's own project file counts. The next run continues a stopped one. `afterwards` is called with each open
     index and its settings. Raises LockedError at once when another process is writing, and otherwise as `Engine.index`.
     """
+
+    def on_progress(_: IndexProgress) -> None:
+        if should_stop is not None and should_stop.is_set():
+            raise _StoppedError
+
     settings = settings_for(root, settings)
     reports: list[IndexReport] = []
     for name, workspace in workspaces_of(root, settings):
@@ -81,12 +86,12 @@ def take_in(
                     if writer := engine.queue.writer():
                         hint = "try again when it has finished"
                         raise LockedError(f"{writer} is writing {engine.home}", hint=hint)
-                    reports.append(engine.index(on_progress=_stopping(should_stop), reason="it is watched"))
+                    reports.append(engine.index(on_progress=on_progress, reason="it is watched"))
             except _StoppedError:
                 break
             if afterwards is not None:
                 afterwards(engine, own)
-    report = _together(reports)
+    report = reports[0] if len(reports) == 1 else _sum_of(reports)
     note_taken_in(home_folder(settings["store.home"]), root, report)
     return report
 
@@ -119,9 +124,7 @@ class _Watcher:
             self._note(f"{root} is no longer watched")
         for root in wanted:
             if root not in self._listeners:
-                listener = Listener(root, self._settings, on_due=self._mark_due, note=self._note, called=self._called)
-                self._listeners[root] = listener
-                listener.start()
+                self._listeners[root] = Listener(root, self._settings, self._mark_due, self._note, self._called)
 
     def next_due(self, timeout_s: float) -> Path | None:
         """A root that is due now, if there is one within the time."""
@@ -177,17 +180,7 @@ class _StoppedError(Exception):
     """The wish to stop an index run."""
 
 
-def _stopping(should_stop: threading.Event | None) -> Callable[[IndexProgress], None] | None:
-    def look(_: IndexProgress) -> None:
-        if should_stop is not None and should_stop.is_set():
-            raise _StoppedError
-
-    return look if should_stop is not None else None
-
-
-def _together(reports: list[IndexReport]) -> IndexReport:
-    if len(reports) == 1:
-        return reports[0]
+def _sum_of(reports: list[IndexReport]) -> IndexReport:
     counts = ("added", "updated", "unchanged", "removed", "failed", "partial", "chunks", "bytes_read")
     sums = {name: sum(getattr(report, name) for report in reports) for name in counts}
     return IndexReport(**sums, seconds=sum(report.seconds for report in reports))

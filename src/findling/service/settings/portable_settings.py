@@ -51,7 +51,12 @@ def read_settings(document: Mapping[str, Any]) -> Settings:
             settings = settings.override(values, origin)
         for name, values, origin in document["profiles"]:
             settings = settings.with_profiles({name: check_profile(values, origin)}, origin)
-        return settings.with_types(_read_types(document["types"])) if document["types"] else settings
+        if document["types"]:
+            from findling.service.settings.type_plugins import read_types
+
+            tables = {one["name"]: {key: one[key] for key in one if key != "name"} for one in document["types"]}
+            settings = settings.with_types(read_types(tables, "another process"))
+        return settings
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         message, hint = f"these are no settings: {error!r}", "send what settings_document gives"
         raise InvalidValueError(message, hint=hint) from error
@@ -68,25 +73,10 @@ def _is_model_path(chosen: str) -> bool:
     """Whether a model is named by its path, as `findling.models.locating` reads it."""
     if chosen in ("auto", "none"):
         return False
+    from findling.models.catalogue import known_card
     from findling.models.remote.providers import is_remote_spec
 
     if is_remote_spec(chosen):
         return False
-    if chosen.startswith((".", "~")) or chosen.endswith(".onnx") or "\\" in chosen:
-        return True
-    if not Path(chosen).is_dir():
-        return False
-    from findling.models.catalogue import known_card
-
-    return known_card(chosen) is None
-
-
-def _read_types(documents: list[dict[str, Any]]) -> dict[str, Any]:
-    from findling.domain.resources import FieldRule, ResourceType
-
-    return {
-        one["name"]: ResourceType(
-            **{**one, "fields": {name: FieldRule(**rule) for name, rule in one["fields"].items()}}
-        )
-        for one in documents
-    }
+    is_written_so = chosen.startswith((".", "~")) or chosen.endswith(".onnx") or "\\" in chosen
+    return is_written_so or (Path(chosen).is_dir() and known_card(chosen) is None)

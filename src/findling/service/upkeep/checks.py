@@ -72,7 +72,13 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
     """Examine every part of a workspace."""
     home, store = files.folder, _check_store(files)
     yield store
-    yield from _check_notes(home)
+    try:
+        read_manifest(home)
+        yield _check("manifest", "can be read")
+    except (FormatError, ManifestError) as error:
+        yield _check("manifest", "", error.message, error.hint)
+    if problem := identity_problem(home):
+        yield _check("identity", "", problem, _REPAIR)
     if store.ok:  # a damaged truth is no measure of its legs
         try:
             yield from _check_leg(files)
@@ -107,16 +113,6 @@ def _check_store(files: OpenedWorkspace) -> Check:
     except CorruptError as error:
         detail, problems = "", [error.message]
     return _check("truth store", detail, "; ".join(problems), way_back(files.folder) if problems else "")
-
-
-def _check_notes(home: Path) -> Iterator[Check]:
-    try:
-        read_manifest(home)
-        yield _check("manifest", "can be read")
-    except (FormatError, ManifestError) as error:
-        yield _check("manifest", "", error.message, error.hint)
-    if problem := identity_problem(home):
-        yield _check("identity", "", problem, _REPAIR)
 
 
 def _check_leg(files: OpenedWorkspace) -> Iterator[Check]:

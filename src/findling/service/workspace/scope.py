@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -81,7 +81,11 @@ def prepared(request: SearchRequest, settings: Settings, scope: str, plan_of: Ca
         if not types and not plan.types:
             names.append("context.types")
     names = [name for name in names if settings[name]]
-    filters = _in_context(filters, settings, names)
+    if "context.types" in names:
+        filters = replace(filters, type=settings["context.types"])
+    if "context.system" in names:
+        system = Field("system", settings["context.system"])
+        filters = replace(filters, where=system if filters.where is None else All((filters.where, system)))
     within = scope if request.within is None else request.within.strip("/")
     asked = replace(request, filters=_below(filters, within), plan=plan, changes={}, within=within)
     context: dict[str, Any] = {name.partition(".")[2]: settings[name] for name in names}
@@ -177,16 +181,6 @@ def _context_path(settings: Settings) -> str:
         origin = settings.origin("context.path")
         raise PathNotFoundError(f"{origin} names the path {named}, which is not there", hint="--no-context")
     return str(path)
-
-
-def _in_context(filters: Filters, settings: Settings, names: Iterable[str]) -> Filters:
-    """The filters with those of the types and the system of the context that are among the names."""
-    if "context.types" in names:
-        filters = replace(filters, type=settings["context.types"])
-    if "context.system" in names:
-        system = Field("system", settings["context.system"])
-        filters = replace(filters, where=system if filters.where is None else All((filters.where, system)))
-    return filters
 
 
 def _below(filters: Filters, folder: str) -> Filters:

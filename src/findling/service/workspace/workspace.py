@@ -101,9 +101,13 @@ def locate(path: str | Path, *, home: Path, name: str = "", place: str = "home")
         if holds_workspace(folder):
             found = _on(folder, root, target)
             return found._replace(part=found.only or found.scope)
-    # A file cannot hold its index.
-    in_project = place == "project" and target.is_dir()
-    folder = _free_folder_in(target) if in_project else home / folder_name(target)
+    folder = home / folder_name(target)
+    if place == "project" and target.is_dir():  # a file cannot hold its index
+        folder = target / PROJECT_FOLDER
+        refuse_link(folder)
+        if has_store(folder):
+            hint = f"findling workspaces set {target} --to project, if you trust it; or delete {folder}"
+            raise UntrustedSettingError(f"{folder} holds an index that was not made here", hint=hint)
     found = _on(folder, target, target)
     return found._replace(part=found.only)
 
@@ -290,14 +294,3 @@ def _named(folder: Path, target: Path, name: str, *, is_default: bool) -> Worksp
     raise InvalidValueError(
         f"{target} is not part of the workspace {name!r}, which indexes {root}", hint=f"name a path below {root}"
     )
-
-
-def _free_folder_in(root: Path) -> Path:
-    folder = root / PROJECT_FOLDER
-    refuse_link(folder)
-    if has_store(folder):
-        raise UntrustedSettingError(
-            f"{folder} holds an index that was not made here",
-            hint=f"findling workspaces set {root} --to project, if you trust it; or delete {folder}",
-        )
-    return folder

@@ -148,7 +148,7 @@ def hybrid_http(root: Path) -> dict[str, float]:
 
     trace = Trace()
     with in_process(root, {"search.mode": "hybrid"}) as (host, app):
-        host.take_in()
+        host.index()
         client = Client(app)
         number = iter(range(10))
 

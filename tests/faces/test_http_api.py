@@ -44,7 +44,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Host, Gua
         (root / path).write_text(text)
     (root / "broken.pdf").write_bytes(b"%PDF-1.7 nothing of the kind")
     with in_process(root, extra_routes=[Route("/breaks", _break)]) as (host, app):
-        host.take_in()
+        host.index()
         with host.opened(OWNER) as engine:
             engine.permissions.share("file:docs/guide.md", "user:ann")
         yield host, app
@@ -309,7 +309,7 @@ def test_large_answers_are_compressed(tmp_path: Path) -> None:
     for number in range(5):
         (root / f"{number}.md").write_text(f"# Login {number}\n\nlogin and session\n")
     with listening(root) as (host, address):
-        host.take_in()
+        host.index()
         import http.client
 
         connection = http.client.HTTPConnection(address.removeprefix("http://"))
@@ -411,7 +411,7 @@ def test_ready_when_everything_is_loaded(tmp_path: Path) -> None:
         assert (early.status_code, early.headers["retry-after"]) == (503, "1")
         assert _problem(client.get("/v1/search?q=login"), 409)["code"] == "not-indexed"
         assert client.get("/v1/status").json()["is_indexed"] is False
-        host.take_in()
+        host.index()
         host.warm_up()
         assert client.get("/readyz").status_code == 200
         assert client.get("/v1/search?q=login").json()["total"] == 1
@@ -465,7 +465,7 @@ def test_named_workspaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (root / "a.md").write_text("login")
     with in_process(root, {"permissions.unset": "public"}) as (host, app):
         monkeypatch.setenv("FINDLING_HOME", str(host.home))
-        host.take_in()
+        host.index()
         for name in ("team", "private"):
             create_workspace(name, home=host.home)
             item = {"type": "knowledge", "title": f"Login of {name}", "visibility": ["everyone"]}
@@ -534,7 +534,7 @@ def test_a_limit_of_the_project_is_told_without_its_place(tmp_path: Path) -> Non
     (root / "a.md").write_text("login")
     assert load_settings(root)["context.types"] == ("file",)
     with in_process(root, {"permissions.unset": "public"}) as (host, app):
-        host.take_in()
+        host.index()
         owner, other = Client(app), Client(app, _token(host, "ann", ("user:ann",)))
         assert str(root) in owner.get("/v1/search?q=login").json()["scope"]["from"]
         assert other.get("/v1/search?q=login").json()["scope"] == {"types": ["file"]}

@@ -28,7 +28,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Host, Guard]]:
     for number in range(600):
         (root / f"{number}.md").write_text(f"# Login {number}\n\nA login and its session, the one of day {number}.\n")
     with in_process(root, {"permissions.unset": "public", "serve.cpu_s": 1000.0}) as (host, app):
-        host.take_in()
+        host.index()
         host.warm_up()
         yield host, app
 

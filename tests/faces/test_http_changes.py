@@ -35,7 +35,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def served(root: Path) -> Iterator[Served]:
     with in_process(root) as (host, app):
-        host.take_in()
+        host.index()
         yield host, app
 
 
@@ -129,7 +129,7 @@ def test_an_indexing_run_is_followed_in_the_status(root: Path) -> None:
 
 def test_a_run_that_fails_says_why(root: Path) -> None:
     with in_process(root) as (host, _):
-        host.take_in()
+        host.index()
     store = next(host.home.glob(f"*/{STORE_FILE}"))
     store.write_bytes(b"no database" * 1000)
     with in_process(root) as (host, _):

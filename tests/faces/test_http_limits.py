@@ -43,7 +43,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def served(root: Path) -> Iterator[tuple[Host, Guard]]:
     with in_process(root) as (host, app):
-        host.take_in()
+        host.index()
         host.warm_up()
         yield host, app
 
@@ -143,7 +143,7 @@ def test_a_body_is_not_read_of_whoever_may_not_send_it(served: tuple[Host, Guard
 
 def test_a_client_that_goes_away_frees_its_place(root: Path) -> None:
     host, line = make_host(root), WorkLine(threads=1)
-    host.take_in()
+    host.index()
     app, release = guarded_app(host, line), threading.Event()
 
     async def ask() -> list[Message]:
@@ -181,7 +181,7 @@ def test_a_client_that_goes_away_frees_its_place(root: Path) -> None:
 
 def test_the_owner_sees_how_it_goes_while_all_threads_are_taken(root: Path) -> None:
     host, line = make_host(root), WorkLine(threads=1, most_waiting=1)
-    host.take_in()
+    host.index()
     app, release = guarded_app(host, line), threading.Event()
 
     async def ask() -> list[int]:
@@ -258,7 +258,7 @@ def test_work_without_a_connection_to_look_at_keeps_the_place_of_its_caller_too(
 
 def test_too_many_questions_of_one_token_are_429(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     host, line = make_host(root), WorkLine(threads=2, most_waiting=2)
-    host.take_in()
+    host.index()
     app, release = guarded_app(host, line), threading.Event()
     token = TokenBook(host.home).create("ann", principals=("user:ann",))
     search = LocalClient.search

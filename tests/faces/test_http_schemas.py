@@ -44,7 +44,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Host, Gua
     for number in range(4):
         (root / "docs" / f"{number}.md").write_text(f"# Note {number}\n\nEvery login makes a session token.\n")
     with in_process(root) as (host, app):
-        host.take_in()
+        host.index()
         host.warm_up()
         with host.opened(OWNER) as engine:
             engine.permissions.share("path:docs", "user:ann")

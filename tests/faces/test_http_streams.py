@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def served(root: Path) -> Iterator[tuple[Host, Guard]]:
     with in_process(root) as (host, app):
-        host.take_in()
+        host.index()
         yield host, app
 
 
@@ -71,7 +71,7 @@ def test_what_is_wrong_with_the_question_has_a_status(served: tuple[Host, Guard]
 def test_what_goes_wrong_later_is_an_event(root: Path) -> None:
     """The line is closed between the two stages, as a server does that ends."""
     host, line = make_host(root), WorkLine(threads=1)
-    host.take_in()
+    host.index()
     app = guarded_app(host, line)
     sent: list[dict[str, Any]] = []
 
@@ -112,7 +112,7 @@ def test_nothing_is_searched_for_a_client_that_has_gone(served: tuple[Host, Guar
 def test_events_reach_a_client_one_after_the_other(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over a socket: the second stage waits in the line while the first one has been read already."""
     with listening(root) as (host, address):
-        host.take_in()
+        host.index()
         release = threading.Event()
         full = LocalClient.search
 
@@ -133,7 +133,7 @@ def test_events_reach_a_client_one_after_the_other(root: Path, monkeypatch: pyte
 
 def test_too_many_questions_are_turned_away(root: Path) -> None:
     host, line = make_host(root), WorkLine(threads=1, most_waiting=1)
-    host.take_in()
+    host.index()
     app = guarded_app(host, line)
     release = threading.Event()
 

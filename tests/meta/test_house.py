@@ -102,6 +102,13 @@ def test_a_class_name_means_one_class() -> None:
     assert shared - SHARED_CLASS_NAMES == set(), "name the new class after what it alone is"
 
 
+def test_one_module_takes_the_write_lock() -> None:
+    """Threads of a process queue in `WriterQueue`; a lock that is taken elsewhere would be a second mechanism."""
+    product = [module for module in MODULES if "testing" not in module.parts]
+    found = [module.stem for module in product if re.search(r"\.lock\(\)", (SOURCE.parent / module).read_text("utf-8"))]
+    assert found == ["writer_queue"]
+
+
 def _export_order(name: str) -> tuple[int, str]:
     """SCREAMING_CASE, then CamelCase, then lower_case: the order that the linter keeps."""
     return (0 if name.isupper() else 1 if name[:1].isupper() else 2, name)

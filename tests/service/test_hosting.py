@@ -73,7 +73,7 @@ def test_the_same_question_is_answered_from_what_is_kept_until_something_changes
     others = ask(host, ANN, SearchRequest(query="roadmap"))
     assert ("kept" in others.timings_ms, others.served_by) == (False, "")
     (tree / "new.md").write_text("Another roadmap.\n")
-    host.take_in()
+    host.index()
     assert "new.md" in paths(host, OWNER)
     with host.opened(OWNER) as engine:
         engine.permissions.unshare("path:docs/open.md", "user:ann")
@@ -245,7 +245,7 @@ def test_what_is_not_indexed_can_be_served_and_indexed_later(tmp_path: Path, set
         with pytest.raises(NotIndexedError):
             ask(host, OWNER, SearchRequest(query="roadmap"))
         (root / "a.md").write_text("A roadmap.\n")
-        host.take_in()
+        host.index()
         assert paths(host, OWNER) == ["a.md"]
         assert host.statistics.snapshot()["failed_queries"] == 1
     finally:
@@ -270,7 +270,7 @@ def test_many_threads_ask_while_files_change(host: Host, tree: Path) -> None:
         thread.start()
     for number in range(10):
         (tree / f"more{number}.md").write_text(f"Roadmap number {number}.\n")
-        host.take_in()
+        host.index()
     over.set()
     for thread in threads:
         thread.join()

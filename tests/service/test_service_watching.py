@@ -18,14 +18,14 @@ from findling.domain.reports import IndexReport
 from findling.service.engine.engine import open_engine
 from findling.service.server.watch_list import (
     WatchList,
+    note_indexed,
     note_state,
-    note_taken_in,
     watch_accounts,
     watch_lock,
     watcher_of,
 )
 from findling.service.server.watch_listening import Calm, settings_for
-from findling.service.server.watcher import take_in, watch_roots
+from findling.service.server.watcher import index_root, watch_roots
 from findling.service.settings.settings import Settings, load_settings
 from findling.service.workspace.workspaces import create_workspace
 from findling.stores.lock import WriteLock
@@ -66,7 +66,7 @@ class Watching:
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=watch_roots,
-            args=(roots, self._take_in),
+            args=(roots, self._index_root),
             kwargs={"settings": settings, "should_stop": self._stop, "note": self.notes.append, "called": called},
         )
 
@@ -81,9 +81,9 @@ class Watching:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
-    def _take_in(self, root: Path) -> None:
+    def _index_root(self, root: Path) -> None:
         self.before_run(root)
-        self.runs.append((root, take_in(root, self._settings)))
+        self.runs.append((root, index_root(root, self._settings)))
 
 
 @pytest.fixture
@@ -302,7 +302,7 @@ def test_a_workspace_that_is_being_written_is_tried_again(
     with lock:
         (root / "docs" / "new.md").write_text("A zebra crossing.\n")
         with pytest.raises(LockedError):
-            take_in(root, settings)
+            index_root(root, settings)
         time.sleep(0.5)
     eventually(lambda: found("zebra", root, settings) == ["docs/new.md"])
 
@@ -343,28 +343,28 @@ def test_a_home_that_cannot_be_written_ends_nothing(settings: Settings, root: Pa
 
 def test_every_workspace_of_a_root_follows(root: Path, home: Path, settings: Settings) -> None:
     create_workspace("papers", home=home, root=root)
-    report = take_in(root, settings)
+    report = index_root(root, settings)
     assert report.added == 1
     named = settings.override({"workspace.name": "papers"}, "test")
     assert found("trees", root, named) == ["docs/trees.md"]
     with open_engine(root, settings=settings) as engine:
         engine.index()
     (root / "docs" / "new.md").write_text("A zebra crossing.\n")
-    assert take_in(root, settings).added == 2
+    assert index_root(root, settings).added == 2
     assert found("zebra", root, named) == found("zebra", root, settings) == ["docs/new.md"]
 
 
 def test_a_run_can_be_stopped_and_goes_on(root: Path, settings: Settings) -> None:
     should_stop = threading.Event()
     should_stop.set()
-    assert take_in(root, settings, should_stop=should_stop) == IndexReport()
+    assert index_root(root, settings, should_stop=should_stop) == IndexReport()
     should_stop.clear()
-    assert take_in(root, settings, should_stop=should_stop).added == 1
+    assert index_root(root, settings, should_stop=should_stop).added == 1
 
 
 def test_afterwards_the_index_is_open(root: Path, settings: Settings) -> None:
     seen: list[int] = []
-    take_in(root, settings, afterwards=lambda engine, _: seen.append(engine.status().resources))
+    index_root(root, settings, afterwards=lambda engine, _: seen.append(engine.status().resources))
     assert seen == [1]
 
 
@@ -436,13 +436,13 @@ def test_the_account_tells_who_watches_and_what_was_taken_in(home: Path, root: P
     (account,) = watch_accounts(home)
     assert (account.pid, account.polls, account.problem) == (None, False, "")
     with watch_lock(home, root):
-        note_taken_in(home, root, IndexReport(added=2, removed=1))
+        note_indexed(home, root, IndexReport(added=2, removed=1))
         (account,) = watch_accounts(home)
         assert account.pid is not None
         assert (account.by, account.since, account.polls, account.problem) == ("a test", 5.0, True, "")
         assert account.taken_in == {"added": 2, "updated": 0, "removed": 1}
         before = account.taken_in_at
-        note_taken_in(home, root, IndexReport(unchanged=3))
+        note_indexed(home, root, IndexReport(unchanged=3))
         assert watch_accounts(home)[0].taken_in_at == before
         WatchList(home).remove(root)
         (account,) = watch_accounts(home)

@@ -14,7 +14,7 @@ from findling.service.engine.background import give_space_back, read_on, reap
 from findling.service.engine.engine import Engine
 from findling.service.server.engine_pool import Host
 from findling.service.server.watch_list import WatchList
-from findling.service.server.watcher import take_in, watch_roots
+from findling.service.server.watcher import index_root, watch_roots
 from findling.service.settings.settings import Settings
 
 __all__ = ["Keeper"]
@@ -84,7 +84,7 @@ class Keeper:
         try:
             watch_roots(
                 roots,
-                self._take_in,
+                self._index_root,
                 settings=settings,
                 should_stop=self._stopped,
                 note=_log.info,
@@ -93,8 +93,8 @@ class Keeper:
         except FindlingError as error:  # without the library for it
             _log.error("files are not followed: %s; try: %s", error.message, error.hint)
 
-    def _take_in(self, root: Path) -> None:
-        report = take_in(root, self._host.settings, should_stop=self._stopped, afterwards=self._finish)
+    def _index_root(self, root: Path) -> None:
+        report = index_root(root, self._host.settings, should_stop=self._stopped, afterwards=self._finish)
         if report.changed:
             told = told_changes(report.added, report.updated, report.removed)
             _log.info("%s: %s in %.1f s", root, told, report.seconds)

@@ -124,42 +124,32 @@ class WorkspaceMemories:
         InvalidValueError for a limit, mode or importance that cannot be.
         """
         _check(limit, mode, min_importance)
-        answer = self._recalled(query, limit, mode, min_importance, principals)
-        places = {"": self}
-        if principals is None and (above := self._above()):
-            places.update(above)
-            answer = self._joined(answer, above, lambda one: one._recalled(query, limit, mode, min_importance), limit)
-        noted = [
-            place._log.append([one.rid for one in answer.memories if one.hit.workspace == label])
-            for label, place in places.items()
-        ]
-        return replace(answer, is_counted=all(noted))
-
-    def _joined(
-        self,
-        own: RecallAnswer,
-        above: Mapping[str, WorkspaceMemories],
-        ask: Callable[[WorkspaceMemories], RecallAnswer],
-        limit: int,
-    ) -> RecallAnswer:
-        """The answer of this workspace with the memories of those above, by relevance; the nearest wins an id."""
-        answers, nearer, degraded = [own], [self], list(own.degraded)
-        for label, place in above.items():
+        places = {"": self, **(self._above() if principals is None else {})}
+        answers: dict[str, RecallAnswer] = {}
+        degraded: list[Degradation] = []
+        for label, place in places.items():
             try:
-                found = ask(place)
+                found = place._recalled(query, limit, mode, min_importance, principals)
             except FindlingError as error:
+                if place is self:
+                    raise
                 missing = Degradation.of(error)
                 degraded.append(replace(missing, what=f"the memories of {label} are not searched: {missing.what}"))
                 continue
-            stores = [near._writer.store for near in nearer if near._writer.exists]
+            degraded += found.degraded if place is self else ()
+            # The nearest folder wins an id.
+            stores = [places[near]._writer.store for near in answers if places[near]._writer.exists]
             others = [one for one in found.memories if not any(store.document(one.rid) for store in stores)]
             labelled = [replace(one, hit=replace(one.hit, workspace=label)) for one in others]
-            answers.append(replace(found, memories=tuple(labelled)))
-            nearer.append(place)
-        everything = [one for answer in answers for one in answer.memories]
+            answers[label] = replace(found, memories=tuple(labelled))
+        everything = [one for answer in answers.values() for one in answer.memories]
         best = sorted(everything, key=lambda one: (-one.relevance, one.rid))[:limit]
-        lead = next((answer for answer in answers if answer.memories), own)
-        return replace(lead, memories=tuple(best), degraded=tuple(degraded))
+        lead = next((answer for answer in answers.values() if answer.memories), answers[""])
+        noted = [
+            place._log.append([one.rid for one in best if one.hit.workspace == label])
+            for label, place in places.items()
+        ]
+        return replace(lead, memories=tuple(best), degraded=tuple(degraded), is_counted=all(noted))
 
     def _recalled(
         self, query: str, limit: int, mode: str | None, min_importance: float, principals: tuple[str, ...] | None = None

@@ -134,8 +134,7 @@ def import_bundle(
     A bundle brings content, which its owner alone may see. `trust` imports more of it: `rights`, `root`, `survey`.
     `root` is the present path of the indexed folder. `merge` upserts into a workspace with content. The whole bundle
     is checked first; after a kill the workspace is marked as incomplete, and the same import completes it. Raises as
-    `Bundle.open` and `Bundle.verify` do, CorruptError for content that makes no sense, InvalidValueError for a
-    workspace that is not empty or a folder with other files, PathNotFoundError, UsageError, LockedError.
+    `Bundle.open` and `Bundle.verify` do, and CorruptError, InvalidValueError, PathNotFoundError, UsageError.
     """
     trusted = check_trust(trust)
     with Bundle.open(source) as bundle:

@@ -48,8 +48,7 @@ _ANSWERS = 512
 """Answers in the cache."""
 
 _CANDIDATES, _READ, _ROWS = 5_000, 500, 1_000
-"""Limits of one request of a token: passages looked at (0.3 s, and fifty pages of a hundred hits), passages split into
-words (0.5 s), and rows of words searched for neighbours (0.2 s)."""
+"""Limits of one request of a token: passages looked at (0.3 s), split into words (0.5 s), rows of words (0.2 s)."""
 
 _SECTIONS_OF_LEGS = ("keyword.", "semantic.", "rerank.", "remote.", "privacy.", "permissions.", "chat.", "store.")
 _OF_LEGS = tuple(setting.name for setting in SETTINGS if setting.name.startswith(_SECTIONS_OF_LEGS))
@@ -132,12 +131,8 @@ class Host:
     def client(self, caller: Caller, workspace: str = "") -> Iterator[LocalClient]:
         """A client of a workspace with the rights of the caller; its answers are cached. Raises as `opened` does."""
         with self.opened(caller, workspace) as engine:
-            yield self._client(
-                engine,
-                caller.principals,
-                served_by=self.served_by if caller.is_owner else "",
-                longest_s=self.settings["serve.timeout_s"],
-            )
+            served_by, longest_s = self.served_by if caller.is_owner else "", self.settings["serve.timeout_s"]
+            yield self._client(engine, caller, served_by=served_by, longest_s=longest_s)
         self._tell_legs()
 
     @contextlib.contextmanager
@@ -146,13 +141,11 @@ class Host:
     ) -> Iterator[LocalClient]:
         """A client for callers who could open the workspace themselves; their settings decide what follows a search."""
         with self.opened_local(path, settings, workspace) as engine:
-            yield self._client(
-                engine, caller.principals, settings=settings, served_by=self.served_by, longest_s=longest_s
-            )
+            yield self._client(engine, caller, settings=settings, served_by=self.served_by, longest_s=longest_s)
         self._tell_legs()
 
-    def _client(self, engine: Engine, principals: tuple[str, ...] | None, **more: Any) -> LocalClient:
-        return LocalClient(engine, principals, answers=self._answers, statistics=self.statistics, **more)
+    def _client(self, engine: Engine, caller: Caller, **more: Any) -> LocalClient:
+        return LocalClient(engine, caller.principals, answers=self._answers, statistics=self.statistics, **more)
 
     def workspaces(self, caller: Caller) -> list[WorkspaceAccount]:
         """The workspaces that a caller may ask."""
@@ -186,7 +179,7 @@ class Host:
         self.is_ready = True
         self.statistics.took("startup_time_ms", time.time() - self.statistics.started_at)
 
-    def take_in(self, workspace: str = "", *, on_progress: Progress | None = None) -> IndexReport:
+    def index(self, workspace: str = "", *, on_progress: Progress | None = None) -> IndexReport:
         """Bring the index up to the state of the disk. Raises as `Engine.index` does."""
         with self.opened(OWNER, workspace) as engine:
             report = engine.index(on_progress=on_progress)

@@ -209,24 +209,13 @@ def _parsed(data: bytes, path: Path) -> dict[str, _Token]:
 def _restored(row: dict[str, Any]) -> _Token:
     """A token of the file. Raises KeyError, TypeError or ValueError for a damaged row."""
     principals, expires_at = row["principals"], row["expires_at"]
-    account = TokenAccount(
-        name=_text(row["name"]),
-        principals=None if principals is None else _texts(principals),
-        scopes=_texts(row["scopes"]),
-        workspaces=_texts(row["workspaces"]),
-        created_at=float(row["created_at"]),
-        expires_at=None if expires_at is None else float(expires_at),
-    )
-    return _Token(_text(row["sha256"]), account)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
-
-
-def _texts(values: object) -> tuple[str, ...]:
-    if not isinstance(values, list):
-        raise TypeError(values)
-    return tuple(_text(value) for value in values)
+    lists = [row["scopes"], row["workspaces"], [] if principals is None else principals]
+    if not all(isinstance(each, list) for each in lists):
+        raise TypeError(lists)
+    if not all(isinstance(text, str) for text in (row["name"], row["sha256"], *lists[0], *lists[1], *lists[2])):
+        raise TypeError(row)
+    scopes, workspaces, named = map(tuple, lists)
+    expires = None if expires_at is None else float(expires_at)
+    principals = None if principals is None else named
+    account = TokenAccount(row["name"], principals, scopes, workspaces, float(row["created_at"]), expires)
+    return _Token(row["sha256"], account)

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 __all__ = ["KINDS", "SAVED_AS", "STARTED_BY", "launchd_plist", "systemd_unit"]
 
-KINDS = ("systemd", "launchd")
-
 _LABEL = "findling.serve"
 
 SAVED_AS = {"systemd": "~/.config/systemd/user/findling.service", "launchd": f"~/Library/LaunchAgents/{_LABEL}.plist"}
 """Paths where the system looks for them."""
+
+KINDS = tuple(SAVED_AS)
 
 STARTED_BY = {
     "systemd": "systemctl --user enable --now findling",

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 __all__ = [
     "WatchAccount",
     "WatchList",
+    "note_indexed",
     "note_problem",
     "note_state",
-    "note_taken_in",
     "watch_accounts",
     "watch_lock",
     "watcher_of",
@@ -161,7 +161,7 @@ def note_problem(home: Path, root: Path, problem: str) -> None:
         note_state(home, root, problem=problem)
 
 
-def note_taken_in(home: Path, root: Path, report: IndexReport) -> None:
+def note_indexed(home: Path, root: Path, report: IndexReport) -> None:
     """Note that the changes of a root were indexed, if there were any, and that there is no problem."""
     taken_in = {"added": report.added, "updated": report.updated, "removed": report.removed}
     changes: dict[str, object] = {"taken_in_at": time.time(), "taken_in": taken_in} if report.changed else {}
@@ -171,18 +171,12 @@ def note_taken_in(home: Path, root: Path, report: IndexReport) -> None:
 def _account(home: Path, root: Path, *, is_listed: bool) -> WatchAccount:
     pid, by = watcher_of(home, root)
     state = _read_state(_file(home, root, "json"))
-    return WatchAccount(
-        root=root,
-        is_listed=is_listed,
-        is_missing=not os.path.lexists(root),
-        pid=pid,
-        by=by,
-        since=state.get("since") if pid is not None else None,
-        polls=pid is not None and bool(state.get("polls")),
-        problem=str(state.get("problem", "")) if pid is not None else "",
-        taken_in_at=state.get("taken_in_at"),
-        taken_in=state.get("taken_in"),
-    )
+    kept: dict[str, Any] = {"taken_in_at": state.get("taken_in_at"), "taken_in": state.get("taken_in")}
+    if pid is not None:
+        kept |= {"since": state.get("since"), "polls": bool(state.get("polls"))}
+        kept["problem"] = str(state.get("problem", ""))
+    is_missing = not os.path.lexists(root)
+    return WatchAccount(root=root, is_listed=is_listed, is_missing=is_missing, pid=pid, by=by, **kept)
 
 
 def _read_state(file: Path) -> dict[str, Any]:

@@ -14,14 +14,14 @@ from pathlib import Path
 from findling.domain.errors import FindlingError, LockedError
 from findling.domain.reports import IndexProgress, IndexReport
 from findling.service.engine.engine import Engine
-from findling.service.server.watch_list import note_problem, note_taken_in
+from findling.service.server.watch_list import note_indexed, note_problem
 from findling.service.server.watch_listening import Listener, settings_for, workspaces_of
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S
 from findling.sources.files.watching import need_watchfiles
 
-__all__ = ["take_in", "watch_roots"]
+__all__ = ["index_root", "watch_roots"]
 
 _TICK_S = 0.5
 """Time between two looks at the list of roots and the wish to stop."""
@@ -58,7 +58,7 @@ def watch_roots(
         watcher.close()
 
 
-def take_in(
+def index_root(
     root: Path,
     settings: Settings,
     *,
@@ -92,7 +92,7 @@ def take_in(
             if afterwards is not None:
                 afterwards(engine, own)
     report = reports[0] if len(reports) == 1 else _sum_of(reports)
-    note_taken_in(home_folder(settings["store.home"]), root, report)
+    note_indexed(home_folder(settings["store.home"]), root, report)
     return report
 
 

@@ -108,7 +108,15 @@ def read_profiles(tables: object, known: Settings, origin: str) -> dict[str, Map
     if not isinstance(tables, dict):
         raise InvalidValueError(f"{origin}: profiles must be tables, not {tables!r}", hint="[profiles.NAME]")
     for name, table in tables.items():
-        _check_name(name, table, origin)
+        if not isinstance(table, dict):
+            message = f"{origin}: profiles.{name} must be a table of settings, not {table!r}"
+            raise InvalidValueError(message, hint=f"[profiles.{name}]")
+        if name in PROFILES:
+            message = f"{origin}: profile {name} is always there and cannot be another one"
+            raise InvalidValueError(message, hint=f'give it a name of its own, with base = "{name}" to start from it')
+        if not name.replace("-", "a").replace("_", "a").isalnum():
+            message = f"{origin}: profile {name!r} must be called by letters, digits, '-' and '_'"
+            raise InvalidValueError(message, hint="rename it")
         if name in known.profiles:
             message = f"{origin}: profile {name} would replace the one of {known.profile_origin(name)}"
             raise UntrustedSettingError(message, hint="rename one of the two")
@@ -130,18 +138,6 @@ def _values(settings: Settings, name: str) -> Mapping[str, Value]:
         hint = closest_name(name, profile_names(settings), lists=True)
         raise InvalidValueError(f"no profile is called {name}", hint=hint)
     return found
-
-
-def _check_name(name: str, table: object, origin: str) -> None:
-    if not isinstance(table, dict):
-        message = f"{origin}: profiles.{name} must be a table of settings, not {table!r}"
-        raise InvalidValueError(message, hint=f"[profiles.{name}]")
-    if name in PROFILES:
-        message = f"{origin}: profile {name} is always there and cannot be another one"
-        raise InvalidValueError(message, hint=f'give it a name of its own, with base = "{name}" to start from it')
-    if not name.replace("-", "a").replace("_", "a").isalnum():
-        message = f"{origin}: profile {name!r} must be called by letters, digits, '-' and '_'"
-        raise InvalidValueError(message, hint="rename it")
 
 
 def _read(

@@ -183,7 +183,7 @@ REMOVED: Mapping[str, str] = {
     "serve.waiting": "256 questions may wait",
     "serve.cache": "512 answers are kept",
     "serve.max_body": "the owner may send 16 MB",
-    "serve.idle_s": "models are let go after 15 minutes without a question",
+    "serve.idle_s": "models are released after 15 minutes without a question",
     "watch.poll_s": "folders are looked at every 2 seconds",
     "compact.free_share": "a part is rewritten when a quarter of it is unused",
     "index.max_memory": "reading one document may take 1 GB",

@@ -65,8 +65,7 @@ def compact(
     """Drop unused data and rewrite the parts that are largely unused, or with `full` every part.
 
     Accesses of recalls are counted in. `drops_models` drops the vectors of former models once the chosen one has read
-    everything. Raises LockedError when another process keeps writing, ReadOnlyError, and DiskFullError when a rewrite
-    finds no room; the steps before it stay done, and nothing is lost.
+    everything. Raises LockedError, ReadOnlyError, or DiskFullError; the steps before it stay done, and nothing is lost.
     """
     started = time.monotonic()
     files.let_go_if_replaced()

@@ -1,7 +1,6 @@
 """Moves of workspaces: an index between the home and its project, or along with a folder that has moved.
 
-One renaming or one note in the home decides which of two folders counts: a kill leaves the old index or the new one,
-whole.
+One renaming, or one note in the home, decides which of two folders counts. So a kill leaves the old index or the new.
 """
 
 from __future__ import annotations

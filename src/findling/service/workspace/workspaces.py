@@ -1,7 +1,6 @@
 """All workspaces of a user: list, create, rename, change and drop them.
 
-Each change of the set holds a lock on the home and is one renaming: a kill leaves the state before or after it. The
-module `workspace_moves` moves them.
+Each change holds a lock on the home and is one renaming, so a kill leaves the state before or after it.
 """
 
 from __future__ import annotations

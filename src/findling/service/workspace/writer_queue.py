@@ -143,8 +143,7 @@ class WriterQueue:
     def locked(self, patience_s: float, *, must_exist: bool = False) -> Iterator[BackendLock]:
         """Hold the write lock of the folder, which is created if need be.
 
-        Raises LockedError while another writer keeps it, ReadOnlyError for a folder that cannot be written, and with
-        `must_exist` NotFoundError when the folder is gone.
+        Raises LockedError, ReadOnlyError, and with `must_exist` NotFoundError when the folder is gone.
         """
         with self.turn(patience_s) as is_ours:
             lock = self._file_lock()

@@ -80,7 +80,7 @@ class _Run(threading.Thread):
 
     def run(self) -> None:
         try:
-            report = self._host.take_in(self._workspace, on_progress=self._note)
+            report = self._host.index(self._workspace, on_progress=self._note)
             self._outcome = {"state": "done", "report": asdict(report)}
         except FindlingError as error:
             told = {"code": error.code, "detail": error.message, "hint": error.hint}

@@ -120,7 +120,7 @@ def _run(paths: tuple[str, ...], yes: bool) -> int:
     with _ended_by_signals(should_stop):
         watch_roots(
             (lambda: named) if named else listed.roots,
-            partial(_take_in, settings=settings, should_stop=should_stop),
+            partial(_index_root, settings=settings, should_stop=should_stop),
             settings=settings,
             should_stop=should_stop,
             note=note,
@@ -129,11 +129,11 @@ def _run(paths: tuple[str, ...], yes: bool) -> int:
     return 0
 
 
-def _take_in(root: Path, *, settings: Settings, should_stop: threading.Event) -> None:
+def _index_root(root: Path, *, settings: Settings, should_stop: threading.Event) -> None:
     from findling.service.engine.background import reap
-    from findling.service.server.watcher import take_in
+    from findling.service.server.watcher import index_root
 
-    report = take_in(root, settings, should_stop=should_stop, afterwards=_afterwards)
+    report = index_root(root, settings, should_stop=should_stop, afterwards=_afterwards)
     if report.changed:
         note(f"{root}: {told_changes(report.added, report.updated, report.removed)} in {report.seconds:.1f} s")
     reap()

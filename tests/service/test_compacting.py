@@ -325,3 +325,19 @@ def test_a_store_compacts_as_the_workspace_does(engine: findling.Engine) -> None
     assert not (engine.home / "index.sqlite-wal").stat().st_size
     assert store.integrity() == []
     store.close()
+
+
+def test_an_engine_that_stays_open_answers_as_a_new_one_after_a_compaction(
+    engine: findling.Engine, settings: findling.Settings
+) -> None:
+    note = engine.root / "note1.md"
+    before = note.read_text()
+    for text in ("harbour harbour meadow\n", before):  # changed, and changed back
+        note.write_text(text)
+        engine.search("harbour lantern")
+    with findling.open(engine.root, settings=settings) as other:
+        other.compact(full=True)
+    with findling.open(engine.root, settings=settings) as fresh:
+        for query in QUERIES:
+            found = [(hit.path, hit.score, hit.receipt.keyword_score) for hit in fresh.search(query)]
+            assert [(hit.path, hit.score, hit.receipt.keyword_score) for hit in engine.search(query)] == found

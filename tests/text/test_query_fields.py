@@ -12,7 +12,7 @@ import pytest
 from findling.domain.queries import All, Any, Field, Node, Not, Range
 from findling.sources.files.file_types import EXTENSIONS, KNOWN_NAMES, FileType
 from findling.text.query.dates import moment
-from findling.text.query.fields import CODE_LANGUAGES, condition, nearest_field
+from findling.text.query.leaves import CODE_LANGUAGES, condition, nearest_field
 from findling.text.query.parser import parse
 from findling.text.query.tree import canonical
 

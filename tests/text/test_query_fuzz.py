@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from findling.domain.queries import Node
-from findling.text.query.intent import EXPRESSION
-from findling.text.query.lexer import MOST_CHARACTERS, MOST_LEAVES
+from findling.text.query.lexer import EXPRESSION, MOST_CHARACTERS, MOST_LEAVES
 from findling.text.query.parser import MOST_LEVELS, Parsed, parse
 from findling.text.query.query_mode import read
 from findling.text.query.tree import asks_for_text, canonical, positive_terms, positive_texts, size

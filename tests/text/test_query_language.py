@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from findling.domain.queries import All, Any, Field, Fuzzy, Near, Node, Not, Phrase, Prefix, Same, Term
 from findling.text.analysis.analysis import STOP_WORDS
-from findling.text.query.intent import EXPRESSION
+from findling.text.query.lexer import EXPRESSION
 from findling.text.query.parser import MOST_PASTED, parse
 from findling.text.query.tree import canonical, positive_terms
 

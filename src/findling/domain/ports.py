@@ -275,6 +275,9 @@ class KeywordLeg(LegIndex, Protocol):
 
     unit: str
 
+    def is_current(self) -> bool:
+        """Whether its files are still those that were opened; a compacted index has other statistics."""
+
     def size(self) -> int:
         """Number of its chunks, or pages."""
 

@@ -12,11 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.records import Access
 
-__all__ = ["AccessLog", "AccessStore"]
+if TYPE_CHECKING:
+    from findling.domain.ports import TruthStore
+
+__all__ = ["AccessLog"]
 
 _PREFIX, _SUFFIX = "accesses-", ".log"
 _LINE = re.compile(rb"^([0-9]+\.[0-9]+)\t([^\t\n]+)\t\.$", re.MULTILINE)
@@ -26,16 +29,6 @@ _FULL_BYTES = 1 << 20
 
 _AT_REST_S = 3600.0
 """Seconds without a write after which a log is deleted: a writer may have opened it before the next one was begun."""
-
-
-class AccessStore(Protocol):
-    """The part of a truth store that counts accesses."""
-
-    def accesses(self, rids: Iterable[str]) -> Mapping[str, Access]:
-        """Numbers of accesses and times of the last ones, for resources that were accessed."""
-
-    def add_accesses(self, accesses: Mapping[str, Access]) -> None:
-        """Count accesses in: the numbers add up, the latest time stays."""
 
 
 class AccessLog:
@@ -65,7 +58,7 @@ class AccessLog:
         except OSError:  # read-only, full, or just deleted: an answer is worth more than its count
             return False
 
-    def counts(self, store: AccessStore, rids: Iterable[str]) -> dict[str, Access]:
+    def counts(self, store: TruthStore, rids: Iterable[str]) -> dict[str, Access]:
         """Numbers and last times of accesses: the counts of the store and those of the logs."""
         wanted = list(rids)
         if not wanted:
@@ -77,7 +70,7 @@ class AccessLog:
         found = {rid: _both(stored.get(rid), pending.get(rid)) for rid in wanted}
         return {rid: access for rid, access in found.items() if access is not None}
 
-    def fold(self, store: AccessStore, exists: Callable[[str], bool]) -> None:
+    def fold(self, store: TruthStore, exists: Callable[[str], bool]) -> None:
         """Count in what the logs say of resources that exist. The caller holds the workspace's lock."""
         logs = self._logs()
         unread = _unread(logs, store.accesses(map(_mark, logs)))

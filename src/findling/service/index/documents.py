@@ -80,16 +80,9 @@ def fetch(legs: Retrievers, name: str, *, context: int = 0, below: str = "") -> 
     document, cids = find_document(legs.store, name, below)
     resource = document.resource
     part = _part(document, name, set(cids), context)
+    own: dict[str, Any] = {name: getattr(resource, name) for name in _SHOWN}
     return FetchedDocument(
-        rid=resource.rid,
-        type=resource.type,
-        title=resource.title,
-        path=resource.path,
-        author=resource.author,
-        lang=resource.lang,
-        tags=resource.tags,
-        created_at=resource.created_at,
-        updated_at=resource.updated_at,
+        **own,
         fields={key: value for key, value in resource.fields.items() if key not in _TOLD_OTHERWISE},
         links=tuple(_links(resource, legs.store)),
         supersedes=predecessors(legs.store, resource),
@@ -111,6 +104,7 @@ def passages(legs: Retrievers, ids: Sequence[str]) -> dict[str, str]:
     return {f"{cid:016x}": one.text for cid, one in stored.items()}
 
 
+_SHOWN = ("rid", "type", "title", "path", "author", "lang", "tags", "created_at", "updated_at")
 _TOLD_OTHERWISE = frozenset({"links", "messages", "supersedes"})
 """Fields whose content an answer tells in another way, or that only say where in the text something is."""
 

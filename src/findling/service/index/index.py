@@ -18,7 +18,7 @@ from findling.service.workspace.workspace import Workspace, home_folder
 if TYPE_CHECKING:
     from findling.pipelines.indexing.fanout import Legs
     from findling.service.index.embeddings import WorkspaceVectors
-    from findling.service.index.model_table import ModelTable
+    from findling.service.index.model_choice import ModelTable
     from findling.service.index.views import WorkspaceSights
     from findling.service.settings.settings import Settings
 
@@ -126,7 +126,7 @@ class Index:
             return self._views
 
     def _table(self) -> ModelTable:
-        from findling.service.index.model_table import ModelTable
+        from findling.service.index.model_choice import ModelTable
 
         with self._opening:
             self._models = self._models or ModelTable()

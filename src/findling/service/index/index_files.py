@@ -200,7 +200,7 @@ class OpenedWorkspace:
 
         Raises CorruptError when a damaged leg cannot be rebuilt now.
         """
-        if self._is_level():
+        if self._is_level() and self.leg.is_current():
             mended, self._mended = self._mended, ""
             return Degradation(what=mended) if mended else None
         with self.queue.turn(0.0) as is_ours:
@@ -282,7 +282,7 @@ class OpenedWorkspace:
         """The number of changes that the leg lacks, with those that other processes have committed."""
         # The leg is asked first: what is committed to both between the two questions must not put it ahead.
         absorbed = self.leg.seq()
-        if absorbed != self.store.seq():
+        if absorbed != self.store.seq() or not self.leg.is_current():
             self._release_leg()
             absorbed = self.leg.seq()
         return self.store.seq() - absorbed

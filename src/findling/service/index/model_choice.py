@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 from findling.domain.errors import InvalidValueError, ModelNotFoundError
 from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER
@@ -13,7 +17,10 @@ from findling.models.remote.providers import is_remote_spec
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
 
-__all__ = ["choose_chat", "choose_embedder", "choose_reranker", "find_model", "models_home"]
+if TYPE_CHECKING:
+    from findling.models.ports import Embedder, Reranker
+
+__all__ = ["ModelTable", "choose_chat", "choose_embedder", "choose_reranker", "find_model", "models_home"]
 
 
 def models_home(settings: Settings) -> Path:
@@ -113,3 +120,35 @@ def _first_installed(kind: str, home: Path) -> ModelFiles | None:
         except ModelNotFoundError:
             continue
     return None
+
+
+_Model = TypeVar("_Model")
+
+
+class ModelTable:
+    """Holds no model itself: one is gone when the last workspace releases it. Threads may share a table."""
+
+    def __init__(self) -> None:
+        self._in_use: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
+        self._guard = threading.Lock()
+
+    def embedder(self, settings: Settings) -> Embedder | None:
+        """The embedder that `semantic.model` names. Raises as `choose_embedder` does."""
+
+        return self._chosen(choose_embedder, settings)
+
+    def reranker(self, settings: Settings) -> Reranker | None:
+        """The reranker that `rerank.model` names. Raises as `choose_reranker` does."""
+
+        return self._chosen(choose_reranker, settings)
+
+    def _chosen(self, choose: Callable[[Settings], _Model | None], settings: Settings) -> _Model | None:
+        key = (choose, *[settings[name] for name in settings if name.startswith(_OF_MODELS)])
+        with self._guard:
+            model: _Model | None = self._in_use.get(key)
+            if model is None and (model := choose(settings)) is not None:
+                self._in_use[key] = model
+            return model
+
+
+_OF_MODELS = ("semantic.", "rerank.", "remote.", "store.")

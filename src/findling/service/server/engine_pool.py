@@ -18,7 +18,7 @@ from findling.service.engine.answer_cache import AnswerCache
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.index.index import Index
-from findling.service.index.model_table import ModelTable
+from findling.service.index.model_choice import ModelTable
 from findling.service.server.statistics import ServerStatistics
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings

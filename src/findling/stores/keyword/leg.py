@@ -64,6 +64,7 @@ class TantivyLeg:
         unit: str,
         seq: int | None = None,
         searcher: tantivy.Searcher | None = None,
+        files: tuple[int, ...] = (),
     ) -> None:
         self._index = index
         self._fixed = searcher
@@ -75,6 +76,7 @@ class TantivyLeg:
         self.unit = unit
         self._seq = seq
         """The change that the open index has reached; None where there is no index of this leg on disk."""
+        self._files = files
         self._is_dirty = False
         self._writer: tantivy.IndexWriter | None = None
         self._query: KeywordQuery | None = None
@@ -90,14 +92,20 @@ class TantivyLeg:
         scoring = scoring or Scoring()
         with Reading(folder):
             while (state := read_state(folder)) is not None and state.note.made_for == made_for:
+                files = _files_of(folder)
                 index = _open_index(folder)
-                if read_state(folder) == state:  # else another process has committed meanwhile
-                    return cls(index, folder, made_for, scoring, unit, state.seq)
+                # Else another process has committed or compacted it meanwhile.
+                if read_state(folder) == state and _files_of(folder) == files:
+                    return cls(index, folder, made_for, scoring, unit, state.seq, files=files)
         return cls(_reloaded_on_demand(tantivy.Index(schema())), folder, made_for, scoring, unit)
 
     def seq(self) -> int:
         """The number of the latest change that is durably absorbed."""
         return self._seq or 0
+
+    def is_current(self) -> bool:
+        """Whether its files are still those that were opened; a compacted index has other statistics."""
+        return self._seq is None or self._files == _files_of(self._folder)
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Take changes in; they become visible and durable with `commit`."""
@@ -121,6 +129,7 @@ class TantivyLeg:
             if self._writer is not None and self._is_dirty:
                 self._writer.commit()
                 self._is_dirty = False
+            self._files = _files_of(self._folder)
             self._reload()
         except (ValueError, OSError) as error:
             raise _write_error(error, self._folder) from error
@@ -332,6 +341,15 @@ def _open_index(folder: Path) -> tantivy.Index:
         for file in folder.glob("[!.]*"):
             (Path(links) / file.name).symlink_to(file)
         return _reloaded_on_demand(tantivy.Index.open(links))
+
+
+def _files_of(folder: Path) -> tuple[int, ...]:
+    """The inode, time and size of the list of an index's files; empty without one."""
+    try:
+        status = (folder / "meta.json").stat()
+    except OSError:
+        return ()
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:

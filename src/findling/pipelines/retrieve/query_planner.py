@@ -46,7 +46,7 @@ SPELLING = "~"
 _TO_THE_LETTER = frozenset({"identifier", "number", "path", "url", "regex"})
 """Shapes of a query that is meant to the letter: its neighbours by meaning are no hits."""
 
-_CODE = re.compile(r"[_.:#(/\\\[]|\b[a-z]+[A-Z]|(?:[0-9][^\s0-9]*){3}")
+_CODE = r"[_.:#(/\\\[]|\b[a-z]+[A-Z]|(?:[0-9][^\s0-9]*){3}"
 """What tells `get_user`, `os.path`, `getUser` and `CVE-2024-3094` from names such as JavaScript and COVID19, which have
 a meaning. Three digits are a code, to whose pieces a model finds any table of numbers near."""
 
@@ -181,11 +181,11 @@ def loose_words(question: AnalyzedQuery) -> tuple[Node | None, Node | None]:
 
 def _text_for_models(parsed: Parsed) -> str:
     """What is asked for, without operators: the words as they were typed, stop words included, and then the rest."""
-    plain = _MARKS.sub("", parsed.plain)
+    plain = re.sub(_MARKS, "", parsed.plain)
     return " ".join([plain, *[text for text in positive_texts(parsed.node) if text not in plain]]).strip()
 
 
-_MARKS = re.compile(r"[*~]\d*(?!\S)")
+_MARKS = r"[*~]\d*(?!\S)"
 _EXCLUDING = re.compile(
     r"\b(?:excluding|except for|not including|(?:do not|don't) mention)\s+([^\s,.?()][^,.?()]*)", re.IGNORECASE
 )
@@ -229,7 +229,7 @@ def _routed(plan: Plan, shape: Route, text: str, reading: str) -> tuple[Plan, li
 def _letters(shape: Route, text: str) -> frozenset[str]:
     """The shapes for which the query is meant to the letter."""
     letters = _TO_THE_LETTER.intersection(shape.shape)
-    return letters if "number" in letters or _CODE.search(text) else frozenset()
+    return letters if "number" in letters or re.search(_CODE, text) else frozenset()
 
 
 def _resolved(node: Node, store: ReadStore) -> Node:

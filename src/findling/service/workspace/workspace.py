@@ -51,7 +51,7 @@ _POINTERS = ".places"
 An index in a project counts only when it is listed: findling must not open the index that a stranger ships.
 """
 
-_NAME = re.compile(r"\w[\w.-]*")
+_NAME = r"\w[\w.-]*"
 
 _HASHED = re.compile(r"\+.{1,40}\+[0-9a-f]{32}", re.DOTALL)
 """The folder of a path that is too long to be one: the end of it and a hash."""
@@ -197,7 +197,7 @@ def has_items(folder: Path) -> bool:
 
 def is_name(text: str) -> bool:
     """Whether this may be the name of a workspace."""
-    return _NAME.fullmatch(text) is not None and len(os.fsencode(text)) <= _LONGEST_NAME
+    return re.fullmatch(_NAME, text) is not None and len(os.fsencode(text)) <= _LONGEST_NAME
 
 
 def check_name(text: str) -> str:

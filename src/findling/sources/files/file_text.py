@@ -36,7 +36,7 @@ _MIN_PRINTABLE_SHARE = 0.98  # random 16-bit numbers are printable characters 87
 _MAX_STRAY_SHARE = 0.1
 _CONTROL_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
 _MAX_CONTROL_SHARE = 0.02  # random bytes hold 10 in 100
-_RUN_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{2,}")
+_RUN_OF_HIGH_BYTES = rb"[\x80-\xff]{2,}"
 _MAX_SHARE_IN_RUNS = 0.3
 _ENOUGH_TO_GUESS = 8  # a greeting with two umlauts in a row is no Chinese
 _GUESS_SAMPLE = 64_000
@@ -165,7 +165,7 @@ def _decode_single_byte(data: bytes) -> tuple[str, str]:
 def _is_not_western(data: bytes) -> bool:
     """Whether bytes above ASCII come in rows: accented letters of western languages stand alone between others."""
     high = len(data) - len(data.translate(None, _HIGH_BYTES))
-    in_runs = sum(map(len, _RUN_OF_HIGH_BYTES.findall(data)))
+    in_runs = sum(map(len, re.findall(_RUN_OF_HIGH_BYTES, data)))
     return high >= _ENOUGH_TO_GUESS and in_runs > _MAX_SHARE_IN_RUNS * high
 
 

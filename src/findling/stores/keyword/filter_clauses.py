@@ -143,7 +143,7 @@ class KeywordScope:
 
 
 _UNSAFE = re.compile(r"[%\s\ud800-\udfff]")
-_ESCAPED = re.compile(r"%([0-9a-f]+);")
+_ESCAPED = r"%([0-9a-f]+);"
 
 
 def _token(kind: str, value: str) -> str:
@@ -155,4 +155,4 @@ def _token(kind: str, value: str) -> str:
 
 def _value(token: str) -> str:
     value = token.partition("=")[2]
-    return _ESCAPED.sub(lambda m: chr(int(m.group(1), 16)), value) if "%" in value else value
+    return re.sub(_ESCAPED, lambda m: chr(int(m.group(1), 16)), value) if "%" in value else value

@@ -107,9 +107,7 @@ _FLAG_CLASS = "\U0001f1e6-\U0001f1ff"  # a flag is two of these letters
 
 # Accents of Latin, Greek and Cyrillic, Hebrew points, Arabic vowel signs: written or left out at will. Marks of
 # Indic and other scripts are letters in their own right, and so is the breve of й.
-_OPTIONAL_MARKS = re.compile(
-    "(?<!и)\u0306|[\u0300-\u0305\u0307-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]"
-)
+_OPTIONAL_MARKS = "(?<!и)\u0306|[\u0300-\u0305\u0307-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed]"
 _LETTERS = {"ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ς": "σ"}
 _UNDECOMPOSED = str.maketrans(
     _LETTERS | {"ẞ": "SS", "Ø": "O", "Ł": "L", "Đ": "D", "Ð": "D", "Þ": "Th", "Æ": "Ae", "Œ": "Oe"}
@@ -190,7 +188,7 @@ def unicode_places(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _spaced_terms(word: str) -> list[str]:
-    plain = _OPTIONAL_MARKS.sub("", unicodedata.normalize("NFD", word)).translate(_UNDECOMPOSED)
+    plain = re.sub(_OPTIONAL_MARKS, "", unicodedata.normalize("NFD", word)).translate(_UNDECOMPOSED)
     if plain.isascii():
         return identifier_terms(plain)
     folded = unicodedata.normalize("NFC", plain.casefold())

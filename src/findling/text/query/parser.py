@@ -95,7 +95,8 @@ def parse(text: str, *, now: float | None = None, intent: Intent | None = None) 
             f"regular expressions are not searched: {shortened(text.strip())} is read as the words {', '.join(words)}"
         )
         return _pasted(" ".join(words), note)
-    if '("' in text and _CALL.search(text):
+    # The quotes of `open("x")` are no wish for a phrase.
+    if '("' in text and re.search(r'\w\("[^\s"]', text):
         return _pasted(text, "a piece of code is read as plain words")
     if len(text) > MOST_CHARACTERS:
         return _pasted(text, f"a query of more than {MOST_CHARACTERS:,} characters is read as plain words")
@@ -110,9 +111,6 @@ def parse(text: str, *, now: float | None = None, intent: Intent | None = None) 
         return _pasted(text, f"parentheses more than {MOST_LEVELS} deep are read as plain words")
     return parsed
 
-
-_CALL = re.compile(r'\w\("[^\s"]')
-"""`open("x")`: the quotes of a piece of code are no wish for a phrase."""
 
 _BEGINNINGS = frozenset({"minus", "open", "phrase", "field", "word", "NOT"})
 _ENDINGS = frozenset({"close", "phrase", "field", "word"})

@@ -120,8 +120,7 @@ class ChatPart:
     def split(self, end: str) -> tuple[float, list[KeptMessage]] | None:
         """Remove the second half: the time of its first message, and its messages.
 
-        That message comes before the second `end`, in which the next part begins, or there would be no name for the
-        new part between the two; `None` when there is no such place.
+        The next part begins in the second `end`; the new part needs a name before it. `None` when there is none.
         """
         middle = len(self.messages) // 2
         while middle and stamp(self._keys[middle]) >= end:

@@ -1,7 +1,6 @@
 """Merging messages into the parts of their threads: known ones stay, new and edited ones find their place.
 
-A batch of messages changes as few parts as it can, and a part is bounded, so that a message costs the same whatever
-the length of its thread.
+A batch of messages changes as few parts as it can, and parts are bounded. The length of a thread does not matter.
 """
 
 from __future__ import annotations
@@ -122,12 +121,10 @@ class Merge:
         if thread is None:
             names = sorted(PartName.read(rid.rpartition("/")[2]) for rid in self._rids.get(given.thread, ()))
             thread = self._threads[given.thread] = _ThreadParts(given, names, self._load, self._pending)
-        facts = ThreadFacts(
-            given.thread,
-            given.title or thread.facts.title,
-            given.tags or thread.facts.tags,
-            # Silence must not widen who may see a thread.
-            thread.facts.visibility if given.visibility is None else given.visibility,
+        # Silence must not widen who may see a thread.
+        visibility = thread.facts.visibility if given.visibility is None else given.visibility
+        facts = given._replace(
+            title=given.title or thread.facts.title, tags=given.tags or thread.facts.tags, visibility=visibility
         )
         if facts != thread.facts:
             # The last part comes last: as long as it is the old one, a run that was interrupted does this again.

@@ -61,8 +61,8 @@ class Ledger:
     def add(self, group: Sequence[Composed]) -> list[str]:
         """Add items that may name each other, all or none; the outcome of each is `added`, `changed` or `unchanged`.
 
-        Raises InvalidValueError for an item that must not change, that another one of the group contradicts, or whose
-        predecessor is missing, of another type or its own successor; NotFoundError for an unknown abbreviation.
+        Raises InvalidValueError for a change of an immutable item, a contradiction in the group, or a predecessor that
+        is missing, of another type or its own successor; NotFoundError for an unknown abbreviation.
         """
         announced = [item.resource.rid for item in group]
         drafted: dict[str, Written] = {}

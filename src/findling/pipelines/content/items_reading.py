@@ -1,4 +1,4 @@
-"""Reading items: a JSON object, a JSON array, or JSON lines, told apart by their beginning."""
+"""Reading items: a JSON object, a JSON array, or JSON lines, distinguished by their beginning."""
 
 from __future__ import annotations
 

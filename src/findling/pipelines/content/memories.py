@@ -1,7 +1,7 @@
 """The rules of memories: identity, fading importance, and the order of recall.
 
-A memory is a resource of the type `memory`. Its importance is the last one given times 0.95 for every day since the
-last access, though never less than 0.1. It multiplies the relevance by 0.84 to 1.2, and 0.5 leaves it alone.
+A memory is a resource of the type `memory`. Its importance falls by 5 % for every day since the last access, to no
+less than 0.1. It multiplies the relevance by 0.84 to 1.2, and 0.5 leaves it alone.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ MEMORY = "memory"
 """The type, and the beginning of an id."""
 
 THRESHOLD = 0.7
-"""Least `closeness` of a memory that has none of the words. Among 440, MiniLM finds 85 % of 40 that are asked for in
-other words without a threshold, 70 % with it, and all of these first. Of 30 questions about something else 20 % find
-something without it and 7 % with it."""
+"""Least `closeness` of a memory that has none of the words. Of 40 among 440 that are asked for in other words, MiniLM
+finds 85 % without a threshold, 70 % with it, all first. Of 30 unrelated questions 20 % find something without it, 7 %
+with it."""
 
 _USUAL_IMPORTANCE = 0.5
 _LEAST_IMPORTANCE = 0.1
@@ -86,8 +86,8 @@ class Memory:
 class Recalled:
     """A memory that answers a query.
 
-    `relevance`, by which memories are ordered, is the score of its best passage, the `hit`, times a factor for its
-    importance. `score` is at most 1, as in the receipt of the hit. All figures are those before this recall.
+    The order follows `relevance`: the score of its best passage, the `hit`, times a factor for its importance. `score`
+    is at most 1, as in the receipt of the hit. All figures are those before this recall.
     """
 
     rid: str
@@ -259,7 +259,7 @@ def importance_factor(importance: float) -> float:
 
 
 def closeness(cosine: float, usual: tuple[float, float]) -> float:
-    """Closeness of two texts in meaning, from 0 to 1, whatever the model.
+    """Closeness of two texts in meaning, from 0 to 1, for any model.
 
     0 is the usual cosine of unrelated texts, 1 is eight deviations above it. MiniLM reaches 0.7 with a cosine of 0.33.
     (cos + 1) / 2 says nothing: it is 0.5 for unrelated texts.

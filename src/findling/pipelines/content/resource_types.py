@@ -213,7 +213,7 @@ def _known(name: str, own: Mapping[str, ResourceType] | None) -> ResourceType | 
 
 
 def _of_search(name: str, own: Mapping[str, ResourceType] | None = None) -> ResourceType | None:
-    """The type of this name for a search, which must not fail because a plugin is gone or does not work."""
+    """The type of this name for a search, which must not fail with a plugin."""
     return _known(name, own) or _of_plugin(name, tuple(sys.path))
 
 

@@ -156,7 +156,7 @@ def collection_document(collection: EvaluatedCollection) -> dict[str, Any]:
 
 
 def pair_runs(collections: Sequence[EvaluatedCollection], saved: SavedRuns | None = None) -> list[PairedRuns]:
-    """Compare every run with the first one of its collection, and with the saved one of its label, or the only one."""
+    """Compare every run with the first one of its collection, and with a saved one: of its label, or the only one."""
     return [
         pair for collection in collections for pair in _pairs_of(collection, (saved or {}).get(collection.name, {}))
     ]

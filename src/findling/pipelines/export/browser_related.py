@@ -35,7 +35,7 @@ class Relations(NamedTuple):
 
 
 def relate(documents: Sequence[Document], store: TruthStore, instant: Embedder | None, count: int) -> Relations:
-    """Up to `count` nearest passages of each, by the vectors of the model that has read most, or else instant ones."""
+    """Up to `count` nearest passages of each, by vectors of the model that has read most, or instant ones."""
     vectors, speed = _model_vectors(documents, store) if count > 0 else None, "refined"
     if vectors is None and instant is not None and count > 0:
         vectors, speed = _instant_vectors(documents, instant), "instant"

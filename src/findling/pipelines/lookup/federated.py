@@ -1,6 +1,6 @@
 """One ranking from the answers of several workspaces, by evidence that means the same in all of them.
 
-The words of a hit count by their share of the most that the query could score in its own workspace, unknown words
+The words of a hit count by their share of the query's highest possible score in its workspace, unknown words
 included. A workspace that knows half of the question scores low, and rare words are no advantage. Meaning counts by the
 cosine, which is the same in every workspace. Both are weighed as in a single answer; sizes of workspaces do not matter.
 

@@ -75,8 +75,7 @@ def _completions(legs: Retrievers, head: str, last: str, limit: int) -> list[Com
 def _titles(legs: Retrievers, head: str, last: str, limit: int) -> list[Completion]:
     """The titles that have all the words, the last one perhaps longer, each once."""
     words: list[Term | Prefix] = [Term(word, "title") for word in phrase_terms(head)]
-    if len(last) >= _SHORTEST_BEGINNING:
-        words.append(Prefix(last, "title"))
+    words += [Prefix(last, "title")] if len(last) >= _SHORTEST_BEGINNING else []
     if not words:
         return []
     hits = legs.keyword.search(All(tuple(words)), Filters(), limit * _TITLES_READ).hits

@@ -1,4 +1,4 @@
-"""The way of a query: few frames and few modules from the command line to the keyword leg, as `bench/house.py` counts."""
+"""The way of a query: frames and modules from the command line to the keyword leg, as `bench/house.py` counts them."""
 
 from __future__ import annotations
 

@@ -38,6 +38,10 @@ SWEPT = (
     "service/upkeep",
     "service/workspace",
     "sources",
+    "stores/bundle",
+    "stores/local",
+    "stores/sqlite",
+    "testing",
     "text",
 )
 """Rooms whose prose follows the rules, such as `text` or `service/engine`; the list may only grow."""
@@ -45,8 +49,7 @@ _SWEPT_PATHS = tuple(f"findling/{room}/" for room in SWEPT)
 VAGUE_BEGINNING = re.compile(r"(What|Whatever|Who|Whoever|Whose|How|Where|Wherever|When|Which)\b")
 SHARED_CLASS_NAMES = {
     "FindlingRetriever",  # one adapter for each framework
-    "Header", "Part", "Question",
-    "Step", "_Asked", "_Run", "_State",
+    "_Asked",
 }  # fmt: skip
 """Names that several classes have; the set may only shrink."""
 THIRD_PARTY_OF_A_SEARCH = {"click", "tantivy", "Stemmer", "cython_runtime", "platformdirs"}

@@ -17,9 +17,9 @@ from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFact
 from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.sources.documents.extracted import Extracted
-from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
+from tests.memory_leg import MemoryLeg
 
 NINE = 1_775_638_800.0  # 2026-04-08 09:00 UTC
 FIRST = [("Ann", "Good morning everyone"), ("Bob", "The falcon has landed\nand it is hungry"), ("Ann", "Feed it then")]

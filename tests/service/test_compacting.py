@@ -315,18 +315,6 @@ def test_accesses_are_counted_in_and_those_to_what_is_gone_are_dropped(
     assert engine.memories.get(kept).access_count == 2, "no line of the log is counted twice"
 
 
-def test_a_store_compacts_as_the_workspace_does(engine: findling.Engine) -> None:
-    store = SqliteStore.open(engine.home / "index.sqlite")
-    store.put_vectors("m", {number.to_bytes(16, "big"): b"\0" * 60_000 for number in range(100)})
-    store.drop_vectors("m")
-    store.compact(store.seq())
-    assert count_pages(engine.home / "index.sqlite").free == 0
-    assert store.log_floor() == store.seq()
-    assert not (engine.home / "index.sqlite-wal").stat().st_size
-    assert store.integrity() == []
-    store.close()
-
-
 def test_an_engine_that_stays_open_answers_as_a_new_one_after_a_compaction(
     engine: findling.Engine, settings: findling.Settings
 ) -> None:

@@ -39,7 +39,7 @@ from findling.service.export.bundles import IMPORTING, export_bundle, import_bun
 from findling.stores.bundle.bundle import FILES, Bundle
 from findling.stores.keyword.leg import TantivyLeg
 from findling.testing.reference.jsonl_store import JsonlStore
-from findling.testing.reference.memory_leg import MemoryLeg
+from tests.memory_leg import MemoryLeg
 
 NOUNS = (
     "session token login quota invoice ledger pipeline index cluster basket parser window socket garden river".split()

@@ -22,9 +22,11 @@ KILLS = tries(10, short=3)
 
 WRITER = """
 import sys
+from pathlib import Path
 from findling.testing.samples import line_document
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite.store import SqliteStore
+from findling.stores.sqlite.vacuum import fold_log, rewrite_store, trim_log
 
 with WriteLock(sys.argv[1] + ".lock", timeout_s=0), SqliteStore.open(sys.argv[1]) as store:
     turn = store.seq()
@@ -36,7 +38,9 @@ with WriteLock(sys.argv[1] + ".lock", timeout_s=0), SqliteStore.open(sys.argv[1]
         ]
         store.write(batch, [f"r{turn % 40}"])
         if turn % 5 == 0:
-            store.compact(store.seq() - 60)
+            trim_log(Path(sys.argv[1]), store.seq() - 60)
+            rewrite_store(Path(sys.argv[1]))
+            fold_log(Path(sys.argv[1]))
         sys.stdout.write(f"{store.seq()} {store.counts()['chunks']}\\n")
         sys.stdout.flush()
 """

@@ -11,8 +11,8 @@ from findling.domain.ports import KeywordLeg, TruthStore
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.keyword_leg import KeywordLegSuite
-from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
+from tests.memory_leg import MemoryLeg
 
 
 class TestMemoryLeg(KeywordLegSuite):

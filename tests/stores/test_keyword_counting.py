@@ -14,12 +14,12 @@ from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.indexing.fanout import catch_up
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.scoring import PADDING, counted, padding, repeated
-from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.query.parser import parse
 from findling.text.query.query_mode import read
+from tests.memory_leg import MemoryLeg
 
 LINES = [
     "data of a store",

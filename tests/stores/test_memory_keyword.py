@@ -13,9 +13,9 @@ from findling.domain.queries import All, Any, Filters, Fuzzy, Near, Node, Phrase
 from findling.domain.resources import Document
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.scoring import PADDING
-from findling.testing.reference.memory_leg import MemoryLeg
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import cid_of, line_document
+from tests.memory_leg import MemoryLeg
 
 LINES = ["red red blue", "red", "blue green", "green reds"]
 

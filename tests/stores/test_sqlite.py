@@ -16,6 +16,7 @@ from findling.domain.resources import Document
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.samples import FULL, HISTORY, PLAIN, LegModel, held_by, line_document, vectors_of
 from findling.testing.truth_store import TruthStoreSuite
+from tests.compacting import compact
 from tests.processes import PATIENCE_S
 
 
@@ -225,16 +226,16 @@ def test_compacting_forgets_what_every_leg_has_absorbed(store: SqliteStore) -> N
         follower.catch_up(store)
         legs.append(follower)
     floor = store.seq() - 3
-    store.compact(floor)
+    compact(store, floor)
     assert store.log_floor() == floor
     with pytest.raises(InvalidValueError, match="does not reach back"):
         store.changes(floor - 1)
     for leg in legs:
         leg.catch_up(store)
         assert leg.held == held_by(store)
-    store.compact(0)
+    compact(store, 0)
     assert store.log_floor() == floor
-    store.compact(10**9)
+    compact(store, 10**9)
     assert store.log_floor() == store.seq()
     assert store.integrity() == []
 
@@ -243,7 +244,7 @@ def test_compacting_gives_space_back_and_ends_the_log(path: Path, store: SqliteS
     store.write(line_document(f"r{number}", ["x" * 5000, f"{number}"]) for number in range(300))
     store.write([], [f"r{number}" for number in range(290)])
     store.write_glossary([TERM])
-    store.compact(store.seq())
+    compact(store, store.seq())
     assert store.glossary() == [TERM]
     assert path.stat().st_size < 300_000
     assert path.with_name("truth.db-wal").stat().st_size == 0
@@ -288,16 +289,6 @@ def test_integrity_names_what_is_wrong(path: Path, damage: str, problem: str) ->
         problems = store.integrity()
     assert problems
     assert any(problem in line for line in problems)
-
-
-def test_a_store_with_older_content_says_so(path: Path) -> None:
-    with SqliteStore.open(path) as store:
-        assert not store.outdated
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE header SET feature = 0")
-    connection.close()
-    with SqliteStore.open(path) as store:
-        assert store.outdated
 
 
 def test_ids_that_are_left_out_are_looked_up_like_any_other_condition(store: SqliteStore) -> None:

@@ -64,8 +64,6 @@ def test_a_store_opened_for_reading_refuses_to_write(path: Path) -> None:
         with pytest.raises(ReadOnlyError):
             store.set_meta("a", "b")
         with pytest.raises(ReadOnlyError):
-            store.compact(1)
-        with pytest.raises(ReadOnlyError):
             store.put_vectors("m", {b"a": b"1"})
         with pytest.raises(ReadOnlyError):
             store.want([1])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import run_process
+from tests.processes import PATIENCE_S, run_process
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "backends.md"
 
@@ -38,7 +38,7 @@ def environment(package: Path) -> dict[str, str]:
 
 def test_it_passes_every_suite(package: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "test_tinybackend.py"]
-    run = run_process(command, cwd=package, env=environment(package))
+    run = run_process(command, cwd=package, env=environment(package), timeout=4 * PATIENCE_S)  # 23 s of CPU
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
     assert re.search(r"\d{3} passed", run.stdout), run.stdout[-300:]
 

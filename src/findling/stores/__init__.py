@@ -1,1 +1,1 @@
-"""Where content is kept: the truth store and the legs derived from it."""
+"""Storage: the truth store and the legs derived from it."""

@@ -1,4 +1,4 @@
-"""Files and folders for their owner's eyes alone: written whole, durable, with errors that say what to do."""
+"""Private files and folders: written whole and durably, with errors that name the next step."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
-from findling.domain.errors import (
-    DiskFullError,
-    FindlingError,
-    InvalidValueError,
-    PathNotFoundError,
-    ReadOnlyError,
-)
+from findling.domain.errors import DiskFullError, FindlingError, InvalidValueError, PathNotFoundError, ReadOnlyError
 
 __all__ = [
     "HOME_NAME",
@@ -34,13 +27,13 @@ __all__ = [
 
 
 HOME_NAME = "workspaces"
-"""The name of the folder that holds all workspaces, unless somebody has chosen another one."""
+"""The usual name of the folder of all workspaces."""
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, with mode 0700; fine when it is there. Raises OSError.
+    """Make a folder and its missing parents with mode 0700; fine when it is there. Raises OSError.
 
-    `Path.mkdir` gives its mode to the last folder alone, and the one above may tell the names of others in it.
+    `Path.mkdir` gives its mode to the last folder alone, and a parent reveals the names in it.
     """
     for missing in reversed([one for one in folder.parents if not one.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -53,24 +46,20 @@ def make_private(folder: Path) -> None:
 
 
 _SPARE_BYTES = 1 << 20
-"""What must stay free besides."""
+"""Bytes that must stay free besides."""
 
 
 def check_room(folder: Path, needed: int, what: str, *, hint: str) -> None:
     """Raise DiskFullError when a folder has no room for so many bytes and a little more."""
     wanted, free = needed + _SPARE_BYTES, shutil.disk_usage(folder).free
     if free < wanted:
-        raise DiskFullError(
-            f"no space left for {what}: it takes {_told(wanted)} at {folder}, where {_told(free)} are free", hint=hint
-        )
-
-
-def _told(size: int) -> str:
-    return f"{size / (1 << 20):,.1f} MB"
+        sizes = [f"{size / (1 << 20):,.1f} MB" for size in (wanted, free)]
+        message = f"no space left for {what}: it takes {sizes[0]} at {folder}, where {sizes[1]} are free"
+        raise DiskFullError(message, hint=hint)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names that were given in the folder last, where the system knows how."""
+    """Bring the names in a folder to the disk, where the system knows how."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -81,33 +70,34 @@ def sync_folder(folder: Path) -> None:
 
 
 def create_private(path: Path) -> None:
-    """Create the file, readable by its owner alone, unless it is there. SQLite gives its side files the same mode."""
+    """Create a file of mode 0600 unless it is there. SQLite gives its side files the same mode."""
     # Never open a file that is there: closing it would drop every lock this process holds on it through SQLite.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Put a file in the place of another one, durably; whoever is killed meanwhile leaves the old one.
+def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Replace a file in one step; a killed process leaves the old one. Two must not write one file at once.
 
-    Two must not write one file at once. Raises ReadOnlyError, DiskFullError or PathNotFoundError when it cannot be
-    written.
+    Raises ReadOnlyError, DiskFullError or PathNotFoundError when it cannot be written.
     """
-    # One name for all drafts, so that what a killed process left is written over and never piles up.
+    # One name for all drafts, so that those of killed processes never pile up.
     draft = path.with_name(f".{path.name}.new")
     with FileErrors(path):
         draft.unlink(missing_ok=True)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         draft.replace(path)
-        sync_folder(path.parent)
+        if durable:
+            sync_folder(path.parent)
 
 
 def file_size(path: Path) -> int:
-    """The bytes of a file; none for what is no file, or is gone since it was listed."""
+    """The bytes of a file; 0 for anything else and for a deleted one."""
     try:
         status = path.lstat()
     except FileNotFoundError:  # another process is writing
@@ -116,24 +106,21 @@ def file_size(path: Path) -> int:
 
 
 class FileErrors:
-    """A context that turns the errors of the file system into the error tree; nothing else is touched."""
+    """A context that translates errors of the file system."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def __enter__(self) -> None:
-        return None
+    def __enter__(self) -> None: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         translated = translate_file_error(error, self._path)
         if translated is not None:
             raise translated from error
 
 
 def translate_file_error(error: BaseException | None, path: Path) -> FindlingError | None:
-    """The same error in our tree; None for any other."""
+    """The same error in findling's tree; None for an error of another kind."""
     if isinstance(error, UnicodeEncodeError):
         return InvalidValueError(f"{error.object!r} is not valid Unicode", hint="decode it with errors='replace'")
     match error.errno if isinstance(error, OSError) else None:

@@ -1,4 +1,4 @@
-"""One writer per workspace: a lock between processes that is gone when its holder is."""
+"""The lock between the writers of a workspace, released with its process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from findling.domain.errors import LockedError, PathNotFoundError, ReadOnlyError
@@ -17,14 +16,14 @@ __all__ = ["WriteLock"]
 
 _FIRST_PAUSE_S = 0.005
 _LONGEST_PAUSE_S = 0.02
-"""A write holds the lock for some 5 ms: whoever waits longer between two tries is passed by others."""
+"""A write holds the lock for some 5 ms: a longer pause lets others pass."""
 
 
 class WriteLock:
     """An exclusive lock on a file, held from `acquire` to `release`.
 
-    The kernel keeps it and lets it go with the process, however that ends. Two instances exclude each other in one
-    process, too. `with` waits for `timeout_s` and raises LockedError when the lock is still held by another.
+    The kernel releases it with the process, however that ends. Two instances exclude each other in one process, too.
+    `with` waits for `timeout_s` and raises LockedError when another still holds the lock.
     """
 
     def __init__(self, path: Path | str, *, timeout_s: float = 30.0) -> None:
@@ -38,7 +37,7 @@ class WriteLock:
         return self._file is not None
 
     def acquire(self, timeout_s: float) -> bool:
-        """Take the lock, waiting up to `timeout_s` seconds; tells whether it was got.
+        """Take the lock, waiting up to `timeout_s` seconds; return whether it was taken.
 
         Raises LockedError when this instance holds it already, and ReadOnlyError when the file cannot be created.
         """
@@ -55,7 +54,7 @@ class WriteLock:
         return True
 
     def release(self) -> None:
-        """Let the lock go; fine when it is not held."""
+        """Release the lock; fine when it is not held."""
         file, self._file = self._file, None
         _held.discard(self)
         if file is not None:
@@ -63,7 +62,7 @@ class WriteLock:
             os.close(file)
 
     def holder(self) -> int | None:
-        """The process that took the lock last, for messages; it may have let go since."""
+        """The process that took the lock last, for messages; it may have released it since."""
         try:
             return int(self._path.read_bytes())
         except (FileNotFoundError, ValueError):
@@ -78,13 +77,11 @@ class WriteLock:
             )
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.release()
 
     def _try(self) -> bool:
-        # Opened anew for every try: a file that was deleted meanwhile may still be locked, but guards nothing.
+        # Opened for every try: a file that was deleted meanwhile may still be locked, but guards nothing.
         file = self._open()
         locked = False
         try:

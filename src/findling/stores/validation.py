@@ -1,4 +1,4 @@
-"""What every store asks of documents, vectors and terms before it keeps them."""
+"""The checks of every store on documents, vectors and terms before it keeps them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HEADING_SEPARATOR = "\x1f"
 """ASCII's unit separator, which a store may put between headings: no heading holds one."""
 
 MOST_WISHES = 10_000
-"""How many of the latest wishes for vectors are kept: hours of work for a transformer."""
+"""The number of kept wishes for vectors: hours of work for a transformer."""
 
 
 def batched(values: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -53,21 +53,18 @@ def check_document(document: Document) -> None:
     if not resource.rid:
         raise InvalidValueError("a resource without an id cannot be stored", hint="give every resource its own rid")
     if str(resource.rid).startswith(RESERVED):
-        # Whoever deletes it would take back the right to a folder of that name.
+        # Its deletion would revoke the right to a folder of that name.
         raise InvalidValueError(f"{resource.rid!r} is no id of a resource", hint=f"none begins with {RESERVED[0]}")
-    # A leg would stumble over it when the store holds it already, and then nothing could be searched any more.
-    described: list[object] = [resource.rid, resource.type, resource.title, resource.path, resource.author]
-    described += [resource.lang, *resource.tags, *(resource.visibility or ())]
+    # A leg would fail over it once the store holds it, and then every search.
+    names = (resource.rid, resource.type, resource.title, resource.path, resource.author, resource.lang)
+    described: list[object] = [*names, *resource.tags, *(resource.visibility or ())]
     described += [part for item in resource.fields.items() for part in item]
     for part in described:
         if not isinstance(part, str):
             raise InvalidValueError(
                 f"{resource.rid!r} is described by {part!r}, which is no text", hint="write it as a string"
             )
-    words = "".join(
-        (resource.rid, resource.type, resource.title, resource.path, resource.author, resource.lang),
-    )
-    if not (_is_unicode(words) and _is_unicode(text)):
+    if not (_is_unicode("".join(names)) and _is_unicode(text)):
         raise InvalidValueError(
             f"{resource.rid!r} holds characters that are not valid Unicode",
             hint="decode its name and text with errors='replace'",
@@ -145,8 +142,6 @@ def _not_unicode(what: str) -> InvalidValueError:
 
 
 def _is_unicode(words: str) -> bool:
-    if words.isascii():
-        return True
     try:
         words.encode()
     except UnicodeEncodeError:

@@ -49,7 +49,7 @@ MANY = 1000
 
 
 class KeywordChangesSuite(StoreSuite):
-    """What a leg promises about the changes it is told of."""
+    """The promises of a leg about changes."""
 
     @abstractmethod
     def make_leg(self) -> KeywordLeg:
@@ -124,7 +124,7 @@ def catch_up(store: TruthStore, leg: KeywordLeg) -> None:
 
 
 def _total(leg: KeywordLeg, node: Node) -> int:
-    """How many chunks match."""
+    """The number of chunks that match."""
     return leg.search(node, Filters(), 1).total
 
 

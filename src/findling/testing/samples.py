@@ -87,7 +87,7 @@ class LegModel:
 
 
 def held_by(store: TruthStore) -> dict[int, tuple[object, ...]]:
-    """What a leg holds that is up to date with the store."""
+    """The chunks of a leg that is up to date with the store."""
     notes: dict[int, tuple[object, ...]] = {}
     for rid in store.rids():
         notes |= _notes(stored_document(store, rid))

@@ -156,29 +156,18 @@ class TruthStoreSuite(ChangeLogSuite, QuestionSuite, RecordSuite, VectorSuite):
         assert store.document(PLAIN.resource.rid) == after
 
     def test_new_metadata_renews_every_chunk(self, store: TruthStore) -> None:
-        renewals: list[dict[str, Any]] = [
-            {"title": "New"},
-            {"path": "new.txt"},
-            {"tags": ("new",)},
-            {"lang": "new"},
-            {"type": "new"},
-            {"author": "new"},
-            {"visibility": ()},
-            {"created_at": 1.5},
-            {"updated_at": 2.5},
-            {"fields": {"status": "new"}},
-        ]
+        renewals: dict[str, Any] = dict.fromkeys(("title", "path", "lang", "type", "author"), "new")
+        renewals |= {"tags": ("new",), "visibility": (), "created_at": 1.5, "updated_at": 2.5, "fields": {"a": "new"}}
         document = PLAIN
         store.write([document])
-        for metadata in renewals:
-            document = with_metadata(document, **metadata)
+        for name, value in renewals.items():
+            document = with_metadata(document, **{name: value})
             (change,) = store.write([document])
             assert change.dropped == tuple(sorted(cids_of(document)))
             assert change.added == set(cids_of(document))
             assert store.document(document.resource.rid) == document
 
     def test_a_chunk_that_moves_to_another_place_is_not_added_anew(self, store: TruthStore) -> None:
-        """Where a chunk stands is nothing that legs index."""
         store.write([FULL])
         first = FULL.chunks[0]
         after = FULL._replace(chunks=(first._replace(places=(Place(0, "p. 2"),)), *FULL.chunks[1:]))

@@ -17,7 +17,7 @@ __all__ = ["QuestionSuite"]
 
 
 class QuestionSuite(StoreSuite):
-    """What a store promises about conditions on resources, what supersedes what, and the glossary."""
+    """The promises of a store about conditions on resources, supersession, and the glossary."""
 
     # Conditions on resources
 
@@ -66,6 +66,15 @@ class QuestionSuite(StoreSuite):
         for name in ("is", "colour", "title"):
             with pytest.raises(InvalidValueError):
                 _matching(store, Filters(where=Field(name, ("x",))))
+
+    def test_filters_name_the_resources_that_pass(self, store: TruthStore) -> None:
+        store.write(_FILES)
+        for filters, rids in _FILTERED:
+            assert _matching(store, filters) == rids, filters
+
+    def test_a_filter_may_name_thousands_of_paths(self, store: TruthStore) -> None:
+        store.write([line_document("a", ["x"], path="folder/7/a.txt"), line_document("b", ["x"], path="b.txt")])
+        assert _matching(store, Filters(path=tuple(f"folder/{n}" for n in range(2000)))) == "a"
 
     # What supersedes what
 
@@ -211,53 +220,45 @@ _LIBRARY = [
 ]
 
 _CONDITIONS: list[tuple[Node, str]] = [
-    (Field("path", ("api",)), "12"),
-    (Field("path", ("API/",)), "1"),
-    (Field("path", ("/api",)), ""),
-    (Field("path", ("/SRC/A",)), "12"),
-    (Field("path", ("übers",)), "3"),
-    (Field("path", ("",)), "1234"),
-    (Field("path", ("nowhere", "docs/")), "3"),
-    (Field("path", ("*.py",)), "12"),
-    (Field("path", ("api*",)), "12"),
-    (Field("path", ("ap?",)), "1"),
-    (Field("path", ("/api*",)), ""),
-    (Field("path", ("/src/*/util*",)), "2"),
-    (Field("path", ("s*c",)), "12"),
-    (Field("path", ("*rc",)), "12"),
-    (Field("path", ("/src?api/main.py",)), "1"),
-    (Field("path", ("util.*",)), "2"),
-    (Field("path", ("il.*",)), ""),
-    (Field("path", ("main.p*y",)), "1"),
-    (Field("path", ("main.p?y",)), ""),
-    (Field("path", ("*",)), "1234"),
-    (Field("ext", ("PY",)), "12"),
-    (Field("ext", (".test.py",)), "2"),
-    (Field("ext", ("md", "txt")), "3"),
-    (Field("lang", ("PYTHON",)), "12"),
-    (Field("lang", ("pyth", "")), ""),
-    (Field("type", ("FILE",)), "123"),
-    (Field("type", ("note", "mail")), "4"),
-    (Field("tag", ("CAFÉ",)), "2"),
-    (Field("tag", ("draf",)), ""),
-    (Field("tag", ("",)), "4"),
-    (Field("system", ("billing",)), "3"),
-    (Field("system", ("MAIL", "other")), "3"),
-    (Field("system", ("", "bill", "billing, mail")), ""),
-    (Field("author", ("lima",)), "14"),
-    (Field("author", ("lima ANA",)), "1"),
-    (Field("author", ("ana bo",)), ""),
-    (Field("author", ("ana", "bo")), "14"),
-    (Field("author", ("an", "", "!")), ""),
-    (Field("rid", ("2", "4", "9")), "24"),
-    (Field("rid", ()), ""),
-    (Range(), "1234"),
-    (Range(after=9.0), "12"),
-    (Range(after=9.5), "2"),
-    (Range(before=20.0), "1"),
-    (Range(before=20.5), "1"),
-    (Range(after=-5.0, before=9.0), ""),
+    (Field("path", ("api",)), "12"), (Field("path", ("API/",)), "1"), (Field("path", ("/api",)), ""),
+    (Field("path", ("/SRC/A",)), "12"), (Field("path", ("übers",)), "3"), (Field("path", ("",)), "1234"),
+    (Field("path", ("nowhere", "docs/")), "3"), (Field("path", ("*.py",)), "12"), (Field("path", ("api*",)), "12"),
+    (Field("path", ("ap?",)), "1"), (Field("path", ("/api*",)), ""), (Field("path", ("/src/*/util*",)), "2"),
+    (Field("path", ("s*c",)), "12"), (Field("path", ("*rc",)), "12"), (Field("path", ("/src?api/main.py",)), "1"),
+    (Field("path", ("util.*",)), "2"), (Field("path", ("il.*",)), ""), (Field("path", ("main.p*y",)), "1"),
+    (Field("path", ("main.p?y",)), ""), (Field("path", ("*",)), "1234"), (Field("ext", ("PY",)), "12"),
+    (Field("ext", (".test.py",)), "2"), (Field("ext", ("md", "txt")), "3"), (Field("lang", ("PYTHON",)), "12"),
+    (Field("lang", ("pyth", "")), ""), (Field("type", ("FILE",)), "123"), (Field("type", ("note", "mail")), "4"),
+    (Field("tag", ("CAFÉ",)), "2"), (Field("tag", ("draf",)), ""), (Field("tag", ("",)), "4"),
+    (Field("system", ("billing",)), "3"), (Field("system", ("MAIL", "other")), "3"),
+    (Field("system", ("", "bill", "billing, mail")), ""), (Field("author", ("lima",)), "14"),
+    (Field("author", ("lima ANA",)), "1"), (Field("author", ("ana bo",)), ""), (Field("author", ("ana", "bo")), "14"),
+    (Field("author", ("an", "", "!")), ""), (Field("rid", ("2", "4", "9")), "24"), (Field("rid", ()), ""),
+    (Range(), "1234"), (Range(after=9.0), "12"), (Range(after=9.5), "2"), (Range(before=20.0), "1"),
+    (Range(before=20.5), "1"), (Range(after=-5.0, before=9.0), ""),
+]  # fmt: skip
+
+_FILES = [
+    line_document("1", ["x"], path="src/a_b/Übung.TAR.GZ", lang="py", updated_at=99.9),
+    line_document("2", ["x"], path="src/aXb/c.gz", author="Ana", tags=("100%", 'a","b'), updated_at=-0.5),
+    line_document("3", ["x"], path="src", type="chat", visibility=("user:ana", "team")),
+    line_document("4", ["x"], visibility=(), lang="DE"),
+    line_document("5", ["x"], path=".gz", tags=("",)),
+    line_document("6", ["x"], path="src0/über.gz", lang="", author=""),
 ]
+
+_FILTERED = (
+    (Filters(), "123456"), (Filters(ext=("gz",)), "126"), (Filters(ext=(".Tar.gz",)), "1"),
+    (Filters(ext=("g_", "g%", "")), ""), (Filters(not_ext=("gz",)), "345"),
+    (Filters(ext=("gz",), not_ext=("tar.gz",)), "26"), (Filters(path=("src",)), "123"),
+    (Filters(path=("/src/a_b/",)), "1"), (Filters(path=("SRC", "src/a", "src/a_b/Übung", "%")), ""),
+    (Filters(path=("/",)), "123456"), (Filters(path=("src/aXb", "", "src/aXb/c.gz", "src0")), "26"),
+    (Filters(type=("chat", "note")), "3"), (Filters(type=("Chat",)), "3"), (Filters(lang=("PY", "de")), "14"),
+    (Filters(lang=("",)), ""), (Filters(author=("Ana",)), "2"), (Filters(author=("ANA", "")), "2"),
+    (Filters(tag=("100%", "other")), "2"), (Filters(tag=('A","B',)), "2"), (Filters(tag=("1000", "a", "b", ",")), ""),
+    (Filters(tag=("",)), "5"), (Filters(after=99.0), "1"), (Filters(after=99.1), ""),
+    (Filters(after=0.0, before=99.9), "2"), (Filters(before=100.0), "12"),
+)  # fmt: skip
 
 _TERMS = [
     GlossaryTerm("rate limit", "throttle", "Throttle", "alias", "person", "a throttle for …", 1_700_000_000.25),

@@ -1,4 +1,4 @@
-"""The part of the contract of a truth store that is about who may see what, and what was accessed when."""
+"""The contract of a truth store about changes, rights and accesses, as tests."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ __all__ = ["ChangeLogSuite", "RecordSuite"]
 
 
 class ChangeLogSuite(StoreSuite):
-    """What `changes` and the numbers in it promise."""
-
-    # What legs are told
+    """The promises of `changes` and of its numbers."""
 
     def test_changes_tell_what_the_write_told(self, store: TruthStore) -> None:
         store.write([PLAIN, FULL, EMPTY])

@@ -27,13 +27,12 @@ __all__ = ["VectorSuite"]
 
 
 class VectorSuite(StoreSuite):
-    """What a store promises about vectors, wishes, and the numbers of resources."""
+    """The promises of a store about vectors, wishes, and the numbers of resources."""
 
     # Numbers
 
     def test_a_resource_keeps_its_number(self, store: TruthStore) -> None:
-        told = store.write([PLAIN, FULL, EMPTY])
-        numbers = {change.rid: change.number for change in told}
+        numbers = {change.rid: change.number for change in store.write([PLAIN, FULL, EMPTY])}
         assert len(set(numbers.values())) == 3
         assert 0 not in numbers.values()
         (renamed,) = store.write([with_metadata(FULL, title="New")])
@@ -41,57 +40,8 @@ class VectorSuite(StoreSuite):
         assert {change.rid: change.number for change in store.changes(0)} == numbers
         (gone,) = store.write([], [PLAIN.resource.rid])
         assert gone.number == 0
-        assert sorted(store.matching(Filters())) == sorted(
-            number for rid, number in numbers.items() if rid != PLAIN.resource.rid
-        )
-
-    def test_filters_name_the_resources_that_pass(self, store: TruthStore) -> None:
-        store.write(
-            [
-                line_document("1", ["x"], path="src/a_b/Übung.TAR.GZ", lang="py", updated_at=99.9),
-                line_document("2", ["x"], path="src/aXb/c.gz", author="Ana", tags=("100%", 'a","b'), updated_at=-0.5),
-                line_document("3", ["x"], path="src", type="chat", visibility=("user:ana", "team")),
-                line_document("4", ["x"], visibility=(), lang="DE"),
-                line_document("5", ["x"], path=".gz", tags=("",)),
-                line_document("6", ["x"], path="src0/über.gz", lang="", author=""),
-            ]
-        )
-        expected = [
-            (Filters(), "123456"),
-            (Filters(ext=("gz",)), "126"),
-            (Filters(ext=(".Tar.gz",)), "1"),
-            (Filters(ext=("g_", "g%", "")), ""),
-            (Filters(not_ext=("gz",)), "345"),
-            (Filters(ext=("gz",), not_ext=("tar.gz",)), "26"),
-            (Filters(path=("src",)), "123"),
-            (Filters(path=("/src/a_b/",)), "1"),
-            (Filters(path=("SRC", "src/a", "src/a_b/Übung", "%")), ""),
-            (Filters(path=("/",)), "123456"),
-            (Filters(path=("src/aXb", "", "src/aXb/c.gz", "src0")), "26"),
-            (Filters(type=("chat", "note")), "3"),
-            (Filters(type=("Chat",)), "3"),
-            (Filters(lang=("PY", "de")), "14"),
-            (Filters(lang=("",)), ""),
-            (Filters(author=("Ana",)), "2"),
-            (Filters(author=("ANA", "")), "2"),
-            (Filters(tag=("100%", "other")), "2"),
-            (Filters(tag=('A","B',)), "2"),
-            (Filters(tag=("1000", "a", "b", ",")), ""),
-            (Filters(tag=("",)), "5"),
-            (Filters(after=99.0), "1"),
-            (Filters(after=99.1), ""),
-            (Filters(after=0.0, before=99.9), "2"),
-            (Filters(before=100.0), "12"),
-        ]
-        numbers = {change.number: change.rid for change in store.changes(0)}
-        for filters, rids in expected:
-            found = list(store.matching(filters))
-            assert "".join(sorted(numbers[number] for number in found)) == rids, filters
-
-    def test_a_filter_may_name_thousands_of_paths(self, store: TruthStore) -> None:
-        store.write([line_document("a", ["x"], path="folder/7/a.txt"), line_document("b", ["x"], path="b.txt")])
-        (number, _) = (change.number for change in store.changes(0))
-        assert list(store.matching(Filters(path=tuple(f"folder/{n}" for n in range(2000))))) == [number]
+        del numbers[PLAIN.resource.rid]
+        assert sorted(store.matching(Filters())) == sorted(numbers.values())
 
     # Vectors
 
@@ -290,7 +240,6 @@ class VectorSuite(StoreSuite):
 
 
 def _texts(found: Iterable[StoredChunk]) -> list[str]:
-    """What the chunks say."""
     return [stored.text for stored in found]
 
 

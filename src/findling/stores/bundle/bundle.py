@@ -83,8 +83,8 @@ class Bundle(AbstractContextManager["Bundle"]):
     def open(cls, path: Path | str) -> Self:
         """Open the folder or archive at `path`.
 
-        Raises PathNotFoundError when nothing is there, InvalidValueError for what is no bundle, FormatError for one of
-        a newer findling, and CorruptError when the manifest cannot be read.
+        Raises PathNotFoundError for a missing path, InvalidValueError for another file, FormatError for a bundle of a
+        newer findling, and CorruptError for an unreadable manifest.
         """
         path = Path(path)
         with ExitStack() as files:

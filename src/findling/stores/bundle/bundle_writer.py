@@ -73,7 +73,7 @@ def check_target(target: Path, force: bool) -> None:
         return
     if not force:
         raise InvalidValueError(f"{target} is there already", hint="--force, or another name")
-    # Never delete what is not ours, whatever was typed.
+    # `--force` deletes bundles, never anything else.
     if not is_bundle(target) and not (target.is_dir() and not any(target.iterdir())):
         raise InvalidValueError(f"{target} is there and is no bundle", hint="choose another name")
 

@@ -40,7 +40,7 @@ def encode(record: object) -> bytes:
 
 
 def create_file(path: Path) -> int:
-    """A new file of mode 0600, in the place of whatever a killed process has left there; returns its descriptor."""
+    """Create a file of mode 0600 in place of a draft of a killed process; return its descriptor."""
     path.unlink(missing_ok=True)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
 

@@ -1,4 +1,4 @@
-"""Snapshots that are made by themselves, of what no file can give back: daily, and before a store is migrated."""
+"""Automatic snapshots of the resources that are no files: daily, and before a migration."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _NAME = re.compile(r"auto-\d{8}-\d{6}(-\d+)?")
 _DAY_S = 86_400.0
 
 _MOST = 3
-"""How many are kept: a loss that nobody notices for three days of work is rare."""
+"""The number of kept snapshots: a loss that stays unnoticed for three days of work is rare."""
 
 
 def is_automatic(name: str) -> bool:
-    """Whether a snapshot of this name was made by itself."""
+    """Whether the name is that of an automatic snapshot."""
     return _NAME.fullmatch(name) is not None
 
 
 def save_daily(folder: Path, most_bytes: int) -> None:
-    """Make a snapshot when the latest is a day old and something has changed since; never fails.
+    """Make a snapshot when the latest is a day old and something has changed since; never fail.
 
-    All of them together take `most_bytes`; what is larger by itself is not saved. The caller holds the write lock.
+    All of them together take `most_bytes` at most; a larger one is not made. The caller holds the write lock.
     """
     latest = max(_snapshots(folder), default=None)  # their names are times
     with suppress(FindlingError, OSError):
@@ -56,7 +56,7 @@ def save_daily(folder: Path, most_bytes: int) -> None:
 
 
 def save_before_migration(folder: Path, most_bytes: int) -> None:
-    """Make a snapshot of a store that is about to be migrated; never fails."""
+    """Make a snapshot of a store that is about to be migrated; never fail."""
     with suppress(FindlingError, OSError):
         if most_bytes:
             _save(folder, most_bytes)
@@ -70,7 +70,7 @@ def _save(folder: Path, most_bytes: int) -> None:
     target.mkdir(mode=0o700, exist_ok=True)
     lock = WriteLock(folder / LOCK_FILE)
     if not lock.acquire(0.0):
-        return  # whoever makes one now comes to nearly the same
+        return  # another process is making nearly the same one
     try:
         sweep(target)
         write_snapshot(store, target / f"{default_name(target, _PREFIX)}{SUFFIX}", copy=copy_made, needed=size)
@@ -80,7 +80,7 @@ def _save(folder: Path, most_bytes: int) -> None:
 
 
 def _retain(folder: Path, most_bytes: int) -> None:
-    """Let the oldest go that are too many or too much; the latest stays."""
+    """Delete the oldest that are too many or too large; keep the latest."""
     total = 0
     for number, path in enumerate(sorted(_snapshots(folder), reverse=True)):
         total += path.stat().st_size

@@ -22,26 +22,26 @@ IDENTITY_FILE = "truth.txt"
 """The identity of the truth, noted beside it, so that a lost one is missed."""
 
 DAMAGED_FILE = f"{STORE_FILE}.damaged"
-"""A store that could not be read when another one was put in its place."""
+"""A damaged store that another one has replaced."""
 
 VIEWS = "views"
 """The folder of a workspace that holds the keyword legs of callers."""
 
 
 def keyword_folder(folder: Path, unit: str) -> Path:
-    """The folder of the keyword leg. Each unit has its own, or every switch between them would rebuild it."""
+    """The folder of the keyword leg; each unit has its own, so that a switch rebuilds nothing."""
     return folder / ("keyword" if unit == "chunk" else f"keyword-{unit}")
 
 
 def vector_folder(folder: Path, model: str) -> Path:
-    """The folder of a model's vectors. Its name only tells models apart; its header says what it is made for."""
+    """The folder of a model's vectors; its header names the model."""
     from hashlib import blake2b  # 3 ms of OpenSSL that a search by words has no use for
 
     return folder / f"vectors-{blake2b(model.encode(), digest_size=6).hexdigest()}"
 
 
 def remove_drafts(folder: Path) -> None:
-    """Delete the drafts that killed processes have left in a workspace. The caller holds its write lock."""
+    """Delete drafts of killed processes from a workspace. The caller holds its write lock."""
     for pattern in (".*.new", "keyword*/.tmp*", "keyword*/.*.new", "vectors-*/*.new"):
         for draft in folder.glob(pattern):
             with suppress(OSError):

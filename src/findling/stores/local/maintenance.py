@@ -1,4 +1,4 @@
-"""The upkeep of a workspace's folder: how large its parts are, what of them is unused, and rewriting it."""
+"""The upkeep of a workspace's folder: measure its parts, find unused ones, rewrite them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 _LEAST_BYTES = 4 << 20
-"""Less space than this is not worth a rewrite that nobody asked for."""
+"""The least unused space that makes a rewrite worthwhile."""
 
 _LEAST_ENTRIES = 1_000
 """The same for rows of a matrix."""
@@ -52,23 +52,23 @@ the weight of a word by 0.1 at most, of 5 that a telling word has."""
 _OTHER_FILES = frozenset({"write.lock", "refine.lock", "snapshot.lock", "snapshots", "manifest.json", IDENTITY_FILE})
 
 _UNUSED_S = 30 * 86_400.0
-"""What nobody has written to for so long is not in use."""
+"""The age from which on a part without writes counts as unused."""
 
 
 class Matrix(NamedTuple):
-    """A folder with vectors, and what it says about itself."""
+    """A folder with vectors, and its header."""
 
     folder: Path
     header: Header
 
     @property
     def dead_share(self) -> float:
-        """The dead rows of all."""
+        """The dead rows as a share of all."""
         return self.header.dead / self.header.rows if self.header.rows else 0.0
 
 
 def matrices(folder: Path) -> Iterator[Matrix]:
-    """The vectors of a workspace; what cannot be read is left to those who search it."""
+    """The vectors of a workspace, without unreadable ones, which a search repairs."""
     for place in sorted(folder.glob("vectors-*")):
         with suppress(CorruptError):
             header = read_header(place)
@@ -89,17 +89,17 @@ def is_worthwhile(folder: Path, unit: str) -> bool:
 
 
 def _is_skewed(entries: Entries) -> bool:
-    """Whether so many entries of a leg are deleted that its scores differ from those of a leg made of the rest."""
+    """Whether deleted entries shift the scores of a leg."""
     return entries.deleted > 0 and entries.deleted_share >= _SKEWING_SHARE
 
 
 def trim_changes(folder: Path, store_id: str) -> int:
-    """Forget changes that every leg has absorbed; tells how many. The caller holds the write lock."""
+    """Forget changes that every leg has absorbed; return how many. The caller holds the write lock."""
     return trim_log(folder / STORE_FILE, absorbed_by_all(folder, store_id) or 0)
 
 
 def drop_wishes(folder: Path, model: str) -> int:
-    """Forget wishes for vectors of a model that has read everything; tells how many."""
+    """Forget wishes for vectors of a model that has read everything; return how many."""
     return drop_idle(folder / STORE_FILE, model)
 
 
@@ -162,24 +162,28 @@ def absorbed_by_all(folder: Path, store_id: str) -> int | None:
 
     The legs of callers with limited rights are not among them: they do not go by the log.
     """
-    reached = [matrix.header.state.get("seq", 0) for matrix in _belonging(folder, store_id)]
+    own = (one.header for one in matrices(folder) if one.header.made_for.partition("|")[0] == store_id)
+    reached = [header.state.get("seq", 0) for header in own]
     for place in folder.glob("keyword*"):
         unit = place.name.removeprefix("keyword").removeprefix("-") or "chunk"
         with suppress(CorruptError):
             reached.append(TantivyLeg.open(place, store_id=store_id, unit=unit).seq())
-    # A leg that has absorbed nothing starts from nothing, whatever the log holds.
+    # A leg that has absorbed nothing starts from nothing, with any log.
     return min(filter(None, reached), default=None)
 
 
 def remove_stale(folder: Path, *, store_id: str, unit: str, models: frozenset[str]) -> list[str]:
-    """Delete legs of other stores and models, and what nobody has used for 30 days; tells what went.
+    """Delete legs of other stores and models, and parts unused for 30 days; return their names.
 
-    `models` are those of which there are vectors. The caller holds the write lock.
+    `models` are those with vectors. The caller holds the write lock.
     """
     gone = []
     for path in _stale(folder, store_id, unit, models):
         gone.append(path.name)
-        _delete(path)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
     views = folder / VIEWS
     return gone + [f"{VIEWS}/{name}" for name in discard_classes(views, _unused(views.glob("*/")))]
 
@@ -195,10 +199,6 @@ def _stale(folder: Path, store_id: str, unit: str, models: frozenset[str]) -> It
     own = keyword_folder(folder, unit)
     others = (path for path in folder.glob("keyword*") if path != own and path.suffix != ".fresh")
     yield from _unused([*others, *folder.glob(f"{DAMAGED_FILE}*")])
-
-
-def _belonging(folder: Path, store_id: str) -> Iterator[Matrix]:
-    return (matrix for matrix in matrices(folder) if matrix.header.made_for.partition("|")[0] == store_id)
 
 
 def _unused(paths: Iterable[Path]) -> Iterator[Path]:
@@ -234,20 +234,13 @@ def _part(top: str) -> str:
     return "other"
 
 
-def _delete(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
 _NOT_COPIED = ("write.lock", "refine.lock", STORE_FILE, f"{STORE_FILE}-wal", f"{STORE_FILE}-shm")
 
 
 def copy_folder(source: Path, target: Path) -> None:
     """Copy a workspace, durably, and compare. Raises CorruptError when the copy is not what it was made from."""
     target.mkdir(mode=0o700)
-    # SQLite copies it: whoever notes vectors does so without our lock.
+    # SQLite copies it: vectors are written without the write lock.
     copy_store(source / STORE_FILE, target / STORE_FILE)
     with SqliteStore.open(target / STORE_FILE, readonly=True) as store:
         if problems := store.integrity():

@@ -1,4 +1,4 @@
-"""Restoring a snapshot: a store is prepared beside the present one, and takes its place in one step."""
+"""Restore a snapshot: prepare a store beside the present one, then replace that in one step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def present_lineage(folder: Path) -> Lineage:
 
 
 def stage_store(snapshot: Path, staging: Path, meta: Mapping[str, str | None], present: Lineage | None) -> None:
-    """Put a snapshot into a folder of its own, as a store of our format that goes on from the `present` numbers."""
+    """Copy a snapshot into a folder of its own, as a store of our format that continues the `present` numbers."""
     store = staging / STORE_FILE
     with FileErrors(store):
         create_private(store)
@@ -34,9 +34,9 @@ def stage_store(snapshot: Path, staging: Path, meta: Mapping[str, str | None], p
 
 
 def take_over(staging: Path, folder: Path, unit: str, *, in_place: bool) -> Path | None:
-    """Let the staged store, in step with its legs, be that of a workspace; return where a damaged one was put.
+    """Replace the store and the legs of a workspace by the staged ones; return the path of a damaged store.
 
-    Whoever is killed here leaves a store without its legs, and the next search makes them from it.
+    A process killed here leaves a store without its legs, and the next search rebuilds them.
     """
     fold_log(staging / STORE_FILE)
     forget_identity(folder)
@@ -84,7 +84,7 @@ def _link(store: Path, aside: Path) -> None:
 
 @contextmanager
 def staging_folder(snapshots: Path) -> Iterator[Path]:
-    """A folder among the snapshots to prepare a store in; it is gone in the end."""
+    """A folder among the snapshots to prepare a store in; it is deleted in the end."""
     staging = snapshots / ".restoring"
     shutil.rmtree(staging, ignore_errors=True)
     with FileErrors(staging):

@@ -1,4 +1,4 @@
-"""Snapshots on disk: a copy of the store, and a small file beside it that says what it is."""
+"""Snapshots on disk: a copy of the store, and its description in a small file beside it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,12 +47,12 @@ FOLDER = "snapshots"
 """The folder of a workspace that holds its snapshots."""
 
 LOCK_FILE = "snapshot.lock"
-"""Beside it: whoever makes, restores or deletes one holds it."""
+"""The lock of processes that make, restore or delete snapshots."""
 
 SUFFIX = ".sqlite"
 
 OF_DAMAGED = "the store was damaged when it was copied: "
-"""How the problem of a snapshot begins that keeps a damaged store on purpose."""
+"""The beginning of the problem of a snapshot that keeps a damaged store on purpose."""
 
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 
@@ -59,7 +60,7 @@ _NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
 class Snapshot(NamedTuple):
-    """One snapshot as its description says; `problem` is why it cannot be restored, as far as that tells."""
+    """One snapshot by its description; `problem` is the reason why it cannot be restored."""
 
     name: str
     path: Path
@@ -74,7 +75,7 @@ class Snapshot(NamedTuple):
 
 
 def check_name(name: str) -> str:
-    """The name, if it is one. Raises InvalidValueError for what is none, or leads out of the folder."""
+    """Return a valid name. Raises InvalidValueError for any other, such as one that leads out of the folder."""
     if not _NAME.fullmatch(name) or name.endswith((".", SUFFIX, ".json")):
         raise InvalidValueError(
             f"{name!r} is no name for a snapshot", hint="use up to 100 letters, digits, dots, dashes and underscores"
@@ -92,7 +93,7 @@ def check_format(snapshot: Snapshot) -> None:
 
 
 def default_name(folder: Path, prefix: str = "") -> str:
-    """A name after the present time that no snapshot has."""
+    """A new name by the present time."""
     stem = prefix + datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     name, number = stem, 1
     while (folder / f"{name}{SUFFIX}").exists():
@@ -110,22 +111,17 @@ def write_snapshot(
     copy: Callable[[Path, Path], None] | None = None,
     needed: int | None = None,
 ) -> Snapshot:
-    """Copy a store to `path` while others read and write it; the file is there as a whole or not at all.
+    """Copy a store to `path` while others read and write it, as a whole or not at all.
 
-    `copy` copies something else than all of it, which takes about `needed` bytes.
-
-    Raises InvalidValueError when there is something already, DiskFullError, ReadOnlyError, PathNotFoundError for the
-    target, CorruptError for a store that cannot be read or, unless the copy `keeps_damage`, is damaged; nothing is left
-    behind then.
+    `copy` copies a part of about `needed` bytes instead. Raises InvalidValueError when the target exists, and
+    DiskFullError, ReadOnlyError or PathNotFoundError for it. Raises CorruptError for an unreadable store, and for a
+    damaged one unless the copy `keeps_damage`. Nothing is left behind then.
     """
     _check_target(path)
     require_room(path.parent, _store_bytes(store) if needed is None else needed, f"a snapshot of {store}", store.parent)
     part = path.with_name(f".{path.name}.part-{os.getpid()}")
     try:
-        if copy is None:
-            copy_store(store, part, on_step=on_step)
-        else:
-            copy(store, part)
+        (copy or partial(copy_store, on_step=on_step))(store, part)
         damage = find_damage(part)
         if damage and not keeps_damage:
             raise CorruptError(f"{store} is damaged: {'; '.join(damage)}; no snapshot was made")
@@ -156,7 +152,7 @@ def find_snapshots(folder: Path) -> list[Snapshot]:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """What the description of a snapshot says. Raises FileNotFoundError when there is no snapshot."""
+    """A snapshot by its description. Raises FileNotFoundError when there is none."""
     name, status = path.name.removesuffix(SUFFIX), path.stat()
     try:
         return _read_description(path)
@@ -168,14 +164,14 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def way_back(workspace: Path) -> str:
-    """What to run when the store of a workspace is damaged: the latest snapshot, or all anew where there is none."""
+    """The command for a damaged store: restore the latest sound snapshot, or rebuild without one."""
     sound = (one.name for one in find_snapshots(workspace / FOLDER) if not one.problem)
     name = next(sound, "")
     return f"findling snapshot restore {name}" if name else "findling index --rebuild"
 
 
 def examine(path: Path) -> list[str]:
-    """What is wrong with a snapshot, one sentence each; empty when it can be restored."""
+    """The problems of a snapshot, one sentence each; empty when it can be restored."""
     told = read_snapshot(path)
     if told.problem:
         return [told.problem]
@@ -190,10 +186,10 @@ def examine(path: Path) -> list[str]:
     if problems:
         return problems
     try:
-        facts = read_facts(path)
+        header, counts = read_facts(path)
     except FindlingError as error:
         return [error.message]
-    if (facts.format, facts.seq, dict(facts.counts)) != (told.format, told.seq, dict(told.counts)):
+    if (header.format, header.seq, counts) != (told.format, told.seq, dict(told.counts)):
         return ["its content is not what its description says"]
     return []
 
@@ -206,10 +202,8 @@ def delete_snapshot(path: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Delete what killed processes have left. The caller holds the lock of the snapshots."""
-    for part in folder.glob(".*.part-*"):
-        part.unlink(missing_ok=True)
-    for draft in folder.glob(".*.json.new"):
+    """Delete drafts of killed processes. The caller holds the lock of the snapshots."""
+    for draft in (*folder.glob(".*.part-*"), *folder.glob(".*.json.new")):
         draft.unlink(missing_ok=True)
     for description in folder.glob(f"*{SUFFIX}.json"):
         if not description.with_suffix("").exists():
@@ -218,7 +212,7 @@ def sweep(folder: Path) -> None:
 
 
 def sweep_if_idle(workspace: Path) -> None:
-    """The same for a workspace, unless a process is at its snapshots."""
+    """Sweep a workspace unless a process is using its snapshots."""
     folder = workspace / FOLDER
     lock = WriteLock(workspace / LOCK_FILE)
     if folder.exists() and lock.acquire(0.0):
@@ -227,7 +221,7 @@ def sweep_if_idle(workspace: Path) -> None:
 
 
 def require_room(folder: Path, needed: int, what: str, workspace: Path) -> None:
-    """Raise DiskFullError when a folder has no room for so many bytes; what may go is a snapshot on the same disk."""
+    """Raise DiskFullError when a folder has no room for so many bytes; hint at snapshots on the same disk."""
     is_same_disk = folder.stat().st_dev == workspace.stat().st_dev
     can_drop = is_same_disk and any(workspace.glob(f"{FOLDER}/[!.]*{SUFFIX}"))
     hint = "free some space there" + (", or findling snapshot drop NAME" if can_drop else "")
@@ -250,24 +244,24 @@ def _check_target(path: Path) -> None:
 
 
 def _account(part: Path, path: Path, damage: str) -> Snapshot:
-    """What is to be told of a copy that is about to get its name."""
-    facts = read_facts(part)
+    """The description of a copy that is about to get its name."""
+    header, counts = read_facts(part)
     return Snapshot(
         path.name.removesuffix(SUFFIX),
         path,
         datetime.now(UTC).timestamp(),
         part.stat().st_size,
-        facts.seq,
-        facts.counts,
+        header.seq,
+        counts,
         _digest(part),
-        facts.format,
+        header.format,
         __version__,
         f"{OF_DAMAGED}{damage}" if damage else "",
     )
 
 
 def _read_description(path: Path) -> Snapshot:
-    """What is told of a snapshot. Raises FileNotFoundError, and what is `_UNREADABLE` for what is none of ours."""
+    """A snapshot by its description. Raises FileNotFoundError, and `_UNREADABLE` for a foreign file."""
     values: dict[str, Any] = read_json(_description_of(path).read_bytes())
     return Snapshot(
         path.name.removesuffix(SUFFIX),

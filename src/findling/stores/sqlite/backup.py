@@ -1,11 +1,11 @@
-"""Copies of a store: taken while others read and write it, examined, and put back in one step."""
+"""Copies of a store: taken while others read and write it, examined, and restored in one step."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -18,9 +18,7 @@ from findling.stores.sqlite.integrity import find_problems
 from findling.stores.sqlite.reads import load_counts
 
 __all__ = [
-    "CopyFacts",
     "Lineage",
-    "connect_copy",
     "copy_made",
     "copy_store",
     "find_damage",
@@ -30,9 +28,7 @@ __all__ = [
     "read_facts",
     "read_lineage",
     "stamp",
-    "sync_copy",
 ]
-
 
 _MADE = "type != 'file'"
 
@@ -45,45 +41,58 @@ _TABLES = {
     "accesses": "1",
     "meta": "1",
 }
-"""Table → which of its rows are taken; what follows from the files, or from a model, is not."""
+"""Table → condition on the rows to copy; files and models give back the others."""
 
 
-def copy_made(source: Path, target: Path) -> None:
-    """Write what of one state of a store is no file to a new store of the same format, durably.
-
-    Raises as `copy_store` does.
-    """
+@contextmanager
+def _copying(source: Path, target: Path) -> Iterator[tuple[sqlite3.Connection, sqlite3.Connection, schema.StoreHeader]]:
+    """A reader of one state, a writer of a new file, and the header; syncs the file in the end."""
+    # Without one transaction for the whole copy, every write of others would start it over.
     with StoreErrors(source), closing(connect_readonly(source)) as reader, transaction(reader):
         header = schema.read_header(reader)
         with StoreErrors(target):
             create_private(target)
-            writer = connect_copy(target, "mode=rw")
+            writer = _connect_copy(target, "mode=rw")
         with closing(writer):
+            # Nobody knows the file yet, so it needs no way back; it is synced as a whole below.
             writer.execute("PRAGMA synchronous = OFF")
-            schema.prepare(writer, str(target), readonly=False, migrations=schema.MIGRATIONS[: header.format])
-            # A plain file, without a log beside it.
-            writer.execute("PRAGMA journal_mode = DELETE")
-            with transaction(writer):
-                for table, condition in _TABLES.items():
-                    _copy_rows(reader, writer, table, condition)
-                # The legs of no other state fit it, and a leg of its own starts from nothing.
-                writer.execute("UPDATE header SET feature = ?, seq = ?, log_floor = seq", (header.feature, header.seq))
-                # A time that no folder has: whoever restores it looks at the files closely.
-                writer.execute("INSERT OR REPLACE INTO folders VALUES ('', -1)")
+            yield reader, writer, header
     with StoreErrors(target):
-        sync_copy(target)
+        descriptor = os.open(target, os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def copy_made(source: Path, target: Path) -> None:
+    """Write the resources of a store that are no files to a new store of the same format, durably.
+
+    Raises as `copy_store` does.
+    """
+    with _copying(source, target) as (reader, writer, header):
+        schema.prepare(writer, str(target), readonly=False, migrations=schema.MIGRATIONS[: header.format])
+        # A plain file, without a log beside it.
+        writer.execute("PRAGMA journal_mode = DELETE")
+        with transaction(writer):
+            for table, condition in _TABLES.items():
+                _copy_rows(reader, writer, table, condition)
+            # The legs of no other state fit it, and a leg of its own starts from nothing.
+            writer.execute("UPDATE header SET feature = ?, seq = ?, log_floor = seq", (header.feature, header.seq))
+            # A time that no folder has, so that a restored store looks at the files closely.
+            writer.execute("INSERT OR REPLACE INTO folders VALUES ('', -1)")
 
 
 def made_state(path: Path, *, is_copy: bool = False) -> int:
-    """A number that tells one state of what is no file from another one."""
-    with StoreErrors(path), closing(connect_copy(path) if is_copy else connect_readonly(path)) as connection:
+    """A checksum of the resources that are no files, and of the versions."""
+    with StoreErrors(path), closing(_connect_copy(path) if is_copy else connect_readonly(path)) as connection:
         rows = connection.execute(f"SELECT rid, seq FROM resources WHERE {_MADE} ORDER BY rid").fetchall()
         rows += connection.execute("SELECT key, value FROM meta WHERE key LIKE '%_version' ORDER BY key").fetchall()
         return crc32(repr(rows).encode("utf-8", "surrogatepass"))
 
 
 def made_bytes(path: Path) -> int:
-    """About how large a copy would be."""
+    """The approximate size of a copy."""
     with StoreErrors(path), closing(connect_readonly(path)) as connection:
         columns = "coalesce(sum(characters), 0), count(*)"
         characters, count = connection.execute(f"SELECT {columns} FROM resources WHERE {_MADE}").fetchone()
@@ -101,21 +110,13 @@ def _copy_rows(reader: sqlite3.Connection, writer: sqlite3.Connection, table: st
 
 
 _PAGES_AT_A_TIME = 1_024
-"""4 MB between two looks at whether to go on."""
+"""4 MB between two calls of `on_step`."""
 
 _FAULTS_OF_SOURCE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-class CopyFacts(NamedTuple):
-    """What a copy says about itself."""
-
-    format: int
-    seq: int
-    counts: Mapping[str, int]
-
-
 class Lineage(NamedTuple):
-    """The numbers by which others notice that a store has changed: none of them may ever come again."""
+    """The numbers by which others notice a change of the store: none of them may ever repeat."""
 
     seq: int
     versions: Mapping[str, int]
@@ -124,38 +125,27 @@ class Lineage(NamedTuple):
 def copy_store(source: Path, target: Path, *, on_step: Callable[[int, int], None] | None = None) -> None:
     """Write one state of a store to a new file, durably, while others read and write the store.
 
-    `on_step` is told the pages that are left and those there are. Raises DiskFullError or ReadOnlyError for the target,
-    NotIndexedError or CorruptError for the source; the target is then to be deleted.
+    `on_step` gets the pages left and the pages in all. Raises DiskFullError or ReadOnlyError for the target,
+    NotIndexedError or CorruptError for the source; the caller deletes the target then.
     """
-    with StoreErrors(source), closing(connect_readonly(source)) as reader, transaction(reader):
-        # One state for the whole copy: without this, whoever writes meanwhile would have it start over, for ever.
-        reader.execute("SELECT * FROM header").fetchone()
-        with StoreErrors(target):
-            create_private(target)
-            writer = connect_copy(target, "mode=rw")
-        with closing(writer):
-            # Nobody knows the file yet, so it needs no way back; it is synced as a whole below.
-            writer.execute("PRAGMA journal_mode = OFF")
-            writer.execute("PRAGMA synchronous = OFF")
-            _back_up(reader, writer, source, target, on_step)
-    with StoreErrors(target):
-        sync_copy(target)
+    with _copying(source, target) as (reader, writer, _):
+        writer.execute("PRAGMA journal_mode = OFF")
+        _back_up(reader, writer, source, target, on_step)
 
 
-def read_facts(path: Path) -> CopyFacts:
-    """What a copy holds. Raises CorruptError for a file that is no copy of a store."""
-    with StoreErrors(path), closing(connect_copy(path)) as connection:
-        header = schema.read_header(connection)
-        return CopyFacts(header.format, header.seq, load_counts(connection))
+def read_facts(path: Path) -> tuple[schema.StoreHeader, dict[str, int]]:
+    """The header and the counts of a copy. Raises CorruptError for a file that is no copy of a store."""
+    with StoreErrors(path), closing(_connect_copy(path)) as connection:
+        return schema.read_header(connection), load_counts(connection)
 
 
 def find_damage(path: Path) -> list[str]:
-    """What is wrong with a copy, one sentence each; empty when it can be put back.
+    """The damage of a copy, one sentence each; empty when it can be restored.
 
-    A copy of a newer format is looked at as far as SQLite itself understands it.
+    SQLite alone examines a copy of a newer format.
     """
     try:
-        with StoreErrors(path), closing(connect_copy(path)) as connection:
+        with StoreErrors(path), closing(_connect_copy(path)) as connection:
             found = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
             if found != ["ok"]:
                 return found
@@ -174,10 +164,9 @@ def read_lineage(path: Path) -> Lineage:
 
 
 def stamp(path: Path, meta: Mapping[str, str | None], after: Lineage | None) -> None:
-    """Make a copy a store of its own that comes `after` another one: no leg of any other state fits it.
+    """Make a copy of our format a store of its own that comes `after` another one: no leg of another state fits it.
 
-    `meta` are the small values that are not those of the copy; None is one that it must not have, and a new `store_id`
-    is one of them. The copy must have our format.
+    `meta` replaces small values of the copy, among them `store_id`; None deletes one.
     """
     with StoreErrors(path), closing(connect(path)) as connection:
         own = _lineage(connection)
@@ -189,23 +178,20 @@ def stamp(path: Path, meta: Mapping[str, str | None], after: Lineage | None) -> 
             connection.execute("UPDATE header SET seq = ?", (seq,))
             values = {**meta, **{name: str(version) for name, version in versions.items()}}
             connection.executemany("DELETE FROM meta WHERE key = ?", [(key,) for key in values])
-            connection.executemany(
-                "INSERT INTO meta (key, value) VALUES (?, ?)",
-                [(key, value) for key, value in values.items() if value is not None],
-            )
+            kept = [(key, value) for key, value in values.items() if value is not None]
+            connection.executemany("INSERT INTO meta (key, value) VALUES (?, ?)", kept)
 
 
 def put_back(copy: Path, store: Path, *, on_step: Callable[[int, int], None] | None = None) -> None:
-    """Give a store the content of a copy, in one transaction: others see what was there, and then what is there.
+    """Give a store the content of a copy, in one transaction.
 
     Raises DiskFullError, ReadOnlyError, LockedError; the store then is as it was.
     """
-    with StoreErrors(store), closing(connect_copy(copy)) as reader, closing(connect(store)) as writer:
+    with StoreErrors(store), closing(_connect_copy(copy)) as reader, closing(connect(store)) as writer:
         sizes = {connection.execute("PRAGMA page_size").fetchone() for connection in (reader, writer)}
         if len(sizes) > 1:
-            raise WorkspaceError(
-                f"{copy} has pages of another size than {store}", hint="delete the store, then restore again"
-            )
+            what = f"{copy} has pages of another size than {store}"
+            raise WorkspaceError(what, hint="delete the store, then restore again")
         _back_up(reader, writer, copy, store, on_step)
 
 
@@ -234,16 +220,6 @@ def _lineage(connection: sqlite3.Connection) -> Lineage:
     return Lineage(schema.read_header(connection).seq, versions)
 
 
-def connect_copy(path: Path, mode: str = "mode=ro&immutable=1") -> sqlite3.Connection:
-    """A connection to a copy, by default one that only reads."""
-    # Nobody writes to a copy, and it must not get side files: it is read as it lies there.
+def _connect_copy(path: Path, mode: str = "mode=ro&immutable=1") -> sqlite3.Connection:
+    # Nobody writes to a copy, and it must not get side files.
     return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
-
-
-def sync_copy(path: Path) -> None:
-    """Bring a copy to the disk."""
-    descriptor = os.open(path, os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

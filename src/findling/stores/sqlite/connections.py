@@ -1,4 +1,4 @@
-"""The connections of a store: a few to read with, taken in turns by the threads, and one to write."""
+"""The connections of a store: a few readers, which threads take in turns, and one writer."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from findling.stores.sqlite.files import BUSY_SECONDS, StoreErrors, connect, con
 __all__ = ["Connections"]
 
 _MOST_READERS = 4
-"""Reading is a tenth of a search: more threads than that are seldom at it at once, and each costs two open files."""
+"""Reading is a tenth of a search: more threads seldom read at once, and each costs two open files."""
 
 _READER_CACHE_KIB = 2_000
-"""Of every reader but the first: what is read again is in the cache of the system, too."""
+"""The cache of every reader but the first; the system caches the same pages."""
 
 
 class Connections:
-    """Reads and writes use connections of their own, so that a reader sees whole writes only and waits for none.
+    """Separate connections for reads and writes, so that a reader sees whole writes only and waits for none.
 
-    The connection that writes is opened with the first write, a further one to read when all others are in use.
+    The writer is opened with the first write, a further reader when all others are in use.
     """
 
     def __init__(
@@ -45,17 +45,13 @@ class Connections:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One state of the store for as many statements as it takes."""
-        connection = self._take()
-        try:
-            with self.read_errors, transaction(connection):
-                yield connection
-        finally:
-            self._give_back(connection)
+        """A connection that sees one state of the store for as many statements as it takes."""
+        with self.glancing() as connection, transaction(connection):
+            yield connection
 
     @contextmanager
     def glancing(self) -> Iterator[sqlite3.Connection]:
-        """For a single statement, which sees one state of the store without a transaction around it."""
+        """A connection for a single statement, which sees one state of the store without a transaction."""
         connection = self._take()
         try:
             with self.read_errors:
@@ -67,39 +63,32 @@ class Connections:
     def writing(self, patience_s: float | None = None) -> Iterator[sqlite3.Connection]:
         """A transaction that lands when the block ends and leaves no trace when it fails.
 
-        `patience_s` limits how long it waits for another thread, and how long for another process. Raises LockedError
-        when one of them does not finish, and ReadOnlyError in a store that is only read.
+        `patience_s` limits the wait for another thread, and that for another process. Raises LockedError after it, and
+        ReadOnlyError in a store that is only read.
         """
-        with self.exclusive(patience_s) as connection:
-            with self.errors:
-                _begin(connection, patience_s)
-            # The block runs outside `errors`: what a caller's iterable raises in it passes through as it is.
-            try:
-                yield connection
-                with self.errors:
-                    connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def exclusive(self, patience_s: float | None = None) -> Iterator[sqlite3.Connection]:
-        """The connection that writes, outside a transaction and for no other thread. Raises as `writing` does."""
         if self._readonly:
             raise ReadOnlyError(f"{self._path} is open for reading only", hint="open it without readonly")
         if not self._write_lock.acquire(timeout=-1 if patience_s is None else patience_s):
             raise LockedError(f"{self._path} is being written by another thread", hint="try again in a moment")
         try:
-            if self.writer is None:
-                with self.errors:
+            with self.errors:
+                if self.writer is None:
                     self.writer = connect(self._path)
-            yield self.writer
+                _begin(self.writer, patience_s)
+            # The block runs outside `errors`: what a caller's iterable raises in it passes through as it is.
+            try:
+                yield self.writer
+                with self.errors:
+                    self.writer.execute("COMMIT")
+            except BaseException:
+                if self.writer.in_transaction:
+                    self.writer.execute("ROLLBACK")
+                raise
         finally:
             self._write_lock.release()
 
     def close(self) -> None:
-        """Release all connections when nobody uses them any more; closing twice is fine."""
+        """Release all connections as soon as nobody uses them; closing twice is fine."""
         with self._write_lock:
             with self._given_back:
                 self._is_closed = True
@@ -111,7 +100,7 @@ class Connections:
                 self.writer.close()
 
     def _take(self) -> sqlite3.Connection:
-        """A connection that nobody else uses until it is given back; waits for one when there are enough of them."""
+        """Take a reader that is idle, open another one, or wait for one."""
         with self._given_back:
             while not self._is_closed:
                 if self._idle:
@@ -130,9 +119,9 @@ class Connections:
             self._given_back.notify_all() if self._is_closed else self._given_back.notify()
 
     def _another(self) -> sqlite3.Connection | None:
-        """One more connection that reads; `None` when it is not to be had, or the path leads to another file by now."""
+        """One more reader; `None` when it cannot be opened, or the path leads to another file by now."""
         if not self._is_there():
-            return None  # whoever opened the other file with the log of this one would harm both
+            return None  # to open the other file with the log of this one would harm both
         try:
             connection = connect_readonly(self._path) if self._readonly else connect(self._path)
         except (OSError, sqlite3.Error):
@@ -144,7 +133,7 @@ class Connections:
             if self._is_there():
                 return connection
         except sqlite3.Error:
-            pass  # those that are there will do
+            pass  # the open ones will do
         connection.close()
         return None
 
@@ -153,7 +142,7 @@ class Connections:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from another one at the same path; None when there is none."""
+    """Device and inode of a file; None when there is none."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Opening SQLite files, and turning SQLite's errors into ours."""
+"""Open SQLite files, and translate SQLite's errors into findling's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from findling.domain.errors import (
     FindlingError,
@@ -20,7 +19,7 @@ from findling.domain.errors import (
 __all__ = ["BUSY_SECONDS", "StoreErrors", "connect", "connect_readonly", "transaction"]
 
 BUSY_SECONDS = 30.0
-"""How long one connection waits for another."""
+"""The patience of one connection with another."""
 
 _CACHE_KIB = 16_384
 """Holds the pages that a batch of 8 MB changes, so that none is written to the log twice."""
@@ -32,10 +31,10 @@ _SCARCE_BYTES = 1 << 20
 """With less space than this, an I/O error is a full disk: not every file system says so in so many words."""
 
 _NO_SIDE_FILE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
-"""What SQLite says when it cannot make the file that tells what is in its log."""
+"""Errors of SQLite when it cannot create the index of its log."""
 
 _UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
-"""What comes of taking apart a row that holds something else than was written."""
+"""Errors of decoding a row that holds something else than was written."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -51,10 +50,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
-    """A connection that only reads; works in a directory that cannot be written, too.
-
-    Raises NotIndexedError for a file that is not there.
-    """
+    """A connection that only reads, also in a read-only directory. Raises NotIndexedError for a missing file."""
     is_there = path.exists()
     try:
         connection = _connect(path, "mode=ro")
@@ -91,10 +87,9 @@ def transaction(connection: sqlite3.Connection, begin: str = "BEGIN") -> Iterato
 
 
 class StoreErrors:
-    """A context that turns what SQLite and the file system raise into the error tree; nothing else is touched.
+    """A context that translates errors of SQLite and the file system; it may be entered many times.
 
-    `way_back` tells what to run when the file is damaged. Inside `reads` stands nothing but reading: a row that cannot
-    be taken apart is damage, too.
+    `way_back` names the command for a damaged file. With `reads`, a row that cannot be decoded is damage, too.
     """
 
     def __init__(self, path: Path, way_back: Callable[[], str] | None = None, *, reads: bool = False) -> None:
@@ -102,15 +97,10 @@ class StoreErrors:
         self._way_back = way_back
         self._reads = reads
 
-    def __enter__(self) -> None:
-        return None
+    def __enter__(self) -> None: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            return
-        translated = _translate(error, self._path, reads=self._reads)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        translated = None if error is None else _translate(error, self._path, reads=self._reads)
         if translated is None:
             return
         if self._way_back is not None and isinstance(translated, StoreDamagedError):
@@ -120,13 +110,8 @@ class StoreErrors:
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     # Transactions are ours to begin and end; connections are shared between threads under a lock of their own.
-    return sqlite3.connect(
-        f"{path.absolute().as_uri()}?{mode}",
-        uri=True,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-    )
+    uri = f"{path.absolute().as_uri()}?{mode}"
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def _has_log(path: Path) -> bool:
@@ -155,16 +140,16 @@ def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError |
     # that is not UTF-8 is damage, anything else is a bug of ours.
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
-        return _corrupt(error, path) if "decode" in str(error) else None
+        return _damaged(path, error) if "decode" in str(error) else None
     match code & 0xFF:
         case sqlite3.SQLITE_FULL:
             return disk_full(path)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             return read_only(path)
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_SCHEMA | sqlite3.SQLITE_MISMATCH:
-            return _corrupt(error, path)
-        case sqlite3.SQLITE_ERROR if "syntax" not in str(error):  # an unknown format, or a table that is not there
-            return _corrupt(error, path)
+            return _damaged(path, error)
+        case sqlite3.SQLITE_ERROR if "syntax" not in str(error):  # an unknown format, or a missing table
+            return _damaged(path, error)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return LockedError(f"{path} is being written by another process", hint="try again when it has finished")
         case sqlite3.SQLITE_CONSTRAINT:
@@ -186,11 +171,7 @@ def _missing(path: Path) -> NotIndexedError:
     return NotIndexedError(f"{path} is not there", hint="findling index PATH")
 
 
-def _corrupt(error: sqlite3.Error, path: Path) -> StoreDamagedError:
-    return _damaged(path, str(error))
-
-
-def _damaged(path: Path, why: str) -> StoreDamagedError:
+def _damaged(path: Path, why: object) -> StoreDamagedError:
     return StoreDamagedError(f"{path} is damaged: {why}", hint="findling index --rebuild")
 
 

@@ -1,4 +1,4 @@
-"""Finding the resources that pass the filters in the tables. Runs inside the caller's transaction."""
+"""Find the resources that pass the filters in the tables, in the caller's transaction."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ __all__ = ["find_matching"]
 _Test = Callable[[Any], bool]
 
 _FEW_VALUES = frozenset({"lang", "type"})
-"""Columns with so few values that SQLite tells them in 6 ms for 50,000 rows, and then picks the rows in 10; the rows
-themselves take 35."""
+"""Columns with few values: SQLite lists them in 6 ms for 50,000 rows, then picks rows in 10; all rows take 35."""
 
 _MOST_SPELLINGS = 500
 
 _DISTINCT = frozenset({"path", "rid", "updated_at"})
-"""Columns in which hardly two rows have the same value, so that nothing is gained by remembering answers."""
+"""Columns in which hardly two rows have the same value, so that a cache of answers gains nothing."""
 
 
 def find_matching(connection: sqlite3.Connection, filters: Filters) -> list[int]:
@@ -83,7 +82,7 @@ class _Columns:
         if attribute not in self.names:
             self.names.append(attribute)
         at = self.names.index(attribute)
-        # Many resources have the same language or the same rights: what was decided for one value is remembered.
+        # Many resources have the same language or the same rights: a cache keeps the answer for each value.
         test = accepts if attribute in _DISTINCT else cache(_decoded(attribute, accepts))
         return lambda row: test(row[at])
 
@@ -97,7 +96,7 @@ def _decoded(attribute: str, accepts: _Test) -> _Test:
 
 
 def _parts(where: Node | None) -> tuple[Node, ...]:
-    """What has to hold, each for itself."""
+    """The conditions that all have to hold."""
     if where is None:
         return ()
     return where.nodes if isinstance(where, All) else (where,)

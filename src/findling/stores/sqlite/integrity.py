@@ -1,4 +1,4 @@
-"""What can be wrong with a store, for `findling doctor`: SQLite's own check, then the promises between the tables."""
+"""The checks of `findling doctor` on a store: SQLite's own, then the promises between the tables."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def find_problems(connection: sqlite3.Connection) -> list[str]:
     try:
         problems = [row[0] for row in connection.execute(f"PRAGMA integrity_check({_MOST_PROBLEMS})") if row[0] != "ok"]
         if problems:
-            return problems  # what the tables say is not to be trusted then
+            return problems  # the tables are not to be trusted then
         for sentence, query in _PROMISES:
             rows = connection.execute(f"{query} LIMIT {_MOST_PROBLEMS}")
             problems.extend(sentence.format(*row) for row in rows)

@@ -1,7 +1,7 @@
 """The layout of the SQLite file: its version numbers, its tables, and the forward-only migrations between formats.
 
-Three numbers stand in the header. `format` is the layout on disk; `feature` is what the content may hold (a store
-with a lower one works, but lacks what a rebuild would add); `min_reader` is the lowest format a reader must know.
+Three numbers stand in the header. `format` is the layout on disk. `feature` is that of the content: a store with a
+lower one works, but a rebuild would add something. `min_reader` is the lowest format that a reader must know.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = [
     "RELATIONS_FORMAT",
     "RELATIONS_VERSION",
     "SUMS_FORMAT",
-    "Header",
     "Migration",
+    "StoreHeader",
     "is_older",
     "prepare",
     "read_header",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 APPLICATION_ID = 0x46444C47
-"""`FDLG` in the SQLite header, so that `file` and we ourselves can tell a store from any other database."""
+"""`FDLG` in the SQLite header distinguishes a store from any other database."""
 
 FEATURE = 1
 
@@ -50,7 +50,7 @@ class Migration(NamedTuple):
     finish: Callable[[sqlite3.Connection], None] = lambda connection: None
 
 
-class Header(NamedTuple):
+class StoreHeader(NamedTuple):
     """The one row that describes a store. Its first three columns never change, so that any version can read them."""
 
     format: int
@@ -67,13 +67,11 @@ def prepare(
     readonly: bool,
     migrations: Sequence[Migration] | None = None,
     before: Callable[[], None] = lambda: None,
-) -> Header:
-    """Make sure the store called `name` has our format; a store that already has it is only read.
+) -> StoreHeader:
+    """Bring the store called `name` to our format; call `before` first when it has content.
 
-    `before` is called before a store with content is migrated.
-
-    Raises StoreDamagedError for a database that is not ours, FormatError for one that is too new, and in a store opened
-    read-only NotIndexedError for an empty one and ReadOnlyError for one that has to be migrated first.
+    Raises StoreDamagedError for a foreign database, FormatError for one that is too new. A read-only store raises
+    NotIndexedError when it is empty and ReadOnlyError when it has to be migrated first.
     """
     steps = MIGRATIONS if migrations is None else migrations
     # One transaction, or the mark of a store that is just being created would be missed and its tables found.
@@ -95,12 +93,12 @@ def prepare(
     return _migrate(connection, name, steps)
 
 
-def read_header(connection: sqlite3.Connection) -> Header:
+def read_header(connection: sqlite3.Connection) -> StoreHeader:
     """The header of a store. Raises StoreDamagedError when it is not there."""
     row = connection.execute("SELECT format, feature, min_reader, seq, log_floor FROM header").fetchone()
     if row is None:
         raise StoreDamagedError("the index has lost its header", hint="findling index --rebuild")
-    return Header(*row)
+    return StoreHeader(*row)
 
 
 def is_older(connection: sqlite3.Connection, format_: int) -> bool:
@@ -113,7 +111,7 @@ def sum_column(connection: sqlite3.Connection) -> str:
     return "NULL" if is_older(connection, SUMS_FORMAT) else "sum"
 
 
-def _find_header(connection: sqlite3.Connection, name: str) -> Header | None:
+def _find_header(connection: sqlite3.Connection, name: str) -> StoreHeader | None:
     """The header, or `None` in an empty database."""
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if application_id == APPLICATION_ID:
@@ -123,7 +121,7 @@ def _find_header(connection: sqlite3.Connection, name: str) -> Header | None:
     return None
 
 
-def _check_readable(header: Header, name: str, *, readonly: bool, ours: int) -> None:
+def _check_readable(header: StoreHeader, name: str, *, readonly: bool, ours: int) -> None:
     # A newer format that our readers still understand may hold what our writer would not keep up to date.
     if header.min_reader > ours or (header.format > ours and not readonly):
         raise FormatError(
@@ -132,7 +130,7 @@ def _check_readable(header: Header, name: str, *, readonly: bool, ours: int) -> 
         )
 
 
-def _migrate(connection: sqlite3.Connection, name: str, steps: Sequence[Migration]) -> Header:
+def _migrate(connection: sqlite3.Connection, name: str, steps: Sequence[Migration]) -> StoreHeader:
     _switch_to_log(connection)
     with transaction(connection, "BEGIN IMMEDIATE"):
         # Read again: another process may have finished the same work while we waited for the lock.
@@ -163,7 +161,7 @@ def _switch_to_log(connection: sqlite3.Connection) -> None:
 
 # Bodies stand apart from resources so that a scan over metadata never reads text. Chunks are clustered by resource:
 # their ids are random, and in their own order every batch would touch every page. `dropped` and `deleted` are the
-# change log: they keep the latest drop only, which is all a leg needs whatever number it has reached.
+# change log: they keep the latest drop only, which is all a leg needs at any number.
 _FORMAT_1 = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     """CREATE TABLE header (
@@ -196,7 +194,7 @@ _FORMAT_1 = (
 
 _FORMAT_2 = ("ALTER TABLE chunks ADD COLUMN places TEXT NOT NULL DEFAULT ''",)
 
-# Numbers of models and vectors are never used twice, so that what remembers one can tell when it is gone. The index
+# Numbers of models and vectors are never used twice, so that a remembered one never means another. The index
 # on `model` alone ends in the mark, and serves vectors in their order. Triggers keep `covered`, the number of chunks
 # that have a vector, and clear fulfilled wishes: counting takes 25 ms for 50,000 chunks, keeping count 3 µs a chunk.
 # `EXISTS` and not `IN`, which builds a table of its own for every chunk and takes ten times as long.

@@ -41,9 +41,8 @@ _DOCUMENTS_PER_BATCH = 16
 class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteStore"]):
     """Implements `TruthStore`, which says what each method does; threads may share it."""
 
-    def __init__(self, path: Path, connections: Connections, header: schema.Header) -> None:
+    def __init__(self, path: Path, connections: Connections, header: schema.StoreHeader) -> None:
         self._path = path
-        self._feature = header.feature
         self._inode = "coalesce(inode, 0)" if header.format >= schema.SUMS_FORMAT else "0"
         self._connections = connections
         self._errors = connections.errors
@@ -81,11 +80,6 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
     @property
     def format(self) -> int:
         return self._header().format
-
-    @property
-    def outdated(self) -> bool:
-        """Whether a rebuild would add something that this version of findling uses."""
-        return self._feature < schema.FEATURE
 
     def seq(self) -> int:
         return self._header().seq
@@ -223,16 +217,6 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
                     counts[name] = counts.get(name, 0) + count
         return counts
 
-    def compact(self, absorbed: int) -> None:
-        """Forget the changes that every leg has absorbed, and give unused space back.
-
-        Raises DiskFullError when there is no room for that; the log is forgotten all the same.
-        """
-        from findling.stores.sqlite.vacuum import compact_store
-
-        with self._connections.exclusive():
-            compact_store(self._path, absorbed)
-
     def integrity(self) -> list[str]:
         from findling.stores.sqlite.integrity import find_problems
 
@@ -261,7 +245,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         rows: list[Row] = self._all(f"SELECT id, seq, rid, path, visibility FROM resources {which}", *values)
         return [Right(number, seq, rid, path, decoded(visibility)) for number, seq, rid, path, visibility in rows]
 
-    def _header(self) -> schema.Header:
+    def _header(self) -> schema.StoreHeader:
         with self._connections.reading() as connection:
             return schema.read_header(connection)
 

@@ -1,4 +1,4 @@
-"""Giving back what a store no longer needs: its change log, idle rows, free pages and the write-ahead log."""
+"""Give back space of a store: its change log, idle rows, free pages and the write-ahead log."""
 
 from __future__ import annotations
 
@@ -10,17 +10,25 @@ from typing import NamedTuple
 from findling.stores.filesystem import check_room
 from findling.stores.sqlite.files import StoreErrors, connect, connect_readonly, transaction
 
-__all__ = ["FREE_SHARE", "Pages", "compact_store", "count_pages", "drop_idle", "fold_log", "rewrite_store", "trim_log"]
+__all__ = [
+    "FREE_SHARE",
+    "PageCounts",
+    "count_pages",
+    "drop_idle",
+    "fold_log",
+    "rewrite_store",
+    "trim_log",
+]
 
 FREE_SHARE = 0.25
-"""The share of free pages from which on a store is rewritten, unless somebody says otherwise."""
+"""The share of free pages from which on a store is rewritten."""
 
 _FOLDING_PATIENCE_MS = 2_000
-"""How long to wait for readers of the write-ahead log: what cannot be cut off now is cut off the next time."""
+"""The patience with readers of the write-ahead log; the next time cuts off the rest."""
 
 
-class Pages(NamedTuple):
-    """How many pages a store has, how many of them are free, and the bytes of each."""
+class PageCounts(NamedTuple):
+    """The number of pages of a store, the free ones among them, and the bytes of each."""
 
     all: int
     free: int
@@ -28,32 +36,19 @@ class Pages(NamedTuple):
 
     @property
     def free_share(self) -> float:
-        """The free ones of all."""
+        """The free pages as a share of all."""
         return self.free / self.all if self.all else 0.0
 
-    @property
-    def used_bytes(self) -> int:
-        """What a store without free pages would take."""
-        return (self.all - self.free) * self.size
 
-
-def compact_store(path: Path, absorbed: int) -> None:
-    """Forget the changes up to `absorbed` and give space back. Raises DiskFullError when a rewrite finds no room."""
-    trim_log(path, absorbed)
-    if count_pages(path).free_share > FREE_SHARE:
-        rewrite_store(path)
-    fold_log(path)
-
-
-def count_pages(path: Path) -> Pages:
+def count_pages(path: Path) -> PageCounts:
     """The pages of a store, without reading them."""
     with StoreErrors(path), closing(connect_readonly(path)) as connection:
         names = ("page_count", "freelist_count", "page_size")
-        return Pages(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names))
+        return PageCounts(*(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names))
 
 
 def trim_log(path: Path, absorbed: int) -> int:
-    """Forget the changes up to `absorbed`; tells how many entries went. The caller holds the write lock.
+    """Forget the changes up to `absorbed`; return how many entries went. The caller holds the write lock.
 
     A leg that has absorbed less starts from nothing the next time.
     """
@@ -67,7 +62,7 @@ def trim_log(path: Path, absorbed: int) -> int:
 
 
 def drop_idle(path: Path, model: str) -> int:
-    """Drop wishes that `model` has fulfilled, and wishes for and accesses to what is gone; tells how many."""
+    """Drop wishes that `model` has fulfilled, and wishes and accesses of deleted things; return how many."""
     with StoreErrors(path), closing(connect(path)) as connection, transaction(connection, "BEGIN IMMEDIATE"):
         gone = connection.execute(
             "DELETE FROM wanted WHERE NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.cid = wanted.cid) OR EXISTS ("
@@ -75,7 +70,7 @@ def drop_idle(path: Path, model: str) -> int:
             " WHERE c.cid = wanted.cid AND m.fingerprint = ?)",
             (model,),
         ).rowcount
-        # What starts with `log:` is no resource: it tells how far a log of accesses was counted.
+        # `log:…` is no resource: it notes how far a log of accesses was counted.
         gone += connection.execute(
             "DELETE FROM accesses WHERE rid NOT LIKE 'log:%' AND rid NOT IN (SELECT rid FROM resources)"
         ).rowcount
@@ -83,24 +78,25 @@ def drop_idle(path: Path, model: str) -> int:
 
 
 def rewrite_store(path: Path) -> None:
-    """Write the store once more, without free pages; others read on meanwhile and wait with writing.
+    """Rewrite the store without free pages; others read meanwhile, and writers wait.
 
     Raises DiskFullError when there is no room for that.
     """
-    _check_room(path, count_pages(path).used_bytes)
+    pages = count_pages(path)
+    _check_room(path, (pages.all - pages.free) * pages.size)
     with StoreErrors(path), closing(connect(path)) as connection:
         connection.execute("VACUUM")
 
 
 def fold_log(path: Path) -> None:
-    """Take the write-ahead log into the store and cut it off, as far as readers allow."""
+    """Merge the write-ahead log into the store and cut it off, as far as readers allow."""
     with StoreErrors(path), closing(connect(path)) as connection:
         connection.execute(f"PRAGMA busy_timeout = {_FOLDING_PATIENCE_MS}")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def _check_room(path: Path, needed: int) -> None:
-    """A rewrite is made in a temporary file first, and then goes through the write-ahead log."""
+    """Raise DiskFullError without room for a rewrite: a temporary file, then the write-ahead log."""
     scratch = _scratch_folder()
     places = {path.parent: needed, scratch: needed}
     if path.parent.stat().st_dev == scratch.stat().st_dev:
@@ -111,7 +107,7 @@ def _check_room(path: Path, needed: int) -> None:
 
 
 def _scratch_folder() -> Path:
-    """Where SQLite puts temporary files."""
+    """The folder of SQLite's temporary files."""
     if os.name == "nt":
         import tempfile
 

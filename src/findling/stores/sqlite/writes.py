@@ -1,4 +1,4 @@
-"""Changing one resource so that the tables and the change log agree. Runs inside the caller's transaction."""
+"""Change one resource in the tables and the change log, in the caller's transaction."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ __all__ = ["MemoryStore"]
 
 
 @dataclass
-class _State:
+class _MemoryState:
     """Everything that one write changes. `added_at` and `dropped_at` hold, for each chunk, the latest such change.
 
     A resource has the number of the change that brought it.
@@ -46,7 +46,7 @@ class _State:
     deleted_at: dict[str, int] = field(default_factory=dict)
     wanted: list[int] = field(default_factory=list)
 
-    def copy(self) -> _State:
+    def copy(self) -> _MemoryState:
         return replace(self, **{name: copy(value) for name, value in vars(self).items()})
 
 
@@ -61,7 +61,7 @@ class MemoryStore:
     format = 0
 
     def __init__(self) -> None:
-        self._state = _State()
+        self._state = _MemoryState()
         self._log_floor = 0
         self._skipped: list[SkippedPath] = []
         self._folders: dict[str, int] = {}
@@ -87,7 +87,7 @@ class MemoryStore:
         self._state = state
         return changes
 
-    def _write_to(self, state: _State, documents: Iterable[Document], doomed: Sequence[str]) -> list[Change]:
+    def _write_to(self, state: _MemoryState, documents: Iterable[Document], doomed: Sequence[str]) -> list[Change]:
         changes = [_put(state, document) for document in documents]
         changes += [_delete(state, rid) for rid in doomed]
         self._accesses = {rid: access for rid, access in self._accesses.items() if rid not in doomed}
@@ -318,7 +318,7 @@ class MemoryStore:
             for chunk in self._state.documents[rid].chunks:
                 yield rid, chunk
 
-    def _changes(self, since: int, state: _State) -> Iterator[Change]:
+    def _changes(self, since: int, state: _MemoryState) -> Iterator[Change]:
         events = state.changed_at if since == 0 else state.changed_at | state.deleted_at
         for rid, seq in sorted(events.items(), key=lambda event: event[1]):
             if seq <= since:
@@ -332,12 +332,12 @@ class MemoryStore:
             yield Change(seq, rid, dropped, added, document, state.numbers.get(rid, 0))
         self._check_unwritten(state)
 
-    def _check_unwritten(self, state: _State) -> None:
+    def _check_unwritten(self, state: _MemoryState) -> None:
         if self._state.seq != state.seq:
             raise LockedError("the store was written while its changes were being read")
 
 
-def _put(state: _State, document: Document) -> Change | None:
+def _put(state: _MemoryState, document: Document) -> Change | None:
     check_document(document)
     rid = document.resource.rid
     stored = state.documents.get(rid)
@@ -348,7 +348,7 @@ def _put(state: _State, document: Document) -> Change | None:
     new = {chunk.cid: chunk for chunk in document.chunks}
     if any(state.rid_of.get(cid, rid) != rid for cid in new):
         raise InvalidValueError(f"another resource has a chunk with the same id as one of {rid!r}")
-    # Legs index the metadata of the resource with every chunk, so when it changes they need all of them anew.
+    # Legs index the metadata of the resource with every chunk, so a change of it adds all of them again.
     described_anew = stored is not None and stored.resource != document.resource
     dropped = {cid for cid in old if described_anew or cid not in new or _indexed(old[cid]) != _indexed(new[cid])}
     added = {cid for cid in new if cid not in old or cid in dropped}
@@ -364,7 +364,7 @@ def _put(state: _State, document: Document) -> Change | None:
     return Change(state.seq, rid, tuple(sorted(dropped)), frozenset(added), document, number)
 
 
-def _delete(state: _State, rid: str) -> Change | None:
+def _delete(state: _MemoryState, rid: str) -> Change | None:
     stored = state.documents.pop(rid, None)
     if stored is None:
         return None
@@ -377,16 +377,15 @@ def _delete(state: _State, rid: str) -> Change | None:
     return Change(state.seq, rid, tuple(sorted(dropped)), frozenset(), None)
 
 
-def _forget_chunks(state: _State, rid: str, cids: set[int]) -> None:
+def _forget_chunks(state: _MemoryState, rid: str, cids: set[int]) -> None:
     for cid in cids:
         del state.rid_of[cid], state.added_at[cid]
         state.dropped_at[cid] = (rid, state.seq)
 
 
-def _forget_wishes(state: _State) -> None:
+def _forget_wishes(state: _MemoryState) -> None:
     state.wanted = [cid for cid in state.wanted if cid in state.rid_of]
 
 
 def _indexed(chunk: Chunk) -> tuple[object, ...]:
-    """What legs know of a chunk; the rest only says where it stands."""
-    return chunk.digest, chunk.heading
+    return chunk.digest, chunk.heading  # the other fields are only its position

@@ -10,8 +10,8 @@ from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Resource
 from findling.stores.filtering import passes
-from findling.testing.reference.memory_scoring import Postings, Question
 from findling.text.query.tree import asks_for_text
+from tests.memory_scoring import Postings, Question
 
 __all__ = ["MemoryLeg"]
 

@@ -11,7 +11,7 @@ from markdown_tables import code, table
 
 from findling.domain.permissions import OWNER
 from findling.faces.http.app import create_app
-from findling.faces.mcp.tools.schemas import input_schema
+from findling.faces.mcp.tools.arguments import input_schema
 from findling.faces.mcp.tools.tools import TOOLS
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host

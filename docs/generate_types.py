@@ -22,6 +22,7 @@ from findling.domain.reports import Check, IndexProgress, IndexReport, Status
 from findling.domain.resources import Resource
 from findling.domain.results import (
     AliasMatch,
+    Completion,
     Degradation,
     Explanation,
     Hit,
@@ -38,7 +39,6 @@ from findling.domain.results import (
 from findling.faces.cli.output.json_output import answer_document, answer_stream
 from findling.pipelines.content.memories import Memory, RecallAnswer, Recalled
 from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
-from findling.pipelines.lookup.suggest import Completion
 from findling.service.content.chats import ChatReport, WorkspaceChats
 from findling.service.content.glossary import WorkspaceGlossary
 from findling.service.content.items import ItemReport, WorkspaceItems

@@ -18,7 +18,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 import findling
-from findling.faces.mcp.client_configs import CLIENTS
+from findling.faces.cli.commands.admin.mcp import CLIENTS
 from findling.service.client.daemon_state import running
 from findling.service.settings.settings import Settings
 from tests.faces.mcp_desks import asked, make_project, text_of

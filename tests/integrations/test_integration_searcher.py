@@ -18,8 +18,8 @@ from findling.domain.errors import (
     UsageError,
 )
 from findling.domain.queries import Field, Filters
-from findling.integrations.searcher import AdapterOptions, FoundText, Searcher, filters_from
-from findling.pipelines.retrieve.plan_files import filters_document
+from findling.integrations.searcher import AdapterOptions, FoundText, Searcher
+from findling.service.client.written_requests import filters_document, filters_from
 
 
 def paths(found: list[FoundText]) -> list[object]:

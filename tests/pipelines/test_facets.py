@@ -8,9 +8,9 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
-from findling.domain.queries import Filters, SearchRequest
+from findling.domain.queries import FACETS, Filters, SearchRequest
 from findling.domain.resources import Resource
-from findling.pipelines.answer.facets import FACETS, MOST_VALUES, check_facets, count_facets
+from findling.pipelines.answer.facets import MOST_VALUES, check_facets, count_facets
 from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents
 from findling.pipelines.retrieve.legs import Retrievers

@@ -18,7 +18,6 @@ from findling import __version__
 from findling.domain.errors import DaemonError
 from findling.service.client.daemon import ask_daemon, call_daemon
 from findling.service.client.daemon_state import (
-    LOCK_FILE,
     DaemonState,
     daemon_folder,
     make_folder,
@@ -127,7 +126,7 @@ def test_a_folder_in_the_place_of_the_state_is_no_state(tmp_path: Path) -> None:
 
 def test_who_holds_the_lock_is_known_without_a_state(tmp_path: Path) -> None:
     assert process_that_holds(tmp_path) is None, "no daemon was ever there"
-    lock = WriteLock(make_folder(tmp_path) / LOCK_FILE)
+    lock = WriteLock(make_folder(tmp_path) / "lock")
     assert lock.acquire(0.0)
     assert process_that_holds(tmp_path) == os.getpid()
     lock.release()

@@ -11,6 +11,7 @@ from findling.domain.values import record
 
 __all__ = [
     "CONDITIONS",
+    "FACETS",
     "GROUPS",
     "LEAVES",
     "All",
@@ -31,6 +32,10 @@ __all__ = [
     "Word",
     "request_with",
 ]
+
+
+FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year")
+"""The properties that can be counted; `path` is the first folder, `year` that of the latest change."""
 
 
 @record()

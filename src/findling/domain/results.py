@@ -13,6 +13,7 @@ from findling.domain.values import record
 __all__ = [
     "SCHEMA_VERSION",
     "AliasMatch",
+    "Completion",
     "Degradation",
     "Evidence",
     "Explanation",
@@ -325,3 +326,13 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain JSON-ready values, with the schema version first."""
         return {"schema": SCHEMA_VERSION, **asdict(self)}
+
+
+@record(kw_only=True)
+class Completion:
+    """A text to search for: of `kind` word, with `count` passages, or spelling, or the title of a resource, `rid`."""
+
+    text: str
+    kind: str
+    count: int = 0
+    rid: str = ""

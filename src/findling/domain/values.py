@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol, TypeVar, dataclass_transform
 
-__all__ = ["FIELDS", "LARGEST", "Row", "fit", "record", "wanted"]
+__all__ = ["FIELDS", "LARGEST", "Row", "fit", "plain", "record", "wanted"]
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -123,6 +124,24 @@ def _size(text: str) -> int | None:
         return int(float(letters[: len(letters) - len(unit)]) * _UNITS[unit])
     except (KeyError, ValueError, OverflowError):
         return None
+
+
+def plain(value: Any) -> Any:
+    """The value in dicts, lists, texts and numbers: dataclasses and named tuples become dicts, paths texts.
+
+    Raises TypeError for any other object.
+    """
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    return os.fspath(value)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

@@ -1,1 +1,1 @@
-"""How people and programs reach the engine."""
+"""The ways of people and programs to the engine."""

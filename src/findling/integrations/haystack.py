@@ -18,10 +18,9 @@ from findling.integrations.searcher import (
     Closing,
     Searcher,
     checked_principals,
-    filters_from,
     missing_extra,
 )
-from findling.pipelines.retrieve.plan_files import filters_document
+from findling.service.client.written_requests import filters_document, filters_from
 from findling.service.engine.engine import Engine, Viewer
 from findling.service.settings.written_filters import written_filters
 
@@ -119,7 +118,7 @@ except ModuleNotFoundError as error:
 class FindlingRetriever(Closing):
     """Finds passages of a workspace, each a document with its whole text.
 
-    The workspace is that of `path` (a folder or a file), the one called `workspace`, or an open `engine` or viewer.
+    The workspace is that of `path`, the one called `workspace`, or an open `engine` or viewer.
     `principals` is whose rights hold, `None` for the owner; no run can change it. `filters` are written as Haystack
     does, or as a table of findling's filters. Without `refresh` the index is asked as it is. The rest are fields of
     SearchRequest.

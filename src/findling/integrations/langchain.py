@@ -14,7 +14,6 @@ from findling.integrations.searcher import (
     Closing,
     Searcher,
     checked_principals,
-    filters_from,
     missing_extra,
 )
 from findling.service.engine.engine import Engine, Viewer
@@ -26,6 +25,7 @@ try:
     from langchain_core.runnables import run_in_executor
 except ModuleNotFoundError as error:
     raise missing_extra("langchain", "langchain-core") from error
+from findling.service.client.written_requests import filters_from
 
 __all__ = ["FindlingRetriever"]
 
@@ -39,7 +39,7 @@ else:
 class FindlingRetriever(Closing, BaseRetriever):
     """Finds passages of a workspace, each a document with its whole text.
 
-    The workspace is that of `path` (a folder or a file), the one called `workspace`, or an open `engine` or viewer.
+    The workspace is that of `path`, the one called `workspace`, or an open `engine` or viewer.
     `principals` is whose rights hold, `None` for the owner; no query can change it. `k` and `filters` may also be given
     to `invoke`. Without `refresh` the index is asked as it is. The rest are fields of SearchRequest. All but `k` stay
     as they were given: to change them, or to make a copy that differs in them, raises UsageError.

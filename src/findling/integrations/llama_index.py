@@ -26,7 +26,7 @@ _TOLD_TO_MODELS = ("id", "path", "title", "heading", "line_start", "line_end", "
 class FindlingRetriever(Closing, BaseRetriever):
     """Finds passages of a workspace, each a node with its whole text.
 
-    The workspace is that of `path` (a folder or a file), the one called `workspace`, or an open `engine` or viewer.
+    The workspace is that of `path`, the one called `workspace`, or an open `engine` or viewer.
     `principals` is whose rights hold, `None` for the owner; no query can change it. Without `refresh` the index is
     asked as it is. The options are fields of SearchRequest.
     """

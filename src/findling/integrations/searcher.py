@@ -15,15 +15,14 @@ from findling.domain.errors import InvalidValueError, MissingExtraError, NotFoun
 from findling.domain.permissions import check_principal
 from findling.domain.queries import Filters, request_with
 from findling.domain.results import Hit, SearchAnswer
-from findling.pipelines.retrieve.plan_files import read_filters
+from findling.service.client.written_requests import filters_from
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, Viewer, open_engine
 from findling.service.settings.settings import load_settings
-from findling.service.settings.written_filters import read_moment, written_filters
 from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.workspaces import find_workspace
 
-__all__ = ["AdapterOptions", "Closing", "FoundText", "Searcher", "checked_principals", "filters_from", "missing_extra"]
+__all__ = ["AdapterOptions", "Closing", "FoundText", "Searcher", "checked_principals", "missing_extra"]
 
 
 class AdapterOptions(TypedDict, total=False):
@@ -140,24 +139,6 @@ class Closing:
     def close(self) -> None:
         """Close the workspace if it was opened here; closing twice is fine."""
         self._searcher.close()
-
-
-def filters_from(given: Filters | Mapping[str, Any] | None) -> Filters:
-    """The filters of a table: one text may stand for a list of one, and dates may be written out.
-
-    Raises InvalidValueError for what is no filter, and for a value that does not fit, as every face does.
-    """
-    if given is None or isinstance(given, Filters):
-        return given or Filters()
-    if not isinstance(given, Mapping):
-        raise InvalidValueError(f"filters must be a table, not {given!r}", hint='{"ext": ["py"], "path": "src"}')
-    limits = {name: given.get(name) for name in ("after", "before")}
-    moments = {name: read_moment(name, value) for name, value in limits.items() if isinstance(value, str)}
-    listed = {name: [value] if isinstance(value, str) and name != "where" else value for name, value in given.items()}
-    # This finds unknown filters and wrong types; SearchRequest finds values that fit no search.
-    read = {**vars(read_filters({**listed, **moments})), **limits}
-    checked = {name: read.pop(name) for name in ("where", "within")}
-    return replace(written_filters(**read), **checked)
 
 
 def checked_principals(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a daemon does while nobody asks: it gets ready, follows the files, and lets go of what is idle."""
+"""Background work of a daemon: it warms up, follows the files, and unloads what is idle."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["Keeper"]
 _log = logging.getLogger("findling.daemon")
 
 _ROUND_S = 15.0
-"""How often it is looked what is idle."""
+"""Pause between two looks for idle models."""
 
 _SERVED_WAIT_S = 5.0
-"""What is served waits longer for more changes than the folders of the list, which are there because they change."""
+"""The served folder waits longer for more changes than watched folders, which change often."""
 
 
 class Keeper:
@@ -47,7 +47,7 @@ class Keeper:
             thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """End all of it; an index run ends behind what it has committed, and goes on with the next one."""
+        """End all of it; an index run keeps its commits, and the next one continues there."""
         self._stopped.set()
         deadline = time.monotonic() + timeout_s
         for thread in self._threads:

@@ -1,14 +1,13 @@
-"""What only the command line asks, over the unix socket: searching under settings of its own, and the daemon itself."""
+"""Routes for the command line alone, over the unix socket: searching under its own settings, and the daemon itself."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import NoneType
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -21,6 +20,7 @@ from findling.faces.http.base.json_text import encoded, json_response, with_sche
 from findling.faces.http.base.problems import problem_response
 from findling.faces.http.security.guards import is_local
 from findling.service.client.daemon import read_request
+from findling.service.client.wire import from_json
 from findling.service.engine.client import LocalClient, Refreshed
 from findling.service.engine.engine import Engine
 from findling.service.engine.executor import WorkLine
@@ -73,8 +73,22 @@ def _refused(request: Request) -> Response | None:
     return None if is_local(request.scope) else problem_response(404, instance=request.scope["state"]["request_id"])
 
 
-class _Asked(NamedTuple):
-    """A question of the command line, and the place that it is about."""
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """A question of the command line, as it comes."""
+
+    home: str
+    path: str
+    is_here: bool
+    settings: dict[str, Any]
+    principals: tuple[str, ...] | None
+    verb: str
+    arguments: dict[str, Any]
+    refresh: bool
+
+
+class _Prepared(NamedTuple):
+    """A question that was read, and the place that it is about."""
 
     path: Path
     folder: Path
@@ -95,27 +109,33 @@ _VERBS: Mapping[str, Mapping[str, type]] = {
 """The methods of a client that can be called, with their arguments."""
 
 
-def _prepare(host: Host, body: bytes) -> _Asked:
-    """The question in a body. Raises NotIndexedError for what the command line has to index first."""
-    asked = _read(body)
-    verb, arguments = asked["verb"], asked["arguments"]
-    _check(arguments, _VERBS.get(verb, {}), verb)
+def _prepare(host: Host, body: bytes) -> _Prepared:
+    """Read the question in a body. Raises NotIndexedError for a place that the command line has to index first."""
+    try:
+        asked = from_json(_Question, json.loads(body))
+    except ValueError as error:
+        raise InvalidValueError(f"this is no JSON: {error}", hint="send a document") from error
+    verb, arguments = asked.verb, asked.arguments
+    wanted = _VERBS.get(verb)
+    if wanted is None:
+        raise InvalidValueError(f"there is no verb {verb!r:.60}", hint=f"one of {', '.join(_VERBS)}")
+    if set(arguments) != set(wanted) or not all(isinstance(arguments[name], kind) for name, kind in wanted.items()):
+        raise InvalidValueError(f"these are no arguments of {verb}", hint=f"it takes {', '.join(wanted)}")
     settings = _settings(host, asked)
     path = _place(host, asked, settings)
     if verb == "search":
         arguments = {"requests": [read_request(one) for one in arguments["requests"]]}
     elif verb == "explain":
         arguments = {**arguments, "request": read_request(arguments["request"])}
-    refresh = asked["refresh"] and settings["search.refresh"] == "auto"
-    principals = asked["principals"]
-    caller = OWNER if principals is None else OWNER._replace(principals=tuple(principals))
+    refresh = asked.refresh and settings["search.refresh"] == "auto"
     with host.opened_local(path, settings) as engine:
         if refresh:
             _require_index(engine)
-        return _Asked(path, engine.home, settings, caller, verb, arguments, refresh)
+        caller = OWNER._replace(principals=asked.principals)
+        return _Prepared(path, engine.home, settings, caller, verb, arguments, refresh)
 
 
-def _refresh(host: Host, asked: _Asked) -> Refreshed:
+def _refresh(host: Host, asked: _Prepared) -> Refreshed:
     started = time.perf_counter()
     with host.opened_local(asked.path, asked.settings) as engine:
         _require_index(engine)  # again: it may have been dropped while others had their turn
@@ -123,7 +143,7 @@ def _refresh(host: Host, asked: _Asked) -> Refreshed:
     return Refreshed(notes, time.perf_counter() - started)
 
 
-def _answer(host: Host, asked: _Asked, refreshed: Refreshed = Refreshed()) -> bytes:  # noqa: B008 - a constant
+def _answer(host: Host, asked: _Prepared, refreshed: Refreshed = Refreshed()) -> bytes:  # noqa: B008 - a constant
     """Answer as a command would, and have done what it would have done next."""
     with host.local_client(asked.path, asked.settings, asked.caller) as client:
         result = _carried_out(client, asked, refreshed)
@@ -132,7 +152,7 @@ def _answer(host: Host, asked: _Asked, refreshed: Refreshed = Refreshed()) -> by
     return b'{"result":%b,%b' % (result, encoded(rest)[1:])
 
 
-def _carried_out(client: LocalClient, asked: _Asked, refreshed: Refreshed) -> bytes:
+def _carried_out(client: LocalClient, asked: _Prepared, refreshed: Refreshed) -> bytes:
     if asked.verb == "search":
         first, *others = asked.arguments["requests"] or [None]
         answers = [client.search(first, refreshed=refreshed)] if first else []
@@ -150,53 +170,21 @@ def _require_index(engine: Engine) -> None:
         raise NotIndexedError(f"{engine.root} is not indexed", hint=f"findling index {engine.root}")
 
 
-def _settings(host: Host, asked: Mapping[str, Any]) -> Settings:
+def _settings(host: Host, asked: _Question) -> Settings:
     """The settings of the command line, which find the same opened workspaces as those of the daemon."""
-    if asked["home"] != str(host.home):
+    if asked.home != str(host.home):
         raise InvalidValueError(f"this is the daemon of {host.home}", hint="FINDLING_HOME")
     own = host.settings
-    return read_settings(asked["settings"]).override({"store.home": own["store.home"]}, own.origin("store.home"))
+    return read_settings(asked.settings).override({"store.home": own["store.home"]}, own.origin("store.home"))
 
 
-def _place(host: Host, asked: Mapping[str, Any], settings: Settings) -> Path:
-    """What is searched: a path, or all of a workspace that is named from outside of it."""
-    path, name = Path(asked["path"]), settings["workspace.name"] or settings["context.workspace"]
+def _place(host: Host, asked: _Question, settings: Settings) -> Path:
+    """The place to search: a path, or all of a workspace that is named from outside of it."""
+    path, name = Path(asked.path), settings["workspace.name"] or settings["context.workspace"]
     if not name:
         return path
     root = indexed_root(folder_of(name, host.home))
     if root is None:
         raise NotIndexedError(f"there is no workspace {name}", hint="findling workspaces list")
-    is_outside = asked["is_here"] and root not in (resolved := path.resolve(), *resolved.parents)
+    is_outside = asked.is_here and root not in (resolved := path.resolve(), *resolved.parents)
     return root if is_outside else path
-
-
-def _read(body: bytes) -> dict[str, Any]:
-    try:
-        asked: dict[str, Any] = json.loads(body)
-    except ValueError as error:
-        raise InvalidValueError(f"this is no JSON: {error}", hint="send a document") from error
-    _check(asked, _ASKED, "question")
-    if asked["verb"] not in _VERBS:
-        raise InvalidValueError(f"there is no verb {asked['verb']!r:.60}", hint=f"one of {', '.join(_VERBS)}")
-    return asked
-
-
-_ASKED: Mapping[str, type | tuple[type, ...]] = {
-    "home": str,
-    "path": str,
-    "is_here": bool,
-    "settings": dict,
-    "principals": (list, NoneType),
-    "verb": str,
-    "arguments": dict,
-    "refresh": bool,
-}
-
-
-def _check(document: object, wanted: Mapping[str, type | tuple[type, ...]], what: str) -> None:
-    """Raises InvalidValueError for a document that has other keys, or values of other kinds."""
-    if not isinstance(document, dict) or set(document) != set(wanted):
-        raise InvalidValueError(f"this is no {what} of the command line", hint=f"it takes {', '.join(wanted)}")
-    for name, kind in wanted.items():
-        if not isinstance(document[name], kind):
-            raise InvalidValueError(f"{name} {document[name]!r} is of the wrong kind", hint=f"correct {name}")

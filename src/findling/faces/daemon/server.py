@@ -29,23 +29,12 @@ from findling.faces.http.security import guards
 from findling.faces.http.security.protocol import GuardedProtocol
 from findling.faces.mcp.transport.http_app import mcp_app
 from findling.faces.web import pages
-from findling.service.client.daemon_state import (
-    LOCK_FILE,
-    DaemonState,
-    how_to_kill,
-    make_folder,
-    mcp_socket,
-    read_state,
-    remove_state,
-    socket_path,
-    write_state,
-)
+from findling.service.client.daemon_state import DaemonState, mcp_socket, only_daemon, socket_path, write_state
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import MAX_BODY, Host
 from findling.service.server.tokens import TokenBook
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
-from findling.stores.lock import WriteLock
 
 __all__ = ["RequestLog", "assemble", "bind_tcp", "bind_unix", "is_loopback", "require_tokens", "run_daemon"]
 
@@ -136,7 +125,7 @@ def is_loopback(listening: socket.socket) -> bool:
 
 
 def require_tokens(host: str, tokens: TokenBook) -> None:
-    """Raises DaemonError unless there is a token that whoever comes from elsewhere can be known by."""
+    """Raises DaemonError unless there is a token for callers from elsewhere."""
     if not tokens.list():
         raise DaemonError(
             f"others could connect to {host}, and there is no token to know them by",
@@ -184,7 +173,7 @@ class RequestLog:
 
 
 _FINISHING_S = 5
-"""How long requests that are being answered may take when the daemon is to end."""
+"""Time for requests under way when the daemon ends."""
 
 
 def run_daemon(
@@ -198,12 +187,12 @@ def run_daemon(
 ) -> None:
     """Serve until a signal, or the command line, says to stop. `root` is what is followed, if that is files.
 
-    Raises DaemonError when another daemon serves this home, when an address cannot be had, and when others could
-    connect without any token.
+    Raises DaemonError when another daemon serves this home, when an address is taken, and when strangers could connect
+    without a token.
     """
     home = home_folder(settings["store.home"])
     tokens = TokenBook(home)
-    with _only_one(home), _sockets(settings, home) as (unix, mcp_lines, tcp), contextlib.ExitStack() as stack:
+    with only_daemon(home), _sockets(settings, home) as (unix, mcp_lines, tcp), contextlib.ExitStack() as stack:
         needs_tokens = settings["serve.require_token"] or not is_loopback(tcp)
         if needs_tokens:
             require_tokens(settings["serve.host"], tokens)
@@ -283,24 +272,6 @@ class _Server(uvicorn.Server):
 
 
 @contextlib.contextmanager
-def _only_one(home: Path) -> Iterator[None]:
-    """Be the daemon of a home; what one that was killed has left is cleared away. Raises DaemonError if one runs."""
-    lock = WriteLock(make_folder(home) / LOCK_FILE)
-    if not lock.acquire(0.0):
-        state, holder = read_state(home), lock.holder() or 0
-        at = f" at {state.address}" if state else ""
-        hint = "findling serve --stop" if state else how_to_kill(holder)
-        raise DaemonError(f"process {holder} serves {home} already{at}", hint=hint)
-    with contextlib.ExitStack() as stack:
-        stack.callback(lock.release)
-        remove_state(home)
-        try:
-            yield
-        finally:
-            remove_state(home)
-
-
-@contextlib.contextmanager
 def _sockets(
     settings: Settings, home: Path
 ) -> Iterator[tuple[socket.socket | None, socket.socket | None, socket.socket]]:
@@ -331,7 +302,7 @@ def _state(unix: socket.socket | None, tcp: socket.socket) -> DaemonState:
 
 
 def _about(state: DaemonState, host: Host, line: WorkLine) -> dict[str, Any]:
-    """Which daemon this is, what it has ready, and what it has counted."""
+    """Facts of this daemon: its process, what is loaded, and its counts."""
     facts = {"address": state.address, "root": host.default, "ready": host.is_ready}
     return {**state._asdict(), **facts, **host.statistics.snapshot(), "queue_depth": line.waiting}
 

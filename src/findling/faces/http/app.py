@@ -1,4 +1,4 @@
-"""The HTTP interface as one app, for whoever serves it."""
+"""The HTTP interface as one app."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.types import Scope
 
 from findling.domain.permissions import Caller
 from findling.faces.http.base.json_text import encoded
-from findling.faces.http.errors import tell_errors
+from findling.faces.http.base.problems import tell_errors
 from findling.faces.http.request.context import Served
 from findling.faces.http.request.fair_queue import Shares
 from findling.faces.http.request.index_runs import IndexRuns
@@ -62,8 +62,8 @@ def create_app(
 ) -> FastAPI:
     """All routes of the interface, and others beside them.
 
-    Nothing here finds out who asks: `identify` tells it for each request, and whoever serves the app has to put a guard
-    before it. Neither the host nor the line is closed by it. `shares` is for whoever else works in the line.
+    `identify` names the caller of each request: the server puts a guard before the app. The app closes neither the host
+    nor the line. `shares` is for others who work in the line.
     """
     runs = IndexRuns(host)
     app = FastAPI(
@@ -88,7 +88,7 @@ def create_app(
 
 
 def _lifespan(runs: IndexRuns, lifespan: Lifespan | None) -> Lifespan:
-    """What the caller has to do at start and end, and in it the end of all indexing runs."""
+    """The lifespan of the caller, and in it the end of all index runs."""
 
     @asynccontextmanager
     async def lasting(app: FastAPI) -> AsyncIterator[None]:

@@ -7,7 +7,15 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from findling.domain.errors import DeniedError
+from findling.domain.errors import (
+    CallerError,
+    DaemonError,
+    DeniedError,
+    FindlingError,
+    NotFoundError,
+    OverdueError,
+    UsageError,
+)
 from findling.domain.permissions import Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
@@ -16,7 +24,33 @@ from findling.service.engine.client import LocalClient, Refreshed
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import is_vast
 
-__all__ = ["Connect", "Desk", "local_desk"]
+__all__ = ["Connect", "Desk", "for_caller", "local_desk", "naming", "told"]
+
+
+_FOR_EVERYBODY = (UsageError, CallerError, OverdueError)
+"""Errors that say nothing of the machine, or of what else lies there."""
+
+
+def for_caller(error: FindlingError, caller: Caller) -> FindlingError:
+    """The error as a caller may know of it: only the owner learns what may name files of the owner."""
+    if caller.is_owner or isinstance(error, _FOR_EVERYBODY):
+        return error
+    return DaemonError("the server cannot do that now", hint="ask whoever runs it")
+
+
+@contextmanager
+def naming() -> Iterator[None]:
+    """Hint at the source of names when one is unknown, in the same words for a hidden one."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise NotFoundError(error.message, hint="an id, a passage or a path that search gives") from error
+
+
+def told(error: FindlingError) -> str:
+    """An error as one text, which is all that some clients show of it."""
+    return f"{error.message}; try: {error.hint}" if error.hint else error.message
+
 
 Connect = Callable[[], AbstractContextManager[LocalClient]]
 """Opens the workspace for as long as its client is used."""
@@ -25,7 +59,7 @@ Connect = Callable[[], AbstractContextManager[LocalClient]]
 class Desk(NamedTuple):
     """The caller, the settings that hold for it, and how it connects to the workspace.
 
-    With `looks_first`, the index takes in what has changed on disk before a search; `notes` say what kept it from that.
+    With `looks_first`, a search first indexes what has changed on disk; `notes` say what kept it from that.
     """
 
     caller: Caller
@@ -78,10 +112,10 @@ class Desk(NamedTuple):
 
     @property
     def may_index(self) -> bool:
-        """Whether files can be taken in: what is told about that is for the owner alone."""
+        """Whether files can be indexed: reports of that are for the owner alone."""
         return self.may_remember and self.caller.is_owner
 
 
 def local_desk(connect: Connect, caller: Caller, settings: Settings) -> Desk:
-    """A desk for whoever could open the workspace without a server: it looks at the files as the command line does."""
+    """A desk for a caller who could open the workspace without a server: it refreshes as the command line does."""
     return Desk(caller, settings, connect, looks_first=settings["search.refresh"] == "auto")

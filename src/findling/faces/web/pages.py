@@ -17,7 +17,7 @@ from starlette.routing import Route
 __all__ = ["ASSETS", "OPEN_PATHS", "POLICY", "page_routes"]
 
 OPEN_PATHS = ("/", "/assets/")
-"""What holds nothing of anybody's, and is needed to ask for a token: it may be given without one."""
+"""Paths that need no token: they hold nothing of anybody's, and the page asks for the token."""
 
 ASSETS: Mapping[str, str] = MappingProxyType(
     {
@@ -67,7 +67,7 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     )
 )
-"""What the browser lets the page do: run its own modules, and ask its own server. No text can become markup."""
+"""Rights of the page in a browser: its own modules and its own server. No text can become markup."""
 
 _HEADERS: Mapping[str, str] = MappingProxyType(
     {

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
+from findling.domain.queries import FACETS
 from findling.domain.resources import Resource
 from findling.pipelines.answer.rankings import Ranking
 from findling.pipelines.content.chat_authors import split_authors
@@ -15,10 +16,7 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.query_planner import loose_words
 from findling.ranking.evidence import words_evidence
 
-__all__ = ["FACETS", "MOST_MATCHES", "MOST_VALUES", "Facets", "check_facets", "count_facets", "facets_of"]
-
-FACETS = ("type", "ext", "lang", "author", "tag", "system", "path", "year")
-"""The properties that can be counted; `path` is the first folder, `year` that of the latest change."""
+__all__ = ["MOST_MATCHES", "MOST_VALUES", "Facets", "check_facets", "count_facets", "facets_of"]
 
 MOST_MATCHES = 10_000
 """Chunks whose resources are counted."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 
 from findling.domain.budgets import spending
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Filters, Prefix, SearchRequest, Term
+from findling.domain.results import Completion
 from findling.pipelines.answer.search import misspelled
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.query_planner import understand
@@ -19,16 +19,6 @@ __all__ = ["Completion", "suggest"]
 _TITLES_READ = 5  # passages that are looked at for one title: a resource has several
 _SHORTEST_BEGINNING = 2  # letters of a word to look for in titles: one letter begins too many
 _MOST_CHARACTERS = 20_000  # characters of all completions together, about
-
-
-@dataclass(frozen=True, kw_only=True)
-class Completion:
-    """A text to search for: of `kind` word, with `count` passages, or spelling, or the title of a resource, `rid`."""
-
-    text: str
-    kind: str
-    count: int = 0
-    rid: str = ""
 
 
 @spending()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import KNOBS, Knob, Plan
 from findling.domain.queries import All, Filters, Node
-from findling.domain.values import LARGEST, Row, fit
+from findling.domain.values import LARGEST, Row, fit, plain
 
 __all__ = ["filters_document", "plan_document", "read_changes", "read_filters", "read_plan"]
 
@@ -25,12 +25,7 @@ class _Rule(NamedTuple):
 
 def plan_document(plan: Plan) -> dict[str, Any]:
     """Every field of a plan, defaults included, so that it means the same when the defaults have changed."""
-    document = dict(vars(plan))
-    for name, value in document.items():
-        if isinstance(value, tuple):
-            document[name] = list(value)
-        elif isinstance(value, Mapping):
-            document[name] = dict(value)
+    document: dict[str, Any] = plain(plan)
     return document
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import DaemonError
 
 __all__ = [
-    "LOCK_FILE",
     "DaemonState",
     "daemon_folder",
+    "has_ended",
     "how_to_kill",
     "is_own_socket",
     "make_folder",
     "mcp_socket",
+    "only_daemon",
     "process_that_holds",
     "read_state",
     "remove_state",
@@ -26,7 +28,7 @@ __all__ = [
     "write_state",
 ]
 
-LOCK_FILE = "lock"
+_LOCK_FILE = "lock"
 _STATE_FILE = "state.json"
 _SOCKET = "socket"
 
@@ -127,7 +129,7 @@ def running(home: Path) -> DaemonState | None:
 
 def process_that_holds(home: Path) -> int | None:
     """The process that is the daemon of a home, also when it cannot be found by its state; 0 for one without a name."""
-    path = daemon_folder(home) / LOCK_FILE
+    path = daemon_folder(home) / _LOCK_FILE
     if not os.path.exists(path):  # noqa: PTH110 - a home that is not ours to look into has none
         return None
     from findling.stores.lock import WriteLock
@@ -138,6 +140,36 @@ def process_that_holds(home: Path) -> int | None:
         lock.release()
         return None
     return holder or 0
+
+
+@contextmanager
+def only_daemon(home: Path) -> Iterator[None]:
+    """Be the daemon of a home, and clear away what a killed one has left. Raises DaemonError if one runs."""
+    from findling.stores.lock import WriteLock
+
+    lock = WriteLock(make_folder(home) / _LOCK_FILE)
+    if not lock.acquire(0.0):
+        state, holder = read_state(home), lock.holder() or 0
+        at = f" at {state.address}" if state else ""
+        hint = "findling serve --stop" if state else how_to_kill(holder)
+        raise DaemonError(f"process {holder} serves {home} already{at}", hint=hint)
+    try:
+        remove_state(home)
+        yield
+        remove_state(home)
+    finally:
+        lock.release()
+
+
+def has_ended(home: Path, patience_s: float) -> bool:
+    """Whether the daemon of a home ends in time."""
+    from findling.stores.lock import WriteLock
+
+    lock = WriteLock(daemon_folder(home) / _LOCK_FILE)
+    if not lock.acquire(patience_s):
+        return False
+    lock.release()
+    return True
 
 
 def how_to_kill(pid: int) -> str:

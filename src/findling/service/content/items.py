@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import InvalidValueError, NotFoundError, UsageError
-from findling.domain.resources import Document, ResourceType
+from findling.domain.resources import Document, Resource, ResourceType
 from findling.pipelines.content.items import TRAVERSED, compose, links_of
 from findling.pipelines.content.items_ledger import Composed, Ledger, at
-from findling.pipelines.content.items_reading import Entry
+from findling.pipelines.content.items_reading import Entry, read_entries
 from findling.pipelines.content.resource_types import resource_type
+from findling.pipelines.lookup.document_names import full_id
 from findling.service.index.writing import WorkspaceWriter
 
 if TYPE_CHECKING:
@@ -92,6 +93,49 @@ class WorkspaceItems:
             outcomes = [_delete(ledger, change) for change in changes if isinstance(change, _Deletion)]
             added = ledger.add([change for change in changes if isinstance(change, Composed)])
         return _report([*outcomes, *((outcome, "") for outcome in added)])
+
+    def add_stream(self, lines: Iterable[bytes], *, type: str = "", delete: bool = False) -> ItemReport:  # noqa: A002
+        """Upsert the items of a JSON document, all or none, or of JSON lines, one after the other.
+
+        With `delete` they only name resources: ids, or objects with type and id. Raises as `add` does.
+        """
+        is_document, entries = read_entries(lines, bare=delete)
+        if delete:
+            entries = _deletions(entries, type)
+        return (self.add_document if is_document else self.add_lines)(entries, type=type)
+
+    def change(
+        self, upsert: Sequence[Mapping[str, object]], delete: Sequence[str]
+    ) -> tuple[ItemReport, list[tuple[str, str]]]:
+        """Delete and upsert, all or none; the report, and id and outcome of every entry. Raises as `add` does."""
+        entries = [Entry({"delete": rid}, f"delete {place}") for place, rid in enumerate(delete, 1)]
+        entries += [Entry(item, f"upsert {place}") for place, item in enumerate(upsert, 1)]
+        rids = [self._id_of(item) for item in upsert]
+        before = {rid: self._known(rid) for rid in rids}
+        report = self.add_document(entries)
+        outcomes = [(rid, "missing" if rid in report.missing else "deleted") for rid in delete]
+        for rid in rids:
+            is_same = before[rid] == self._known(rid)
+            outcomes.append((rid, "added" if before[rid] is None else "unchanged" if is_same else "changed"))
+        return report, outcomes
+
+    def _id_of(self, item: Mapping[str, object]) -> str:
+        """The id that an item has or gets; empty for what is no item, which `add_document` refuses."""
+        try:
+            return compose(resource_type(str(item.get("type") or ""), self._types), item)[0].rid
+        except UsageError:
+            return ""
+
+    def _known(self, rid: str) -> tuple[Resource, str] | None:
+        document = self._writer.store.document(rid) if self._writer.exists else None
+        return None if document is None else (document.resource, document.text)
+
+    def full_id(self, name: str) -> str:
+        """The id of anything in the workspace, by itself or by its beginning.
+
+        Raises NotFoundError when there is none, InvalidValueError when there are several.
+        """
+        return full_id(self._writer.store, name)
 
     def add_lines(self, entries: Iterable[Entry], *, type: str = "") -> ItemReport:  # noqa: A002 - the key
         """Upsert and delete in the order of the entries, in batches, each durable before the next one is read.
@@ -205,6 +249,21 @@ class WorkspaceItems:
             yield ledger
             written = (item for item in ledger.pending.values() if item is not None)
             put(self._writer.documents(written), [rid for rid, item in ledger.pending.items() if item is None])
+
+
+def _deletions(entries: Iterable[Entry], type_name: str) -> Iterator[Entry]:
+    """Entries that only name resources, as those that delete them."""
+    for entry in entries:
+        value = entry.value
+        if isinstance(value, dict) and "delete" not in value:
+            if not value.get("id") or not (value.get("type") or type_name):
+                raise InvalidValueError(
+                    f"{entry.where or 'the item'} does not say what to delete", hint='"type" and "id", or just the id'
+                )
+            value = f"{value.get('type') or type_name}:{value['id']}"
+        if isinstance(value, str):
+            value = {"delete": value if ":" in value or not type_name else f"{type_name}:{value}"}
+        yield entry._replace(value=value)
 
 
 def _delete(ledger: Ledger, deletion: _Deletion) -> _Outcome:

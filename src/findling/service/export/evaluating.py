@@ -2,33 +2,58 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from findling import __version__
 from findling.domain.errors import InvalidValueError
 from findling.domain.reports import Progress
 from findling.domain.resources import Resource
-from findling.pipelines.evaluation.evaluation import EvaluatedCollection, EvaluatedRun, evaluate_query, no_answer
+from findling.pipelines.evaluation.evaluation import (
+    MAIN_MEASURE,
+    EvaluatedCollection,
+    EvaluatedRun,
+    PairedRuns,
+    collection_document,
+    evaluate_query,
+    no_answer,
+    pair_runs,
+    read_saved_runs,
+)
 from findling.pipelines.evaluation.evaluation_collections import (
     JudgedCollection,
     find_judgement,
     read_collection,
     read_documents,
 )
+from findling.ranking.metrics import GAINS, interval, mean
 from findling.service.settings.profiles import apply_profile
 from findling.service.settings.settings import Settings
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
 
-__all__ = ["GOLDEN_SET", "OWN_SETTINGS", "SPEEDS", "EvaluationPlan", "Watch", "changed_settings", "evaluate"]
+__all__ = [
+    "GAINS",
+    "GOLDEN_SET",
+    "MAIN_MEASURE",
+    "OWN_SETTINGS",
+    "SPEEDS",
+    "Evaluation",
+    "EvaluationPlan",
+    "Watch",
+    "changed_settings",
+    "evaluate",
+    "evaluate_all",
+]
 
 GOLDEN_SET = Path(__file__).parents[2] / "golden"
 """Findling's own documentation with judged queries."""
@@ -67,6 +92,53 @@ class _Variant(NamedTuple):
     profile: str
     speed: str
     settings: Settings
+
+
+class Evaluation(NamedTuple):
+    """Collections with their runs, and runs in pairs; `saved` has mean and interval of each saved run by its label."""
+
+    plan: EvaluationPlan
+    settings: Settings
+    collections: Sequence[EvaluatedCollection]
+    pairs: Sequence[PairedRuns]
+    saved: Mapping[str, Mapping[str, tuple[float, float, float]]]
+
+    def document(self) -> dict[str, Any]:
+        """All of it as JSON-ready values."""
+        return {
+            "created_at": time.time(),
+            "versions": {"findling": __version__, "python": platform.python_version(), "system": platform.platform()},
+            "plan": asdict(self.plan),
+            "settings": changed_settings(self.settings),
+            "collections": [collection_document(collection) for collection in self.collections],
+            "comparisons": [pair.to_dict() for pair in self.pairs],
+        }
+
+
+def evaluate_all(
+    folders: Sequence[Path],
+    plan: EvaluationPlan,
+    settings: Settings,
+    *,
+    compare: Path | None = None,
+    on_stage: Callable[[str], None] | None = None,
+    watched: Watch = nullcontext,
+) -> Evaluation:
+    """Measure collections one after the other, and compare their runs with those saved in a file.
+
+    Raises InvalidValueError for two collections of one name, and as `evaluate` does.
+    """
+    saved = read_saved_runs(compare, gain=plan.gain) if compare else {}
+    # A mistake in the last collection must not come to light after an hour with the others.
+    names = Counter(read_collection(folder, split=plan.split).name for folder in folders)
+    if twice := next((name for name, count in names.items() if count > 1), None):
+        raise InvalidValueError(f"two collections are called {twice}", hint="rename one of the folders")
+    collections = [evaluate(folder, plan, settings, on_stage=on_stage, watched=watched) for folder in folders]
+    before = {
+        name: {label: (mean(list(values.values())), *interval(list(values.values()))) for label, values in runs.items()}
+        for name, runs in saved.items()
+    }
+    return Evaluation(plan, settings, collections, pair_runs(collections, saved), before)
 
 
 def evaluate(

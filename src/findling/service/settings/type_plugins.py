@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError
 from findling.domain.resources import FieldRule, ResourceType
-from findling.pipelines.content.resource_types import check_type
+from findling.pipelines.content.resource_types import BUILTIN_TYPES, check_type, types
 from findling.service.settings.layers import closest_name
 
-__all__ = ["read_types"]
+__all__ = ["declared_types", "read_types"]
 
 _KEYS = {"fields": dict, "weights": dict, "lang": str, "half_life_days": float, "immutable": bool}
 _RULE_KEYS = {"place": str, "heading": str, "required": bool, "many": bool}
@@ -25,6 +25,11 @@ def read_types(tables: object, origin: str) -> dict[str, ResourceType]:
     if not isinstance(tables, Mapping):
         raise InvalidValueError(f"{origin}: types must be tables, not {tables!r}", hint="[types.NAME]")
     return {name: _read(name, table, origin) for name, table in tables.items()}
+
+
+def declared_types(own: Iterable[str] | None) -> set[str]:
+    """Names of the types that everybody knows, or for the owner of all: with those of programs and settings."""
+    return set(BUILTIN_TYPES) if own is None else {*types(), *own}
 
 
 def _read(name: str, table: object, origin: str) -> ResourceType:

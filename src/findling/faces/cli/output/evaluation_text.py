@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape
 
 from findling.faces.cli.output.terminal import display_width, show_controls
-from findling.pipelines.evaluation.evaluation import (
-    MAIN_MEASURE,
-    EvaluatedCollection,
-    EvaluatedQuery,
-    EvaluatedRun,
-    PairedRuns,
-    means,
-    means_by_category,
-)
-from findling.ranking.metrics import MEASURES, mean
+from findling.service.export.evaluating import MAIN_MEASURE
+
+if TYPE_CHECKING:
+    from findling.pipelines.evaluation.evaluation import EvaluatedCollection, EvaluatedQuery, EvaluatedRun, PairedRuns
 
 __all__ = [
     "Bar",
@@ -52,7 +47,7 @@ _LETTER = 7.2
 """Width of a letter at 12 px, generously: names must not run into each other."""
 
 _COLORS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999")
-"""The palette of Okabe and Ito, which people with any colour vision can tell apart."""
+"""The palette of Okabe and Ito, distinct for people with any colour vision."""
 
 _STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #1b1b1b; }
@@ -159,16 +154,18 @@ def render_sizes(collections: Sequence[EvaluatedCollection]) -> str:
     return "".join(lines)
 
 
-def render_measures(collections: Sequence[EvaluatedCollection]) -> str:
+def render_measures(documents: Sequence[Mapping[str, Any]]) -> str:
     """A row for each collection and run, rows by category below it, and means where there are several collections."""
-    rows = [("collection", "run", *MEASURES, "CPU ms")]
-    for collection in collections:
-        for run in collection.runs:
-            rows.append((collection.name, run.label, *_figures(means(run.queries)), f"{run.cpu_ms_per_query:.1f}"))
-            for name, (count, values) in means_by_category(run.queries).items():
-                rows.append(("", f"  {name} ({count:,})", *_figures(values), ""))
-    if len(collections) > 1:
-        rows += _mean_rows(collections)
+    names = list(documents[0]["runs"][0]["measures"])
+    rows = [("collection", "run", *names, "CPU ms")]
+    for document in documents:
+        for run in document["runs"]:
+            figures = _figures(run["measures"].values())
+            rows.append((document["name"], run["label"], *figures, f"{run['cpu_ms_per_query']:.1f}"))
+            for name, part in run["categories"].items():
+                rows.append(("", f"  {name} ({part['queries']:,})", *_figures(part["measures"].values()), ""))
+    if len(documents) > 1:
+        rows += _mean_rows(documents, names)
     return _table(rows, left=2)
 
 
@@ -210,14 +207,13 @@ def render_queries(collections: Sequence[EvaluatedCollection], pairs: Sequence[P
     return "\n".join(parts)
 
 
-def _mean_rows(collections: Sequence[EvaluatedCollection]) -> Iterator[tuple[str, ...]]:
+def _mean_rows(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Of the runs that every collection has; each collection counts the same."""
-    for label in (run.label for run in collections[0].runs):
-        runs = [run for collection in collections for run in collection.runs if run.label == label]
-        figures = [means(run.queries) for run in runs]
-        if len(runs) == len(collections):
-            averages = {name: mean([each[name] for each in figures]) for name in MEASURES}
-            yield "(mean)", label, *_figures(averages), f"{mean([run.cpu_ms_per_query for run in runs]):.1f}"
+    for label in (run["label"] for run in documents[0]["runs"]):
+        runs = [run for document in documents for run in document["runs"] if run["label"] == label]
+        if len(runs) == len(documents):
+            averages = [fmean(run["measures"][name] for run in runs) for name in names]
+            yield "(mean)", label, *_figures(averages), f"{fmean(run['cpu_ms_per_query'] for run in runs):.1f}"
 
 
 def _query_table(name: str, run: EvaluatedRun, theirs: Mapping[str, float]) -> str:
@@ -239,8 +235,8 @@ def _short(text: str) -> str:
     return text if len(text) <= _QUERY_WIDTH else text[: _QUERY_WIDTH - 1] + "…"
 
 
-def _figures(values: Mapping[str, float]) -> list[str]:
-    return [f"{values[name]:.4f}" for name in MEASURES]
+def _figures(values: Iterable[float]) -> list[str]:
+    return [f"{value:.4f}" for value in values]
 
 
 def _p(value: float) -> str:

@@ -9,16 +9,39 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from findling.domain.ports import SkippedPath
 from findling.domain.results import SCHEMA_VERSION, SearchAnswer
+from findling.domain.values import plain
 from findling.faces.cli.output.terminal import display_width, show_controls, speaks_unicode, write
 
-__all__ = ["answer_document", "answer_stream", "dump", "report_document", "write_json", "write_table"]
+__all__ = [
+    "answer_document",
+    "answer_stream",
+    "dump",
+    "report_document",
+    "skipped_entries",
+    "write_json",
+    "write_report",
+    "write_table",
+]
 
 
-def write_json(values: Mapping[str, object] | None = None, /, **more: object) -> None:
-    """Print values as one document, with the schema version first."""
+def write_json(values: object = None, /, **more: object) -> None:
+    """Print a record, and more values, as one document with the schema version first."""
+    write(dump(report_document({**plain(values or {}), **plain(more)}), indent=2))
 
-    write(dump(report_document({**(values or {}), **more}), indent=2))
+
+def write_report(as_json: bool, values: object, text: str) -> None:
+    """Print a report, as one document or as text."""
+    if as_json:
+        write_json(values)
+    else:
+        write(text)
+
+
+def skipped_entries(skipped: Iterable[SkippedPath]) -> list[dict[str, str]]:
+    """Paths that were left out, each with its reason."""
+    return [{"path": entry.path, "reason": entry.reason, "detail": entry.detail} for entry in skipped]
 
 
 def write_table(rows: Iterable[Sequence[str]]) -> None:

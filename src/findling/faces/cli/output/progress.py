@@ -29,7 +29,7 @@ _FIRST_ESTIMATE_S = 1.0
 
 @contextmanager
 def progress_bar(stream: TextIO | None = None) -> Iterator[Progress]:
-    """What to call with every event of an index run: says where and why it starts, and draws on a terminal."""
+    """A receiver of the events of an index run: it reports the start, and draws on a terminal."""
     with _bar(format_progress, stream) as draw:
 
         def tell(event: IndexProgress) -> None:

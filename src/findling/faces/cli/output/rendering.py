@@ -45,7 +45,7 @@ _LONGEST_ALSO = 100
 
 
 class View(NamedTuple):
-    """How an answer is shown: from which folder paths are seen, in colour or not, on a terminal or not.
+    """The look of an answer: the folder from which paths are seen, with colour or not, for a terminal or not.
 
     Paths of hits are relative to `root`; they are shown relative to `here`, or absolute without it.
     """
@@ -119,7 +119,7 @@ def render_files(answer: SearchAnswer, view: View) -> str:
 
 
 def shown_path(hit: Hit, view: View) -> str:
-    """Where the hit is, as seen from the current folder; the resource's id when it is no file."""
+    """The path of a hit, as seen from the current folder; the resource's id when it is no file."""
     if not hit.path and hit.type != "file":
         return hit.rid
     path = view.root / hit.path
@@ -169,7 +169,7 @@ def _render_hit(hit: Hit, view: View) -> str:
 
 
 def _mark(line: Line, is_dim: bool, told: set[str]) -> str:
-    """What stands in front of a line: its place or number, unless a line that is shown says so itself."""
+    """The mark in front of a line: its place or number, unless the line itself shows it."""
     if line.place:
         return "" if line.place in told else line.place
     return "" if is_dim else str(line.number or "")
@@ -266,13 +266,13 @@ def receipt_lines(hit: Hit) -> Iterator[str]:
 
 
 def _leg_line(part: ScorePart) -> str:
-    """What one leg says of a hit."""
+    """The verdict of one leg about a hit."""
     rank = f"rank {part.rank}, " if part.rank else ""
     return f"{part.leg} {rank}{part.measure} {part.raw:.4g}" + (f" ({part.why})" if part.why else "")
 
 
 def _render_plan(answer: SearchAnswer, view: View) -> str:
-    """How the answer came about, in a handful of sentences; `--json` has the whole plan."""
+    """The way to the answer in a few sentences; `--json` has the whole plan."""
     plan, meaning = answer.plan, answer.meaning
     because = f": {plan['because']}" if plan.get("because") else ""
     ways = {"keyword": "its words", "semantic": "its meaning"}

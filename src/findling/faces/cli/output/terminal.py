@@ -1,4 +1,4 @@
-"""What the command line knows of the terminal: colours, notes on stderr, questions."""
+"""The terminal: colours, notes on stderr, questions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import click
 from findling.domain.errors import UsageError
 
 __all__ = [
+    "agrees",
     "ask_before_indexing",
     "display_width",
     "fit",
@@ -84,7 +85,7 @@ _PLAIN = str.maketrans({"│": "|", "›": ">", "…": "...", "×": "x"})
 
 
 def prepare_streams() -> None:
-    """Let every path and every line be printed, whatever the encoding of the streams."""
+    """Let every path and every line be printed, in any encoding of the streams."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A path whose bytes are no UTF-8 comes out as the bytes it has.
@@ -119,6 +120,13 @@ def tell_index_runs() -> None:
 def is_interactive() -> bool:
     """Whether a person is there to answer a question."""
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def agrees(what: str, yes: bool, flag: str = "--yes") -> bool:
+    """Whether the user agrees, by a flag or when asked. Raises UsageError when nobody is there to ask."""
+    if not yes and not is_interactive():
+        raise UsageError(f"would {what}; nothing was done", hint=f"the same with {flag}")
+    return yes or click.confirm(f"findling: {what}?", err=True)
 
 
 def speaks_unicode(stream: TextIO) -> bool:

@@ -1,4 +1,4 @@
-"""The commands by their groups, those of earlier versions, and the group that tells what to type instead."""
+"""The commands by their groups, those of earlier versions, and a group that names their replacements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GROUPS = {
     },
     "Index": {
         "index": "commands.index.index",
-        "refine": "commands.index.refine",
+        "refine": "commands.index.index",
         "status": "commands.index.status",
         "ls": "commands.index.status",
         "forget": "commands.index.maintenance",
@@ -68,7 +68,7 @@ MOVED = {
 
 
 class GroupWithMoves(click.Group):
-    """A group that tells for the commands of earlier versions what to type instead."""
+    """A group that names the replacements of commands of earlier versions."""
 
     def __init__(self, *given: Any, moved: Mapping[str, str] | None = None, **options: Any) -> None:
         super().__init__(*given, **options)

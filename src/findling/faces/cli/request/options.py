@@ -254,7 +254,7 @@ def refine_in_background(engine: Engine, settings: Settings) -> None:
 
 
 def compact_in_background(engine: Engine, settings: Settings) -> None:
-    """Start a process that gives unused space back, when this one has written and there is a good deal of it."""
+    """Start a process that gives unused space back, if there is a good deal of it."""
     from findling.service.engine.background import give_space_back
 
     give_space_back(engine, settings)

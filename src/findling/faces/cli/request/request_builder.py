@@ -193,7 +193,7 @@ def planned_requests(queries: list[str], options: SearchOptions, settings: Setti
     given += [f"set {change}" for change in options.changes if _is_planned(change.partition("=")[0].strip())]
     if given:
         raise UsageError(f"--plan says all that --{given[0]} would say", hint="change the plan, or leave out --plan")
-    from findling.faces.cli.request.plans import read_plan_file
+    from findling.service.client.written_requests import read_plan_file
 
     planned = read_plan_file(options.plan)
     _, paths = _typed(options)

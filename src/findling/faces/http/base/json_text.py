@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from findling.domain.permissions import Caller
 from findling.domain.results import SCHEMA_VERSION, SearchAnswer
+from findling.domain.values import plain
 
 __all__ = ["JSON", "NO_STORE", "answer_text", "encoded", "json_response", "report_text", "with_schema"]
 
@@ -33,7 +34,7 @@ def answer_text(answer: SearchAnswer, caller: Caller, root: str) -> bytes:
 
 def report_text(values: Mapping[str, object]) -> bytes:
     """Any other report."""
-    return with_schema(values)
+    return with_schema(plain(values))
 
 
 def with_schema(value: object, **lead: object) -> bytes:
@@ -58,7 +59,7 @@ def json_response(text: bytes, status: int = 200, headers: Mapping[str, str] = N
 
 
 def _plain(value: Any) -> object:
-    """What msgspec does not know: paths, and mappings that are no dict. Raises TypeError for anything else."""
+    """Plain values of paths, and of mappings that are no dict. Raises TypeError for anything else."""
     return dict(value) if isinstance(value, Mapping) else os.fspath(value)
 
 

@@ -1,12 +1,16 @@
-"""Errors as HTTP tells them: application/problem+json (RFC 9457) with a stable code and the next step."""
+"""Errors as application/problem+json (RFC 9457), with a stable code and the next step."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from findling.domain.errors import (
@@ -34,10 +38,12 @@ __all__ = [
     "problem_document",
     "problem_response",
     "protection",
+    "tell_errors",
 ]
 
+
 CHALLENGE = 'Bearer realm="findling"'
-"""What a client is asked for that has shown no token."""
+"""The challenge for a client without a token."""
 
 _Value = TypeVar("_Value")
 
@@ -83,7 +89,7 @@ _FOR_EVERYBODY = (UsageError, CallerError, OverdueError)
 
 
 class Problem(NamedTuple):
-    """What is wrong with a request. `code` and the title follow from the status when they are not given."""
+    """The fault of a request. `code` and the title follow from the status when they are not given."""
 
     status: int
     detail: str = ""
@@ -93,7 +99,7 @@ class Problem(NamedTuple):
 
 
 def as_problem(error: FindlingError | Problem | int, *, is_owner: bool = True) -> Problem:
-    """An error, or a bare status, as a problem; others than the owner are not told what may name files of the owner."""
+    """An error, or a bare status, as a problem; only the owner learns what may name files of the owner."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, int):
@@ -107,7 +113,7 @@ def as_problem(error: FindlingError | Problem | int, *, is_owner: bool = True) -
 def problem_document(
     error: FindlingError | Problem | int, *, instance: str = "", is_owner: bool = True, **more: object
 ) -> dict[str, object]:
-    """The document that tells of an error. `instance` is the id of the request; `more` are further members."""
+    """The document of an error. `instance` is the id of the request; `more` are further members."""
     problem = as_problem(error, is_owner=is_owner)
     title = HTTPStatus(problem.status).phrase
     code = problem.code or title.lower().replace(" ", "-")
@@ -126,7 +132,7 @@ def problem_document(
 def problem_response(
     error: FindlingError | Problem | int, *, instance: str = "", is_owner: bool = True, **more: object
 ) -> Response:
-    """The response that tells of an error, with the headers that go with it; see `problem_document`."""
+    """The response to an error with its headers; see `problem_document`."""
     problem = as_problem(error, is_owner=is_owner)
     document = {**problem_document(problem, instance=instance), **more}
     # A path that is no UTF-8 comes in surrogates, which JSON must not hold.
@@ -142,3 +148,77 @@ def protection(request_id: str) -> tuple[tuple[bytes, bytes], ...]:
 
 def _nearest(table: Mapping[type[FindlingError], _Value], error: FindlingError, otherwise: _Value) -> _Value:
     return next((table[kind] for kind in type(error).__mro__ if kind in table), otherwise)
+
+
+_MOST_TOLD = 20
+"""Fields of one request whose errors are reported."""
+
+_LONGEST_NAME = 100
+"""Characters of a key that are repeated."""
+
+_GONE = 499
+"""Status in logs for a client that did not wait for its answer."""
+
+
+def tell_errors(app: FastAPI) -> None:
+    """Have an app report every error as application/problem+json."""
+    app.add_exception_handler(FindlingError, _findling)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(Exception, _fault)
+
+
+async def _findling(request: Request, error: Exception) -> Response:
+    assert isinstance(error, FindlingError)
+    return problem_response(error, instance=_instance(request), is_owner=_is_owner(request))
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    """The fields that cannot be used, and why; values are not sent back."""
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    told = [{"field": _field(one["loc"]), "problem": _problem(one)} for one in found[:_MOST_TOLD]]
+    first = f"{told[0]['field'] or 'the request'}: {told[0]['problem']}" if told else "the request cannot be read"
+    is_unreadable = any(one["type"] == "json_invalid" for one in found)
+    problem = Problem(
+        400 if is_unreadable else 422, first, "/openapi.json lists all keys, and what each may be", "invalid-request"
+    )
+    return problem_response(problem, instance=_instance(request), errors=told)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, FindlingError):  # what is wrong with a body comes wrapped by the framework
+        return await _findling(request, error.__cause__)
+    hints = {404: "/docs lists all addresses", 405: "/docs lists all addresses"}
+    headers = dict(error.headers or {})
+    problem = Problem(error.status_code, str(error.detail), hints.get(error.status_code, ""), headers=headers)
+    return problem_response(problem, instance=_instance(request))
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=_GONE)
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    # The framework raises it again behind this, so that it is logged.
+    problem = Problem(500, "findling has failed at this", "its log has more under this id", "fault")
+    return problem_response(problem, instance=_instance(request))
+
+
+def _field(location: Sequence[Any]) -> str:
+    """`filters.ext.0` for `("body", "filters", "ext", 0)`."""
+    return ".".join(str(part)[:_LONGEST_NAME] for part in location[1:])
+
+
+def _problem(error: Mapping[str, Any]) -> str:
+    return "there is no such key" if error["type"] == "extra_forbidden" else str(error["msg"])
+
+
+def _instance(request: Request) -> str:
+    return str(request.scope.get("state", {}).get("request_id", ""))
+
+
+def _is_owner(request: Request) -> bool:
+    return bool(request.app.state.served.identify(request.scope).is_owner)

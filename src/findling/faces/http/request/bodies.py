@@ -1,4 +1,4 @@
-"""What a request may say, each knob with its bounds, and the question that it makes."""
+"""Bodies and parameters of requests, each knob with its bounds, and the question that they make."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from findling.domain.errors import InvalidValueError
 from findling.domain.permissions import Caller
 from findling.domain.plans import KNOBS, Knob
-from findling.domain.queries import Filters, SearchRequest
-from findling.pipelines.answer.facets import FACETS
+from findling.domain.queries import FACETS, Filters, SearchRequest
 from findling.service.settings.written_filters import written_filters
 
 __all__ = [
@@ -141,7 +140,7 @@ class Question(NamedTuple):
 
 
 class FilterBody(BaseModel):
-    """What the answer is limited to; an empty list does not filter."""
+    """Filters of the answer; an empty list does not filter."""
 
     model_config = _IN_BODY
 
@@ -161,24 +160,14 @@ class FilterBody(BaseModel):
 
     def filters(self) -> Filters:
         """Raises InvalidValueError for a date that is none, and for limits that contradict each other."""
-        return written_filters(
-            ext=self.ext,
-            not_ext=self.not_ext,
-            path=self.path,
-            type=self.type,
-            lang=self.lang,
-            tag=self.tag,
-            author=self.author,
-            after=self.after,
-            before=self.before,
-        )
+        return written_filters(**{name: getattr(self, name) for name in FilterBody.model_fields})
 
 
 _UNLIMITED = FilterBody()
 
 
 class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
-    """What a question may say besides its query, its filters and its plan."""
+    """Parameters of a question besides its query, its filters and its plan."""
 
     workspace: WorkspaceName = ""
     limit: _Limit = 10
@@ -212,24 +201,15 @@ class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
         given = {name: value for name, value in given.items() if value is not None}
         if twice := sorted(given.keys() & planned.keys()):
             raise InvalidValueError(f"{twice[0]} is there twice", hint=f"leave out {twice[0]} or plan.{twice[0]}")
-        request = SearchRequest(
-            query=query,
-            limit=self.limit,
-            offset=self.offset,
-            cursor=self.cursor,
-            facets=tuple(dict.fromkeys(self.facets)),
-            filters=filters,
-            exclude_pattern=checked_pattern(self.exclude_pattern, is_owner=caller.is_owner),
-            context=self.context,
-            explain=self.explain,
-            profile=self.profile,
-            in_context=self.in_context,
-            within=self.within,
-            quick=self.quick,
-            timeout_s=self.timeout_s,
-            changes={**given, **planned},
-        )
+        values = {name: getattr(self, name) for name in _OF_REQUEST}
+        values["facets"] = tuple(dict.fromkeys(self.facets))
+        values["exclude_pattern"] = checked_pattern(self.exclude_pattern, is_owner=caller.is_owner)
+        request = SearchRequest(query=query, filters=filters, changes={**given, **planned}, **values)
         return Question(request, self.workspace)
+
+
+_OF_REQUEST = _Knobs.model_fields.keys() - _Shortcuts.model_fields.keys() - {"workspace"}
+"""Fields that a request has under the same name."""
 
 
 class SearchBody(_Knobs):
@@ -273,7 +253,7 @@ class ExplainParameters(SearchParameters):
 
 
 class WorkspaceParameters(BaseModel):
-    """Which workspace is meant."""
+    """The workspace of a request."""
 
     model_config = _IN_ADDRESS
 
@@ -281,7 +261,7 @@ class WorkspaceParameters(BaseModel):
 
 
 class NameParameters(WorkspaceParameters):
-    """How many neighbours of a document are shown."""
+    """The number of neighbours of a document."""
 
     limit: _Limit = 10
 

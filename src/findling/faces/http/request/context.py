@@ -1,25 +1,30 @@
-"""Who asks, and what is there to answer: what every route begins with."""
+"""The caller of a request, and the parts that answer it; every route begins with them."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 from starlette.types import Scope
 
 from findling.domain.budgets import WorkBudget, spending
-from findling.domain.errors import DeniedError
+from findling.domain.errors import DeniedError, InvalidValueError
 from findling.domain.permissions import Caller
 from findling.faces.http.request.fair_queue import Shares
 from findling.faces.http.request.index_runs import IndexRuns
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
 
-__all__ = ["GATES", "Asked", "Owning", "Reading", "Served", "Writing"]
+__all__ = ["GATES", "REPEATED", "Asked", "CheckedRoute", "Owning", "Reading", "Served", "Writing"]
+
 
 _Result = TypeVar("_Result")
 
@@ -28,7 +33,7 @@ _GRACE_S = 2.0
 
 
 class Served(NamedTuple):
-    """What one app serves; it is kept as `app.state.served`."""
+    """The parts of one app, kept as `app.state.served`."""
 
     host: Host
     line: WorkLine
@@ -49,7 +54,7 @@ class Asked(NamedTuple):
     budget: WorkBudget
 
     async def run(self, work: Callable[[], _Result], *, stage: str = "") -> _Result:
-        """What some work returns, which must not block others. Raises as it and as `Shares.run` do.
+        """Run work that must not block others. Raises as it and as `Shares.run` do.
 
         Its time is counted as that of the stage, if it has a name.
         """
@@ -107,7 +112,7 @@ def _allowed(request: Request, scope: str) -> Asked:
 
 
 GATES = frozenset({_reading, _writing, _owning})
-"""What finds out whether a caller may ask a route at all."""
+"""Dependencies that decide whether a caller may use a route at all."""
 
 Reading = Annotated[Asked, Depends(_reading)]
 """A request of somebody who may ask."""
@@ -117,3 +122,68 @@ Writing = Annotated[Asked, Depends(_writing)]
 
 Owning = Annotated[Asked, Depends(_owning)]
 """A request of the owner."""
+
+
+REPEATED = frozenset({"facets", "ext", "not_ext", "path", "type", "lang", "tag", "author"})
+"""Parameters that are lists, and may be given several times."""
+
+_MOST_PARAMETERS = 200
+_MOST_KEYS = 1_000
+"""Of one object in a body. Each that is not known would be an error of its own: 10 µs and 1.5 KB."""
+
+_LONGEST_NAME = 100
+
+
+class CheckedRoute(APIRoute):
+    """A route that reads a body only from callers who may send one, and refuses repeated and unknown names.
+
+    Raises DeniedError, InvalidValueError and RequestValidationError.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        # The framework asks them, too, but only when it has read and parsed the body.
+        gates = [one.call for one in self.dependant.dependencies if one.call in GATES]
+        has_parameters = bool(self.dependant.query_params)
+
+        async def checked(request: Request) -> Response:
+            request = _CheckedRequest(request.scope, request.receive)
+            for gate in gates:
+                await gate(request)
+            if request.scope["query_string"]:
+                _check_parameters(request, has_parameters)
+            return await handle(request)
+
+        return checked
+
+
+class _CheckedRequest(Request):
+    async def json(self) -> Any:
+        return json.loads(await self.body(), object_pairs_hook=_unambiguous)
+
+
+def _check_parameters(request: Request, has_parameters: bool) -> None:
+    """Of two values of one parameter the framework would take the last."""
+    if request.scope["query_string"].count(b"&") >= _MOST_PARAMETERS:
+        raise InvalidValueError(f"there are more than {_MOST_PARAMETERS} parameters", hint="send a body with POST")
+    names = [name for name, _ in request.query_params.multi_items()]
+    if names and not has_parameters:
+        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", names[0]), "msg": "", "input": ""}])
+    _check_once([name for name in names if name not in REPEATED])
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > _MOST_KEYS:
+        raise InvalidValueError(f"an object has more than {_MOST_KEYS:,} keys", hint="send less at once")
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        _check_once([name for name, _ in pairs])
+    return found
+
+
+def _check_once(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidValueError(f"{name[:_LONGEST_NAME]} is there twice", hint="give it once")
+        seen.add(name)

@@ -41,11 +41,11 @@ class Shares:
         receive: Receive | None = None,
         timeout_s: float | None = None,
     ) -> _Result:
-        """What `work` returns or raises, while the client that `receive` hears of, if given, waits for it.
+        """Run work for as long as the client that `receive` hears of, if given, waits for it.
 
-        Raises ClientDisconnect when it has gone, OverdueError after `timeout_s`, TooManyError when too much of the
-        caller waits, and as `WorkLine.run` does. What has not begun by then never does; what has begun goes on, and
-        keeps the place of the caller until it ends.
+        Raises ClientDisconnect when it has gone, OverdueError after `timeout_s`, TooManyError when the caller waits for
+        too much, and as `WorkLine.run` does. Work that has not begun by then never does; other work runs to its end,
+        and keeps the place of the caller.
         """
         job = _Job(work)
         answering = asyncio.ensure_future(self._in_turn(caller, job))
@@ -93,7 +93,7 @@ class Shares:
 
 
 class _Queue:
-    """What one caller has asked for: how much is there, and whose turn it is."""
+    """The requests of one caller: their number, and whose turn it is."""
 
     def __init__(self, at_once: int) -> None:
         self.present = 0
@@ -103,7 +103,7 @@ class _Queue:
 class _Job(Generic[_Result]):
     """Work that knows whether it has begun, and does nothing when it was given up before.
 
-    Each side first says where it is and then looks at the other, so that it never goes on unnoticed.
+    Each side first notes its state and then looks at the other's, so that no work runs unnoticed.
     """
 
     def __init__(self, work: Callable[[], _Result]) -> None:

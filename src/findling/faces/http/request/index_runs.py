@@ -30,7 +30,7 @@ class IndexRuns:
         self._is_closed = False
 
     def start(self, workspace: str = "") -> bool:
-        """Begin a run, unless one is under way or the server ends; tells whether it has begun.
+        """Begin a run, unless one is under way or the server ends; whether it has begun.
 
         Raises NotFoundError for a name that no workspace has.
         """
@@ -45,14 +45,14 @@ class IndexRuns:
             return True
 
     def account(self, workspace: str = "") -> dict[str, Any] | None:
-        """How far the latest run has come, if there was one since the start of the server."""
+        """The progress of the latest run, if there was one since the start of the server."""
         folder = self._folder(workspace)
         with self._lock:
             latest = self._runs.get(folder)
         return None if latest is None else latest.account()
 
     def close(self) -> None:
-        """End all runs; what they have committed stays, and the next run goes on from there. Twice is fine."""
+        """End all runs; their commits stay, and the next run continues there. Twice is fine."""
         with self._lock:
             self._is_closed = True
             runs = list(self._runs.values())

@@ -15,8 +15,7 @@ from findling.domain.queries import SearchRequest
 from findling.domain.results import Hit, SearchAnswer
 from findling.faces.http.base.json_text import json_response, report_text
 from findling.faces.http.request.bodies import QueryText, WorkspaceName
-from findling.faces.http.request.checked_routes import CheckedRoute
-from findling.faces.http.request.context import Asked, Reading
+from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import Report
 from findling.service.settings.written_filters import written_filters
 
@@ -55,7 +54,7 @@ class SecondBody(BaseModel):
         return self._one_of("type", "search_type", "search_mode") or "hybrid"
 
     def changes(self) -> dict[str, Any]:
-        """What of the plan this asks for. Raises InvalidValueError when two keys disagree."""
+        """Changes of the plan. Raises InvalidValueError when two keys disagree."""
         return {
             "mode": self.mode(),
             "alpha": self.alpha,

@@ -25,7 +25,7 @@ PAGE_HEADERS: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     f"style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'",
 }
-"""What goes with the page: its own style is all that a browser may make use of."""
+"""Headers of the page: a browser may use its own style and nothing else."""
 
 
 def docs_page(document: Mapping[str, Any], version: str) -> str:
@@ -80,7 +80,7 @@ def _row(name: str, schema: Mapping[str, Any], told: str, required: bool) -> str
 
 
 def _values(schema: Mapping[str, Any]) -> str:
-    """What a value may be, in a few words."""
+    """The values that a schema allows, in a few words."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_values(choice) for choice in schema["anyOf"]))
     if "enum" in schema:

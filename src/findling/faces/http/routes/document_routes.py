@@ -1,4 +1,4 @@
-"""Single documents: what one says, why it is found, what is like it; and how a text may go on."""
+"""Single documents: fetching, explaining, neighbours; and completions of a text."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from starlette.responses import Response
 
 from findling.faces.http.base.json_text import answer_text, json_response, report_text, with_schema
 from findling.faces.http.request.bodies import ExplainParameters, NameParameters, SuggestParameters, WorkspaceParameters
-from findling.faces.http.request.checked_routes import CheckedRoute
-from findling.faces.http.request.context import Asked, Reading
+from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import AnswerDocument, ExplanationDocument, FetchedAnswer, SuggestionsDocument
 
 __all__ = ["FetchParameters", "router"]
@@ -31,7 +30,7 @@ _UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "It is as If
 
 
 class FetchParameters(WorkspaceParameters):
-    """How much of a document is wanted."""
+    """The wanted part of a document."""
 
     lines: int = Field(default=0, ge=0, le=100_000, description="Lines before and after the passage, too.")
 
@@ -65,13 +64,13 @@ async def similar(
     parameters: Annotated[NameParameters, Query()],
     asked: Reading,
 ) -> Response:
-    """What is most like a document."""
+    """The nearest neighbours of a document."""
     return json_response(await asked.run(lambda: _neighbours(asked, id, parameters), stage="similar"))
 
 
 @router.get("/v1/suggest", response_model=SuggestionsDocument)
 async def suggest(parameters: Annotated[SuggestParameters, Query()], asked: Reading) -> Response:
-    """How a text that is being typed may go on."""
+    """Completions of a text that is being typed."""
     return json_response(await asked.run(lambda: _completed(asked, parameters), stage="suggest"))
 
 

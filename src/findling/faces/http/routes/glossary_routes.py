@@ -13,8 +13,7 @@ from findling.domain.errors import NotFoundError
 from findling.domain.records import GlossaryTerm
 from findling.faces.http.base.json_text import json_response, report_text
 from findling.faces.http.request.bodies import WorkspaceParameters
-from findling.faces.http.request.checked_routes import CheckedRoute
-from findling.faces.http.request.context import Asked, Owning, Writing
+from findling.faces.http.request.context import Asked, CheckedRoute, Owning, Writing
 from findling.faces.http.routes.openapi import Report
 
 __all__ = ["DecisionParameters", "router"]
@@ -23,7 +22,7 @@ router = APIRouter(route_class=CheckedRoute, prefix="/v1/glossary", tags=["gloss
 
 
 class DecisionParameters(WorkspaceParameters):
-    """How a term is taken into use."""
+    """The use of an approved term."""
 
     canonical: bool = Field(default=False, description="Make an approved term the name of its group.")
 
@@ -72,7 +71,7 @@ def _decided(asked: Asked, term_id: str, decision: str, parameters: DecisionPara
             edit = glossary.approve(term.surface, term.group, canonical=parameters.canonical)
         else:
             edit = glossary.reject(term.surface, term.group)
-    return report_text({"id": term_id, "decision": decision, "terms": [one._asdict() for one in edit.put]})
+    return report_text({"id": term_id, "decision": decision, "terms": edit.put})
 
 
 def _id_of(term: GlossaryTerm) -> str:

@@ -11,8 +11,7 @@ from starlette.responses import Response
 
 from findling import __version__
 from findling.faces.http.base.json_text import json_response, report_text
-from findling.faces.http.request.checked_routes import CheckedRoute
-from findling.faces.http.request.context import Owning, Served
+from findling.faces.http.request.context import CheckedRoute, Owning, Served
 from findling.faces.http.routes.docs_page import PAGE_HEADERS, docs_page
 from findling.faces.http.routes.openapi import Report
 
@@ -57,7 +56,7 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
 async def metrics(asked: Owning) -> Response:
-    """What the server counts, as Prometheus reads it. For the owner."""
+    """Metrics of the server in the format of Prometheus. For the owner."""
     from findling.faces.http.routes.metrics import METRICS, metrics_text
 
     text = await asked.run_beside(lambda: metrics_text(asked.host, asked.line))

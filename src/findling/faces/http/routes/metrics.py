@@ -1,4 +1,4 @@
-"""What the server counts, as Prometheus reads it."""
+"""Metrics of the server in the format of Prometheus."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import ConfigDict
 
 from findling import __version__
-from findling.domain.results import Explanation, SearchAnswer
-from findling.pipelines.lookup.suggest import Completion
+from findling.domain.results import Completion, Explanation, SearchAnswer
 from findling.service.index.documents import FetchedDocument
 
 __all__ = [
@@ -27,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerDocument(SearchAnswer):
-    """An answer, as `findling search --json` prints it; `root` is told to the owner alone."""
+    """An answer, as `findling search --json` prints it; `root` is for the owner alone."""
 
     schema: int
     root: str
@@ -107,7 +106,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     }
     for status, told in _STATUSES.items()
 }
-"""What every route may answer with besides what it is for."""
+"""Errors that every route may answer with."""
 
 _ABOUT = """Search over what you have, by words and by meaning. Answers are those of `findling --json`.
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from findling.domain.errors import InvalidValueError, UsageError
-from findling.domain.resources import Resource
+from findling.domain.errors import InvalidValueError
 from findling.faces.http.base.json_text import json_response, report_text
 from findling.faces.http.request.bodies import WorkspaceName
-from findling.faces.http.request.checked_routes import CheckedRoute
-from findling.faces.http.request.context import Asked, Writing
+from findling.faces.http.request.context import Asked, CheckedRoute, Writing
 from findling.faces.http.routes.openapi import Report
-from findling.pipelines.content.items import compose
-from findling.pipelines.content.items_reading import Entry
-from findling.pipelines.content.resource_types import resource_type
-from findling.service.engine.engine import Engine
 
 __all__ = ["ResourcesBody", "router"]
 
@@ -29,7 +22,7 @@ _MOST_ENTRIES = 10_000
 
 
 class ResourcesBody(BaseModel):
-    """What shall be there, and what shall not."""
+    """Resources to write, and resources to delete."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -54,18 +47,11 @@ async def change_resources(body: ResourcesBody, asked: Writing) -> Response:
 
 
 def _changed(asked: Asked, body: ResourcesBody) -> bytes:
-    items = [_with_body(item) for item in body.upsert]
-    entries = [Entry({"delete": rid}, f"delete {place}") for place, rid in enumerate(body.delete, 1)]
-    entries += [Entry(item, f"upsert {place}") for place, item in enumerate(items, 1)]
     with asked.host.opened(asked.caller, body.workspace) as engine:
-        rids = [_id_of(engine, item) for item in items]
-        before = {rid: _known(engine, rid) for rid in rids}
-        report = engine.items.add_document(entries)
-        results = [_result(rid, "missing" if rid in report.missing else "deleted") for rid in body.delete]
-        results += [_result(rid, _outcome(before[rid], _known(engine, rid))) for rid in rids]
+        report, outcomes = engine.items.change([_with_body(item) for item in body.upsert], body.delete)
         if not body.workspace and engine.writer.exists:
             asked.host.statistics.tell(documents=engine.writer.store.counts()["resources"])
-    return report_text({**asdict(report), "results": results})
+    return report_text({**vars(report), "results": [{"id": rid, "outcome": told} for rid, told in outcomes]})
 
 
 def _with_body(item: dict[str, Any]) -> dict[str, Any]:
@@ -75,27 +61,3 @@ def _with_body(item: dict[str, Any]) -> dict[str, Any]:
     if "body" in item:
         raise InvalidValueError("an item has a body or a text, not both", hint="leave out one of them")
     return {"body" if key == "text" else key: value for key, value in item.items()}
-
-
-def _id_of(engine: Engine, item: dict[str, Any]) -> str:
-    """The id that an item has or gets; empty for what is no item, as the writing itself is going to say."""
-    try:
-        kind = resource_type(str(item.get("type") or ""), engine.writer.settings.types)
-        return compose(kind, item)[0].rid
-    except UsageError:
-        return ""
-
-
-def _known(engine: Engine, rid: str) -> tuple[Resource, str] | None:
-    document = engine.writer.store.document(rid) if engine.writer.exists else None
-    return None if document is None else (document.resource, document.text)
-
-
-def _outcome(before: tuple[Resource, str] | None, after: tuple[Resource, str] | None) -> str:
-    if before is None:
-        return "added"
-    return "unchanged" if before == after else "changed"
-
-
-def _result(rid: str, outcome: str) -> dict[str, str]:
-    return {"id": rid, "outcome": outcome}

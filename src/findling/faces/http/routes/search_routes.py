@@ -15,8 +15,7 @@ from findling.domain.results import Degradation, SearchAnswer
 from findling.faces.http.base.json_text import NO_STORE, answer_text, json_response, with_schema
 from findling.faces.http.base.problems import problem_document
 from findling.faces.http.request.bodies import Question, SearchBody, SearchParameters
-from findling.faces.http.request.checked_routes import CheckedRoute
-from findling.faces.http.request.context import Asked, Reading
+from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import AnswerDocument
 
 __all__ = ["EVENTS", "event", "router", "searched"]
@@ -53,7 +52,7 @@ async def search_by_address(parameters: Annotated[SearchParameters, Query()], as
 async def stream(body: SearchBody, asked: Reading, request: Request) -> Response:
     """Answer a question in stages: a quick answer as `candidates`, the whole one as `reranked`, then `done`.
 
-    What is wrong with the question is told as by `/v1/search`; what goes wrong later is the event `error`.
+    A question that cannot be answered gets the errors of `/v1/search`; later errors are the event `error`.
     """
     return await _streamed(asked, body.question(asked.caller), request)
 

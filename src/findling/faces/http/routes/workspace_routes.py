@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -13,10 +12,8 @@ from findling.domain.errors import NotIndexedError
 from findling.domain.permissions import ALL_WORKSPACES
 from findling.faces.http.base.json_text import json_response, report_text
 from findling.faces.http.request.bodies import WorkspaceName, WorkspaceParameters
-from findling.faces.http.request.checked_routes import CheckedRoute
-from findling.faces.http.request.context import Asked, Owning, Reading, Writing
+from findling.faces.http.request.context import Asked, CheckedRoute, Owning, Reading, Writing
 from findling.faces.http.routes.openapi import Report
-from findling.service.workspace.workspaces import WorkspaceAccount
 
 __all__ = ["IndexBody", "router"]
 
@@ -26,7 +23,7 @@ _OfWorkspace = Annotated[WorkspaceParameters, Query()]
 
 
 class IndexBody(BaseModel):
-    """Which workspace is to be brought up to date."""
+    """The workspace to bring up to date."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -35,10 +32,10 @@ class IndexBody(BaseModel):
 
 @router.get("/v1/status", response_model=Report)
 async def status(parameters: _OfWorkspace, asked: Reading) -> Response:
-    """What a workspace holds: `resources` and `chunks` that the caller may see.
+    """The content of a workspace: `resources` and `chunks` that the caller may see.
 
-    The owner is told everything that `findling status --json` tells, `is_indexed`, how an indexing run goes that was
-    asked for (`indexing`), and what the server counts (`daemon`).
+    The owner gets all of `findling status --json`, `is_indexed`, the progress of a requested run (`indexing`), and the
+    counts of the server (`daemon`).
     """
     run = asked.run_beside if asked.caller.is_owner else asked.run
     return json_response(await run(lambda: _status(asked, parameters.workspace)))
@@ -52,16 +49,16 @@ async def failed(parameters: _OfWorkspace, asked: Owning) -> Response:
 
 @router.get("/v1/workspaces", response_model=Report)
 async def workspaces(asked: Reading) -> Response:
-    """The workspaces that the caller may ask; the owner is told what each of them holds.
+    """The workspaces that the caller may ask; the owner sees the content of each.
 
-    Others are told those that have a name, and the served one, whose name may be empty.
+    Others see those that have a name, and the served one, whose name may be empty.
     """
     return json_response(await asked.run(lambda: _listed(asked)))
 
 
 @router.post("/v1/index", status_code=202, response_model=Report)
 async def index(body: IndexBody, asked: Writing) -> Response:
-    """Begin to take in what is new, changed or gone on disk; `/v1/status` says how far it is.
+    """Begin to index what is new, changed or gone on disk; `/v1/status` says how far it is.
 
     `started` is false when a run is under way already.
     """
@@ -96,16 +93,11 @@ def _listed(asked: Asked) -> bytes:
         may_name = caller.is_owner or not {ALL_WORKSPACES, one.label}.isdisjoint(caller.workspaces)
         is_default = not may_name or served in (one.root, str(one.folder))
         if caller.is_owner:
-            listed.append({**_account(one), "is_default": is_default})
+            listed.append({**vars(one), "label": one.label, "is_default": is_default})
         elif one.name or is_default:
             # Neither how much there is, which counts what they may not see, nor where: one without a name goes by it.
             listed.append({"name": one.name if may_name else "", "is_default": is_default})
     return report_text({"workspaces": listed})
-
-
-def _account(account: WorkspaceAccount) -> dict[str, Any]:
-    quota = account.quota._asdict() if account.quota else None
-    return asdict(account) | {"quota": quota, "label": account.label}
 
 
 def _indexed(asked: Asked, workspace: str) -> bytes:

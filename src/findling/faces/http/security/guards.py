@@ -1,4 +1,4 @@
-"""Who may come in: every request is checked here before anything else sees it."""
+"""The guard: it checks every request before anything else sees it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RateLimits:
 
 
 class CappedBody:
-    """What is received of one request, which is cut off behind `most` bytes."""
+    """The body of one request, cut off behind `most` bytes."""
 
     def __init__(self, receive: Receive, most: int) -> None:
         self._receive = receive
@@ -79,10 +79,10 @@ class CappedBody:
 
 
 NOBODY = Caller("nobody")
-"""Whoever has shown no token where one is needed; sees nothing and may do nothing."""
+"""A caller without a token where one is needed; sees nothing and may do nothing."""
 
 OPEN_PATHS = ("/healthz", "/readyz")
-"""What is answered without a token."""
+"""Paths that are answered without a token."""
 
 _CHECKED = {
     b"access-control-request-method",
@@ -97,7 +97,7 @@ _CHECKED = {
 }
 
 _FORWARDED = frozenset({b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-real-ip"})
-"""What a proxy adds. Behind one, everybody seems to be on this machine."""
+"""Headers that a proxy adds. Behind one, everybody seems to be on this machine."""
 
 _LARGE_PATHS = ("/v1/resources", "/mcp", "/mcp/")
 _SMALL_BODY = 262_144
@@ -187,7 +187,7 @@ class Guard:
             await problem_response(_too_large(most), instance=request_id)(scope, receive, send)
 
     def _admit(self, scope: Scope) -> tuple[Caller, bool] | Problem:
-        """Who asks, and whether the size of the body is known; or why this is refused."""
+        """The caller, and whether the size of the body is known; or the reason to refuse."""
         headers: dict[bytes, bytes] = {}
         for name, value in scope["headers"]:
             if name in _CHECKED:
@@ -225,7 +225,7 @@ class Guard:
         )
 
     def _bearer(self, scope: Scope, headers: Mapping[bytes, bytes], reached: str) -> Caller | Problem:
-        """Whoever the token stands for. Without any it is the owner, where only the machine itself can connect."""
+        """The caller of the token; without one the owner, where only the machine itself can connect."""
         authorization = headers.get(b"authorization")
         if authorization is None and not self._requires_token:
             is_direct = is_own_host(headers[b"host"], reached) and _FORWARDED.isdisjoint(headers)

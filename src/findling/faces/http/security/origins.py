@@ -1,4 +1,4 @@
-"""Which requests browsers may send here: against names rebound to this machine, and against pages of others."""
+"""Checks of requests of browsers: against names rebound to this machine, and against pages of others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OWN_SITES = (b"none", b"same-origin")
 """Typed into the browser, or asked by a page of ours."""
 
 _PAGES, _PAGE_FILES = ("/", "/docs"), "/assets/"
-"""What links of others may lead to: pages that hold nothing of the index."""
+"""Targets of links on other sites: pages that hold nothing of the index."""
 
 
 def host_names(names: Iterable[str]) -> frozenset[str]:
@@ -40,7 +40,7 @@ def host_names(names: Iterable[str]) -> frozenset[str]:
 
 
 def check_host(host: bytes | None, names: frozenset[str], reached: str) -> Problem | None:
-    """What is wrong with a Host header. `reached` is the address at which the connection came in.
+    """The fault of a Host header. `reached` is the address at which the connection came in.
 
     A page whose name was rebound to this machine still sends its own name. An address cannot be rebound.
     """
@@ -58,7 +58,7 @@ def is_own_host(host: bytes, reached: str) -> bool:
 
 
 def check_origin(headers: Mapping[bytes, bytes]) -> Problem | None:
-    """What is wrong with an Origin header, which browsers send along with what a page asks for."""
+    """The fault of an Origin header, which browsers send with requests of a page."""
     if b"access-control-request-method" in headers:
         return Problem(403, "pages of other origins may not ask", code="cross-origin")
     sent = headers.get(b"origin")
@@ -74,7 +74,7 @@ def check_origin(headers: Mapping[bytes, bytes]) -> Problem | None:
 
 
 def check_site(method: str, path: str, headers: Mapping[bytes, bytes]) -> Problem | None:
-    """What is wrong with where a browser says that a request comes from: of others, only links to pages may lead here.
+    """The fault of the site that a browser names: from other sites only links to pages may lead here.
 
     A link to anything else would have it done without the page that holds the link seeing an answer.
     """

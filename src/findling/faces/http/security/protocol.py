@@ -1,4 +1,4 @@
-"""Connections that come to an end: whoever sends or reads too slowly, or too much, is let go."""
+"""Connections with limits: clients that send or read too slowly, or too much, are disconnected."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LAST_WORDS = {
 
 
 class ConnectionLimits(NamedTuple):
-    """How long a connection may take, in seconds, and how much it may hold.
+    """Limits of a connection, in seconds and bytes.
 
     A body may take longer by a second for every `body_rate` bytes of it. `linger_s` is for how long the rest of a body
     is thrown away that was answered before its end, so that the client reads the answer instead of a broken connection.
@@ -81,7 +81,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._turn_s = min(self.limits.head_s, self.limits.body_s, self.limits.write_s, self.limits.linger_s)
         self._turn: asyncio.TimerHandle | None = None
         self._part = "head"
-        """What is awaited: the `head` or the `body` of a request, its `rest` that nobody needs, or nothing: `""`."""
+        """The awaited part of a request: its `head`, its `body`, its `rest` that nobody needs, or nothing: `""`."""
         self._has_begun = False
         self._since = 0.0
         self._bytes = 0

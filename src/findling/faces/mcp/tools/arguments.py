@@ -1,12 +1,12 @@
-"""What the tools take. Every key is declared; any other one is refused."""
+"""Arguments of the tools. Every key is declared; any other one is refused."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.plans import KNOBS, Knob
@@ -22,9 +22,61 @@ __all__ = [
     "SearchArguments",
     "SearchFilters",
     "SimilarArguments",
+    "input_schema",
+    "output_schema",
     "read_arguments",
     "with_knobs",
 ]
+
+
+_LONGEST_WORTH_TELLING = 100
+"""A bound above which a length keeps out nothing but nonsense, which is refused all the same."""
+
+
+def input_schema(kind: type[BaseModel]) -> dict[str, Any]:
+    """The schema of arguments; it allows no keys but those in it."""
+    return _object(kind.model_json_schema())
+
+
+def output_schema(kind: type) -> dict[str, Any]:
+    """The schema of a result; that every key is always there need not be said."""
+    return _object(TypeAdapter(kind).json_schema(), idle=("required", "additionalProperties"))
+
+
+def _object(schema: dict[str, Any], idle: Collection[str] = ()) -> dict[str, Any]:
+    parts = schema.pop("$defs", {})
+    slim: dict[str, Any] = _slim(schema, parts, idle)
+    return slim
+
+
+def _slim(node: Any, parts: Mapping[str, Any], idle: Collection[str]) -> Any:
+    """A schema without titles and idle keys, and with everything in its place instead of references."""
+    if isinstance(node, list):
+        return [_slim(each, parts, idle) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        node = {**parts[node["$ref"].rpartition("/")[2]], **{key: node[key] for key in node if key != "$ref"}}
+    kept = {key: value for key, value in node.items() if key not in idle and not _is_idle(key, value, node)}
+    if "properties" in kept:
+        kept["properties"] = {name: _slim(each, parts, idle) for name, each in kept["properties"].items()}
+    return {key: value if key == "properties" else _slim(value, parts, idle) for key, value in kept.items()}
+
+
+def _is_idle(key: str, value: object, node: Mapping[str, Any]) -> bool:
+    """Whether a key says what everybody knows: a title that is the name, a bound nobody meets, an empty default."""
+    if key == "title":
+        return isinstance(value, str)
+    if key in ("maxLength", "maxItems"):
+        return True
+    if key == "minLength":
+        return value == 1
+    if key == "maximum":
+        return isinstance(value, int) and value > _LONGEST_WORTH_TELLING
+    if key == "description":
+        return "properties" in node  # the docstring of a model
+    return key == "default" and (not value or isinstance(value, dict))
+
 
 _LONGEST_QUERY = 4000
 _LONGEST_NAME = 1000
@@ -68,7 +120,7 @@ class Arguments(BaseModel):
 
 
 class SearchFilters(Arguments):
-    """What an answer is limited to; a value that fits one of a list is enough."""
+    """Filters of an answer; a value that fits one of a list is enough."""
 
     ext: _Names = []
     not_ext: _Names = []
@@ -82,17 +134,7 @@ class SearchFilters(Arguments):
 
     def to_filters(self) -> Filters:
         """As the engine knows them. Raises InvalidValueError for a value that limits nothing."""
-        return written_filters(
-            ext=self.ext,
-            not_ext=self.not_ext,
-            path=self.path,
-            type=[name.lower() for name in self.type],
-            lang=self.lang,
-            tag=self.tag,
-            author=self.author,
-            after=self.after,
-            before=self.before,
-        )
+        return written_filters(**{**self.model_dump(), "type": [name.lower() for name in self.type]})
 
 
 class _Query(Arguments):
@@ -127,7 +169,7 @@ _SHOWN = with_knobs(_Query, KNOBS.values())
 
 
 class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
-    """What `search` takes."""
+    """Arguments of `search`."""
 
     filters: Annotated[SearchFilters, BeforeValidator(_as_object)] = SearchFilters()
     item_type: Annotated[
@@ -156,7 +198,7 @@ class SearchArguments(_SHOWN):  # type: ignore[valid-type,misc]
 
 
 class FetchArguments(Arguments):
-    """What `fetch` takes."""
+    """Arguments of `fetch`."""
 
     id: _Id
     offset: Annotated[int, Field(ge=0, le=1 << 40, description="next_offset of the part before")] = 0
@@ -165,14 +207,14 @@ class FetchArguments(Arguments):
 
 
 class ExplainArguments(Arguments):
-    """What `explain` takes."""
+    """Arguments of `explain`."""
 
     query: _QueryText
     id: _Id
 
 
 class SimilarArguments(Arguments):
-    """What `similar` takes."""
+    """Arguments of `similar`."""
 
     id: _Id
     limit: _Limit = 10
@@ -180,7 +222,7 @@ class SimilarArguments(Arguments):
 
 
 class RememberArguments(Arguments):
-    """What `remember` takes."""
+    """Arguments of `remember`."""
 
     text: Annotated[str, Field(min_length=1, max_length=20_000, description="One fact, understandable by itself")]
     tags: _Names = []
@@ -217,7 +259,7 @@ def _told(place: tuple[int | str, ...], kind: str, message: str) -> str:
 
 
 def _known(kind: type[BaseModel], place: tuple[int | str, ...]) -> str:
-    """What may be meant by an argument that there is none of, and all that there are."""
+    """The nearest name to an unknown argument, and all names."""
     from difflib import get_close_matches
 
     model = SearchFilters if len(place) > 1 else kind

@@ -1,4 +1,4 @@
-"""How much an answer may take: an estimate of tokens, and what is left out when there are too many."""
+"""The budget of an answer: an estimate of tokens, and cuts when there are too many."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LEAST_DROPPED = 0.2
 """Share of a text that may be given up so that it ends with a whole line."""
 
 _LEAST_TEXT = 20
-"""Characters of a text that there are in any case: whoever reads on must get on."""
+"""The least characters of a text: a reader of its parts must get on."""
 
 _LONGEST_TOLD = 90
 
 
 class Budget(NamedTuple):
-    """What one answer may take, both at once."""
+    """The limits of one answer; both hold."""
 
     tokens: int
     chars: int
@@ -104,9 +104,9 @@ def fit_facts(document: dict[str, Any], budget: Budget, kept: Collection[str] = 
 
 
 def fit_text(document: dict[str, Any], key: str, budget: Budget) -> dict[str, Any]:
-    """The document with as much of one text as its budget allows, to the end of a line where that loses little.
+    """The document with as much of one text as its budget allows, up to a line end where that loses little.
 
-    Whatever the budget, there is some of it: whoever reads on must get on.
+    Even the smallest budget gives some of it: a reader of its parts must get on.
     """
     text = document[key]
     # No text is shorter than its tokens at their longest: of 16 MB, all but the beginning need not be looked at.
@@ -118,7 +118,7 @@ def fit_text(document: dict[str, Any], key: str, budget: Budget) -> dict[str, An
 
 
 def end_of_line(text: str, size: int) -> int:
-    """Where to cut a text that may be `size` long: behind a line, unless that would give up a good part of it."""
+    """The place to cut a text of at most `size`: behind a line, unless that would lose a good part of it."""
     if size >= len(text):
         return len(text)
     end = text.rfind("\n", 0, size) + 1
@@ -148,7 +148,7 @@ def _barest(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(kept: int, of: int, *, more_chars: bool, can_go_on: bool) -> str:
-    """What is left out of an answer, and how to get at it."""
+    """A note of what is left out of an answer, and how to get it."""
     if kept == of:
         return "snippets, previews, metadata and whatever else is long"
     ways = [
@@ -169,7 +169,7 @@ def _first(text: str, size: int) -> str:
 
 
 def _most(upper: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to `upper` that fits, -1 for none; whatever is below one that fits does so, too."""
+    """The largest number up to `upper` that fits, -1 for none; all numbers below one that fits do so, too."""
     low, high = -1, upper
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""What a caller may know of the state of a workspace, and what a model is told about it before it asks anything."""
+"""The state of a workspace as a caller may know it, and the instructions that a model reads first."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from findling.domain.errors import FindlingError
-from findling.faces.mcp.tool_context import Desk
-from findling.faces.mcp.tool_errors import for_caller, told
+from findling.faces.mcp.tool_context import Desk, for_caller, told
 from findling.faces.mcp.tools.tool_results import iso_time
 from findling.service.engine.client import LocalClient
 
@@ -29,7 +28,7 @@ and relaxed lacks what the query demands.
 
 
 def make_instructions(desk: Desk) -> str:
-    """How to use the tools, and what is there at this moment; or why nothing is, which keeps nobody from connecting."""
+    """Instructions for the tools, and the present content of the workspace, or the reason why there is none."""
     try:
         status = status_document(desk)
     except FindlingError as error:
@@ -49,7 +48,7 @@ def make_instructions(desk: Desk) -> str:
 
 
 def status_document(desk: Desk) -> dict[str, Any]:
-    """What the workspace holds: all about it for its owner, for others what they may see. Raises NotIndexedError."""
+    """The content of the workspace: all of it for its owner, the visible part for others. Raises NotIndexedError."""
     with desk.reading() as client:
         alone = LocalClient(client.engine.alone(), client.principals)
         status = alone.status()
@@ -60,7 +59,7 @@ def status_document(desk: Desk) -> dict[str, Any]:
 
 
 def visible_types(client: LocalClient) -> dict[str, int]:
-    """Which types of resources a caller sees, and how many of each."""
+    """Types of resources that a caller sees, and the number of each."""
     answer = client.search("", facets=("type",), limit=1, in_context=False, within="")
     return dict(answer.facets["type"])
 
@@ -89,7 +88,7 @@ def _details(status: Mapping[str, Any], failed: int) -> dict[str, Any]:
 
 
 def _gaps(details: Mapping[str, Any]) -> list[str]:
-    """What answers lack at present, for the owner; others are told nothing."""
+    """Gaps of answers at present, for the owner alone."""
     if not details:
         return []
     gaps = []

@@ -1,4 +1,4 @@
-"""What the tools answer with, and how it is made of what the engine finds."""
+"""Results of the tools, made of answers of the engine."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ __all__ = [
 ]
 
 DOCUMENT_ADDRESS = "findling://document/"
-"""What stands before the id of a document in its address."""
+"""The beginning of a document's address; its id follows."""
 
 ITEM_TYPES = frozenset({"directive", "tool", "knowledge"})
-"""Types of items whose own description is told with every result."""
+"""Types of items whose own description comes with every result."""
 
 _LONGEST_LINE = 300
 _SHOWN_LINES, _FULL_LINES = 3, 7
@@ -135,8 +135,8 @@ def describe_search(
 ) -> dict[str, Any]:
     """An answer as `search` and `similar` give it; `root` is where files lie, for a caller who may know.
 
-    `items` are the documents of those hits that describe themselves. The first `whole` results have all lines of
-    their hits for a snippet, the others a few around the best one.
+    `items` are the documents of those hits that describe themselves. The first `whole` results show all lines of
+    their hits, the others a few around the best one.
     """
     return {
         "results": [
@@ -268,7 +268,7 @@ def _looser(hit: Hit) -> dict[str, Any]:
 
 
 def _of_item(item: FetchedDocument) -> dict[str, Any]:
-    """What an item says about itself, under the names that people who write items use."""
+    """Fields of an item under the names that its author used."""
     own = {name: _cut(value, _LONGEST_TEXT) for name, value in item.fields.items()}
     return {**own, "tags": list(item.tags)}
 
@@ -356,7 +356,7 @@ def _around(line: Line) -> str:
 
 
 def _address(rid: str, kind: str, path: str, root: Path | None, line: int) -> str:
-    """Where a client finds a document: the file itself, for somebody who may know where it lies, or its resource."""
+    """The address of a document: the file itself for a caller who may know its folder, or its resource."""
     if root is None or kind != "file" or not path:
         return DOCUMENT_ADDRESS + quote(rid, safe="")
     return (root / path).as_uri() + (f"#L{line}" if line else "")

@@ -10,14 +10,14 @@ from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
 from findling.domain.results import SearchAnswer
-from findling.faces.mcp.tool_context import Desk
-from findling.faces.mcp.tool_errors import naming
+from findling.faces.mcp.tool_context import Desk, naming
 from findling.faces.mcp.tools import arguments as given
 from findling.faces.mcp.tools import tool_results as shapes
 from findling.faces.mcp.tools.budget import Budget, end_of_line, fit_answer, fit_facts, fit_text
 from findling.faces.mcp.tools.instructions import status_document, visible_types
 from findling.service.engine.client import LocalClient
 from findling.service.index.documents import FetchedDocument
+from findling.service.settings.type_plugins import declared_types
 from findling.text.snippets import WHOLE_PASSAGE
 
 __all__ = ["TOOLS", "Tool", "Work", "offered_tools"]
@@ -26,7 +26,7 @@ _LONGEST_CURSOR = 160
 """Characters that are kept free for a cursor which is only known when the number of hits is."""
 
 Work = Callable[[Desk, Any, Progress | None], dict[str, Any]]
-"""What a tool does; it may block."""
+"""The work of a tool; it may block."""
 
 
 class Tool(NamedTuple):
@@ -230,9 +230,7 @@ def _check_types(desk: Desk, names: tuple[str, ...]) -> None:
 
     What the owner has declared beside the types that everybody has is for nobody else to know.
     """
-    from findling.pipelines.content.resource_types import BUILTIN_TYPES, types
-
-    declared = {*types(), *desk.settings.types} if desk.caller.is_owner else set(BUILTIN_TYPES)
+    declared = declared_types(desk.settings.types if desk.caller.is_owner else None)
     unknown = [name for name in names if name not in declared]
     if not unknown:
         return
@@ -272,7 +270,7 @@ def _with_short_names(document: dict[str, Any], asked_for: str) -> dict[str, Any
 
 
 def _with_least(document: dict[str, Any], asked_for: str) -> dict[str, Any]:
-    """Whoever asks knows by which name it can be had."""
+    """The caller knows by which name to fetch it."""
     return {**document, "id": min(document["id"], asked_for, key=len), "title": document["title"][:20], "url": ""}
 
 

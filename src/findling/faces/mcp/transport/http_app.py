@@ -1,7 +1,7 @@
 """The server under the daemon: streamable HTTP at /mcp, and lines on a unix socket of its own.
 
-The guard in front of HTTP names the caller of each request. A process of the owner connects to the socket, and its
-first line names a folder and settings, so that the daemon answers as that process would.
+The guard in front of HTTP names the caller of each request. A process of the owner connects to the socket. Its
+first line names a folder and settings, and the daemon answers as that process would.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _sender: ContextVar[_Sender] = ContextVar("_sender")
 def mcp_app(host: Host, run: CallersRunner | None = None, *, path: str = "/mcp", lines: socket | None = None) -> McpApp:
     """The MCP server of a host; `run` does the work of a caller, `lines` listens for processes of the owner.
 
-    The guard in front has checked each request of HTTP, above all its Host and Origin, and has put the caller into
+    The guard in front checks each request of HTTP, above all its Host and Origin, and puts the caller into
     `scope["state"]["caller"]`. A request without one is a fault, and fails.
     """
     server = make_server(lambda: _desk(host, _sender.get()), _runner(run))

@@ -1,7 +1,7 @@
 """A thin process between a client on stdin and stdout and a server at a socket: it copies lines to and fro.
 
 The server is the daemon, or a thread of this process where no daemon runs. When one goes away, the next one gets the
-beginning of the session and every request without an answer again, so that the client notices nothing.
+beginning of the session and all open requests again. The client notices nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def pass_on(
     leave: Callable[[], None] = lambda: None,
     patience_s: float = _LONGEST_S,
 ) -> None:
-    """Copy the lines of a client to a server, and its answers back, until the lines end and all is answered.
+    """Copy lines of a client to a server, and answers back, until the lines end and all is answered.
 
     `connect` reaches the daemon, if one runs; `serve` is the server of this process, which gets a socket in a thread.
     `leave` is called when nothing can be written any more.

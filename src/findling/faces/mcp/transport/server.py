@@ -1,7 +1,7 @@
-"""The MCP server: tools, resources and instructions for whoever asks.
+"""The MCP server: tools, resources and instructions.
 
-It is made of handlers rather than of decorated functions, because what is shown depends on who asks: the tools that
-may be used, the instructions, every answer. The SDK decides how it is spoken to.
+It has handlers rather than decorated functions, because all of it depends on the caller: tools, instructions, answers.
+The SDK speaks the protocol.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
+from urllib.parse import unquote
 
 import mcp_types as types
 from anyio import CapacityLimiter
@@ -25,17 +26,62 @@ from mcp.shared.exceptions import MCPError
 from findling import __version__
 from findling.domain.errors import FindlingError, NotFoundError
 from findling.domain.reports import IndexProgress, Progress
-from findling.faces.mcp.tool_context import Desk
-from findling.faces.mcp.tool_errors import for_caller, told
-from findling.faces.mcp.tools.arguments import Arguments, read_arguments
-from findling.faces.mcp.tools.budget import compact_json
-from findling.faces.mcp.tools.instructions import make_instructions
-from findling.faces.mcp.tools.resources import STATUS, TEMPLATE, read_resource
-from findling.faces.mcp.tools.schemas import input_schema, output_schema
+from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
+from findling.faces.mcp.tools.arguments import Arguments, input_schema, output_schema, read_arguments
+from findling.faces.mcp.tools.budget import Budget, compact_json, fit_text
+from findling.faces.mcp.tools.instructions import make_instructions, status_document
+from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS
 from findling.faces.mcp.tools.tools import Tool, offered_tools
 from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S, WriterQueue
 
-__all__ = ["Runner", "make_server"]
+__all__ = ["STATUS", "STATUS_ADDRESS", "TEMPLATE", "Runner", "make_server", "read_resource"]
+
+
+STATUS_ADDRESS = "findling://status"
+
+STATUS = types.Resource(
+    uri=STATUS_ADDRESS,
+    name="status",
+    title="What is indexed",
+    description="What is indexed, of which types, how fresh it is and what is missing.",
+    mime_type="application/json",
+)
+
+TEMPLATE = types.ResourceTemplate(
+    uri_template=f"{DOCUMENT_ADDRESS}{{id}}",
+    name="document",
+    title="A document",
+    description="The text of a document by its id; longer ones are read in parts with the tool fetch.",
+    mime_type="text/plain",
+)
+
+_LONGEST_ECHO = 200
+
+
+def read_resource(desk: Desk, uri: str) -> types.ReadResourceResult:
+    """The content of an address.
+
+    Raises NotFoundError for an unknown address, in the same words as for a hidden one.
+    """
+    if uri == STATUS_ADDRESS:
+        return _content(uri, compact_json(status_document(desk)), "application/json")
+    name = unquote(uri.removeprefix(DOCUMENT_ADDRESS)) if uri.startswith(DOCUMENT_ADDRESS) else ""
+    if not name:
+        raise NotFoundError(
+            f"there is no resource {uri:.{_LONGEST_ECHO}}", hint=f"{STATUS_ADDRESS} or {DOCUMENT_ADDRESS}ID"
+        )
+    with desk.reading() as client, naming():
+        text = client.fetch(name).text
+    fitted = fit_text({"text": text}, "text", Budget(desk.settings["mcp.max_tokens"], 1 << 62))["text"]
+    if len(fitted) < len(text):
+        fitted += f"\n[{len(text) - len(fitted):,} more characters: fetch with offset {len(fitted)}]"
+    return _content(uri, fitted, "text/plain")
+
+
+def _content(uri: str, text: str, kind: str) -> types.ReadResourceResult:
+    cleaned = text.encode("utf-8", "replace").decode()
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, text=cleaned, mime_type=kind)])
+
 
 _Result = TypeVar("_Result")
 _log = logging.getLogger("findling.mcp")
@@ -72,7 +118,7 @@ def make_server(desk: Callable[[], Desk], run: Runner = run_sync) -> Server[Any]
 
 
 class _Handlers:
-    """What the server does with each kind of request."""
+    """A handler for each kind of request."""
 
     def __init__(self, desk: Callable[[], Desk], run: Runner) -> None:
         self._desk = desk
@@ -114,7 +160,7 @@ class _Handlers:
         return {**result, "instructions": await self._run_or_refuse(make_instructions)}
 
     async def _carry_out(self, call: _Call, on_progress: Progress) -> dict[str, Any]:
-        """What a tool answers. What writes the index waits, and works, where it holds up no question."""
+        """Run a tool. Writers wait and work in threads of their own, which hold up no question."""
         desk, tool, arguments, home = call
         if tool.writes and home is not None:
             return await _in_turn(home, lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
@@ -124,7 +170,7 @@ class _Handlers:
         return await self._run(lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
 
     def _at_desk(self, work: Callable[[Desk], _Result]) -> _Result:
-        """What some work returns. Raises FindlingError that says no more than the caller may know."""
+        """Run work. Raises FindlingError that says no more than the caller may know."""
         desk = self._desk()
         return _at(desk, lambda: work(desk))
 
@@ -141,13 +187,13 @@ class _Handlers:
 
 
 async def _in_turn(home: Path, work: Callable[[], _Result], patience_s: float | None = None) -> _Result:
-    """What some work returns, done once nobody else here writes the index in a folder, or patience is at an end."""
+    """Run work once nobody else in this process writes the index of a folder, or patience ends."""
     async with WriterQueue.of(home).awaited(patience_s) as run:
         return await run_sync(partial(run, work), limiter=_WRITERS)
 
 
 class _Call(NamedTuple):
-    """A tool that is about to be used, and the folder of the index that is written before or by that, if it is."""
+    """A call of a tool, and the folder of the index that it writes, if it does."""
 
     desk: Desk
     tool: Tool
@@ -171,7 +217,7 @@ def _prepare(name: str, arguments: dict[str, Any], desk: Desk) -> _Call:
 
 
 def _at(desk: Desk, work: Callable[[], _Result]) -> _Result:
-    """What some work returns. Raises FindlingError that says no more than the caller may know."""
+    """Run work. Raises FindlingError that says no more than the caller may know."""
     try:
         return work()
     except FindlingError as error:

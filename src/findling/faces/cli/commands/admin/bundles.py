@@ -9,9 +9,9 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.domain.strangers import TRUSTS
-from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.progress import format_size
-from findling.faces.cli.output.terminal import note, write
+from findling.faces.cli.output.terminal import note
 from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def export(
     """Write the index of PATH to the folder or .zip TARGET.
 
     It holds the texts of everything that is indexed, for its owner's eyes alone: mind who you give it to. With --as,
-    which may be repeated, it holds what these may see and nothing that tells of anything else.
+    which may be repeated, it holds what these may see and nothing of anything else.
     """
     with opened(path, resolve(path, workspace=workspace)) as engine:
         if html:
@@ -61,10 +61,8 @@ def export(
         from findling.service.export.bundles import export_bundle
 
         report = export_bundle(engine, target, vectors=not no_vectors, principals=principals or None, force=force)
-    if as_json:
-        write_json(vars(report))
-    else:
-        write(f"{report.target}: {_counted(report.counts)}, {format_size(report.size_bytes)}\n")
+    text = f"{report.target}: {_counted(report.counts)}, {format_size(report.size_bytes)}\n"
+    write_report(as_json, report, text)
     return 0
 
 
@@ -78,8 +76,9 @@ def export(
 def import_(bundle: str, root: str | None, merge: bool, trust: str, as_json: bool, workspace: str | None) -> int:
     """Make a workspace of BUNDLE, as export wrote it.
 
-    A bundle may come from a stranger: its content comes in, and you alone may see it. --trust rights also takes who
-    may see what, root the folder that it names, survey what was seen of the files. What is left out is told.
+    A bundle may come from a stranger: its content is imported, and you alone may see it. --trust rights also takes
+    its permissions, root the folder that it names, survey its record of the files. The command reports what it leaves
+    out.
 
     Every file of it is checked first. Without --workspace it becomes that of the folder that was indexed, which must
     be here then, at --root or, with --trust root, where it was.
@@ -93,10 +92,7 @@ def import_(bundle: str, root: str | None, merge: bool, trust: str, as_json: boo
         note(f"left out: {', '.join(what)}", f"--trust {name}, if you trust where it comes from" if name else "")
     for name, (there, here) in report.differing.items():
         note(f"answers may differ: {name} was {there!r} where the bundle was written, and is {here!r} here")
-    if as_json:
-        write_json(vars(report))
-    else:
-        write(_describe(report))
+    write_report(as_json, report, _describe(report))
     return 0
 
 
@@ -128,11 +124,9 @@ def _export_page(
     may_see = sight_of(engine, principals) if principals else None
     most = _size(max_size) if max_size else MAX_PAGE_BYTES
     report = export_html(engine, target, title=title, may_see=may_see, max_bytes=most)
-    if as_json:
-        write_json(report.to_dict())
-    else:
-        each = format_size(round(report.bytes_per_document))
-        write(f"{report.target}: {report.documents:,} documents, {format_size(report.bytes)}, {each} each\n")
+    each = format_size(round(report.bytes_per_document))
+    text = f"{report.target}: {report.documents:,} documents, {format_size(report.bytes)}, {each} each\n"
+    write_report(as_json, report.to_dict(), text)
     return 0
 
 

@@ -59,12 +59,13 @@ def _show(key: str | None, origin: bool, paths: bool, as_json: bool) -> int:
     settings = load_settings()
     names = [get_setting(key).name] if key else list(settings)
     if as_json:
-        from findling.faces.cli.output.json_output import dump, report_document
+        from findling.faces.cli.output.json_output import write_json
 
-        values = {name: {"value": settings[name], "origin": settings.origin(name)} for name in names}
-        write(dump(report_document({"settings": values}), indent=2))
+        write_json(settings={name: {"value": settings[name], "origin": settings.origin(name)} for name in names})
     else:
-        write("".join(_row(settings, name, origin) for name in names))
+        for name in names:
+            comment = f"  # {settings.origin(name)}" if origin else ""
+            write(f"{name} = {format_value(settings[name])}{comment}\n")
     return 0
 
 
@@ -147,7 +148,9 @@ def change_setting(key: str, value: Value, project: bool) -> None:
         refuse_raised({key: value}, load_settings(None), [key], str(file))
     set_value(file, key, value)
     note(f"{file}: {key} = {format_value(value)}")
-    _tell_if_overridden(key, file)
+    origin = load_settings().origin(key)
+    if not origin.endswith(f" file {file}"):
+        note(f"{key} still comes from {origin}, which wins")
 
 
 def _carry_out(key: str) -> int:
@@ -169,15 +172,3 @@ def _target_file(project: bool) -> Path:
     if file is None:
         raise UsageError("there is no home folder to keep settings in", hint="set FINDLING_CONFIG to a file")
     return file
-
-
-def _tell_if_overridden(key: str, file: Path) -> None:
-    """Say what wins over a value that was just written."""
-    origin = load_settings().origin(key)
-    if not origin.endswith(f" file {file}"):
-        note(f"{key} still comes from {origin}, which wins")
-
-
-def _row(settings: Settings, name: str, origin: bool) -> str:
-    comment = f"  # {settings.origin(name)}" if origin else ""
-    return f"{name} = {format_value(settings[name])}{comment}\n"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
+import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -15,7 +19,6 @@ from findling.domain.errors import MissingExtraError, NotFoundError
 from findling.domain.permissions import OWNER, Caller
 from findling.faces.cli.output.terminal import note, tell_index_runs, write
 from findling.faces.cli.request.options import as_option, opened, resolve, workspace_option
-from findling.faces.mcp.client_configs import CLIENTS, claude_command, client_snippet, own_command
 
 if TYPE_CHECKING:
     from socket import socket
@@ -23,7 +26,57 @@ if TYPE_CHECKING:
     from findling.service.client.daemon_state import DaemonState
     from findling.service.settings.settings import Settings
 
-__all__ = ["mcp"]
+__all__ = ["CLIENTS", "claude_command", "client_snippet", "mcp", "own_command", "skill_text"]
+
+
+CLIENTS = {
+    "claude": ".mcp.json of the project",
+    "cursor": ".cursor/mcp.json of the project, or ~/.cursor/mcp.json",
+    "vscode": ".vscode/mcp.json of the project",
+    "codex": "~/.codex/config.toml, or .codex/config.toml of a project that Codex trusts",
+}
+"""Every client that a snippet is made for, and where that goes."""
+
+
+def client_snippet(client: str, command: Sequence[str]) -> str:
+    """The settings under which a client starts a command, as text that can be pasted."""
+    program, arguments = command[0], list(command[1:])
+    if client == "codex":
+        return f"[mcp_servers.findling]\ncommand = {_quoted(program)}\nargs = {_quoted(arguments)}\n"
+    entry = {"command": program, "args": arguments}
+    if client == "vscode":
+        return _document({"servers": {"findling": {"type": "stdio", **entry}}})
+    return _document({"mcpServers": {"findling": entry}})
+
+
+def claude_command(command: Sequence[str]) -> str:
+    """A command that has Claude Code write the settings."""
+    return f"claude mcp add findling -- {shlex.join(command)}"
+
+
+def own_command(started_as: str) -> list[str]:
+    """The command that starts findling from any folder: the program, or the interpreter that runs it."""
+    named = Path(started_as)
+    for found in (shutil.which(str(named.absolute())) if named.parts else None, shutil.which("findling")):
+        if found and Path(found).stem == "findling":
+            return [str(Path(found).absolute())]
+    return [sys.executable, "-m", "findling"]
+
+
+def skill_text() -> str:
+    """The skill that teaches an agent when to use findling, and how."""
+    from importlib.resources import files
+
+    return (files("findling.faces.mcp") / "skill" / "SKILL.md").read_text(encoding="utf-8")
+
+
+def _document(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def _quoted(value: object) -> str:
+    # A basic string of TOML has the escapes of JSON.
+    return json.dumps(value, ensure_ascii=False)
 
 
 @click.command()
@@ -42,8 +95,6 @@ def mcp(
     if print_config and print_skill:
         raise click.UsageError("--print-config and --print-skill are two texts; ask for one of them")
     if print_skill:
-        from findling.faces.mcp.client_configs import skill_text
-
         write(skill_text())
         return 0
     place = _place(path, workspace, as_)
@@ -59,7 +110,7 @@ def mcp(
 
 
 class _Place(NamedTuple):
-    """What is served, under which settings, and to whom. `seen_from_afar` is its path for a process elsewhere."""
+    """The place that is served, its settings and its caller. `seen_from_afar` is its path for another process."""
 
     path: str
     seen_from_afar: str

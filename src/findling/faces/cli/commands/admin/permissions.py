@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -48,7 +49,7 @@ def permissions() -> None:
     \b
       findling permissions join user:ann group:eng
       findling permissions share docs/plans group:eng     a folder, a file, or the id of a resource
-      findling permissions deny docs/plans/pay user:bob    beats whatever lets him in
+      findling permissions deny docs/plans/pay user:bob    beats every right that lets him in
       findling --as user:ann "roadmap"                     search as ann would
 
     A principal is user:NAME, group:NAME, role:NAME or everyone. Resources may bring a list of their own.
@@ -66,7 +67,7 @@ def _list(as_json: bool, **place: Any) -> int:
     with _opened(**place) as engine:
         relations = engine.permissions.relations()
     if as_json:
-        write_json({"relations": [relation._asdict() for relation in relations]})
+        write_json(relations=relations)
     else:
         for subject, relation, target in relations:
             write(f"{subject} {_VERBS[relation]} {_ALL_ELSE if target == UNSET else target}\n")
@@ -120,14 +121,13 @@ def _join(principal: str, group: str, remove: bool, **place: Any) -> int:
 def _share(target: str, principals: tuple[str, ...], remove: bool, **place: Any) -> int:
     """Let each PRINCIPAL see a file, a folder or a resource, or no longer."""
     with _opened(**place) as engine:
+        rights = engine.permissions
         if remove:
-            named, whom = _target(engine, target), " and ".join(principals)
-            done = [engine.permissions.unshare(named, principal) for principal in principals]
-            return _told(any(done), f"{named} is no longer shared with {whom}", f"{named} was not shared with {whom}")
-        named = engine.permissions.target(name_from_root(target, engine.root))
+            return _take_back(engine, rights.unshare, target, principals, "shared with")
+        named = rights.target(name_from_root(target, engine.root))
         for principal in principals:
-            _tell(engine.permissions.share(named, principal), f"{principal} may see {named}")
-        above, others = engine.permissions.overridden(named) if named.startswith("path:") else ("", "")
+            _tell(rights.share(named, principal), f"{principal} may see {named}")
+        above, others = rights.overridden(named) if named.startswith("path:") else ("", "")
     if above:
         note(f"{others} may see the rest of {above}, but not this: the nearest folder that is shared decides")
     return 0
@@ -139,15 +139,14 @@ def _share(target: str, principals: tuple[str, ...], remove: bool, **place: Any)
 @_remove_option
 @place_option
 def _deny(target: str, principals: tuple[str, ...], remove: bool, **place: Any) -> int:
-    """Keep each PRINCIPAL out, whatever else lets them in, or no longer."""
+    """Keep each PRINCIPAL out, against every other right, or no longer."""
     with _opened(**place) as engine:
+        rights = engine.permissions
         if remove:
-            named, whom = _target(engine, target), " and ".join(principals)
-            done = [engine.permissions.undeny(named, principal) for principal in principals]
-            return _told(any(done), f"{named} is no longer denied to {whom}", f"{named} was not denied to {whom}")
-        named = engine.permissions.target(name_from_root(target, engine.root))
+            return _take_back(engine, rights.undeny, target, principals, "denied to")
+        named = rights.target(name_from_root(target, engine.root))
         for principal in principals:
-            _tell(engine.permissions.deny(named, principal), f"{principal} must not see {named}")
+            _tell(rights.deny(named, principal), f"{principal} must not see {named}")
     return 0
 
 
@@ -164,7 +163,7 @@ def _check(principal: str, rid: str, as_json: bool, **place: Any) -> int:
     with _opened(**place) as engine:
         verdict = engine.permissions.check([principal], engine.resource_id(rid))
     if as_json:
-        write_json(verdict._asdict())
+        write_json(verdict)
     else:
         write(f"{'yes' if verdict.may_see else 'no'}: {verdict.reason}\n")
         note(f"{principal} is {', '.join(one for one in verdict.principals if one != principal)}")
@@ -175,11 +174,15 @@ def _opened(path: str, workspace: str | None) -> AbstractContextManager[Engine]:
     return opened(path, resolve(path, workspace=workspace))
 
 
-def _target(engine: Engine, name: str) -> str:
-    """What was shared once, which may be gone from the index."""
+def _take_back(
+    engine: Engine, take: Callable[[str, str], bool], name: str, principals: tuple[str, ...], was: str
+) -> int:
+    """Take a right back, also one to a file that is gone from the index."""
     held = {relation.object for relation in engine.permissions.relations()}
     path = f"path:{name_from_root(name, engine.root).removeprefix('./').strip('/')}"
-    return next((known for known in (name, path) if known in held), name)
+    named, whom = next((known for known in (name, path) if known in held), name), " and ".join(principals)
+    done = [take(named, principal) for principal in principals]
+    return _told(any(done), f"{named} is no longer {was} {whom}", f"{named} was not {was} {whom}")
 
 
 def _tell(is_new: bool, what: str) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 _STOPPING_S = 30.0
-"""How long a daemon may take to end."""
+"""Patience with a daemon that ends."""
 
 
 @click.command()
@@ -120,9 +120,8 @@ def _print_unit(kind: str, root: Path | None, folder: Path, options: list[str]) 
 
 def _stop(settings: Settings) -> int:
     from findling.service.client.daemon import call_daemon
-    from findling.service.client.daemon_state import LOCK_FILE, daemon_folder, how_to_kill, process_that_holds, running
+    from findling.service.client.daemon_state import has_ended, how_to_kill, process_that_holds, running
     from findling.service.workspace.workspace import home_folder
-    from findling.stores.lock import WriteLock
 
     home = home_folder(settings["store.home"])
     state = running(home)
@@ -137,9 +136,7 @@ def _stop(settings: Settings) -> int:
     except DaemonError as error:
         if process_that_holds(home) is not None:  # else it has ended meanwhile
             raise DaemonError(error.message, hint=how_to_kill(state.pid)) from error
-    lock = WriteLock(daemon_folder(home) / LOCK_FILE)
-    if not lock.acquire(_STOPPING_S):
+    if not has_ended(home, _STOPPING_S):
         raise DaemonError(f"process {state.pid} is still at work", hint=how_to_kill(state.pid))
-    lock.release()
     note(f"the daemon of process {state.pid} has ended")
     return 0

@@ -104,7 +104,7 @@ def _list(as_json: bool) -> int:
     """
     accounts = _home_and_book()[1].list()
     if as_json:
-        write_json(tokens=[account._asdict() for account in accounts])
+        write_json(tokens=accounts)
     else:
         now = time.time()
         write_table(_row(account, now) for account in accounts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +12,7 @@ import click
 from findling.domain.errors import UsageError
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.progress import format_size
-from findling.faces.cli.output.terminal import is_interactive, note
+from findling.faces.cli.output.terminal import agrees, note
 from findling.faces.cli.request.command_table import GroupWithMoves
 from findling.faces.cli.request.options import json_option, resolve
 from findling.service.settings.settings import get_setting
@@ -72,7 +71,7 @@ def _list(as_json: bool) -> int:
 
     accounts = list_workspaces(_home())
     if as_json:
-        write_json(workspaces=[_account_document(account) for account in accounts])
+        write_json(workspaces=accounts)
     else:
         write_table(map(_row, accounts))
         if not accounts:
@@ -122,38 +121,37 @@ def _set(
 ) -> int:
     """Change the name, the place, who may ask, or how much it may hold.
 
-    Nothing is indexed again. With `--to project`, an index that lies in the folder already and was not made here is
-    used from then on: only for one that you trust.
+    Nothing is indexed again. With `--to project`, findling uses an index that lies in the folder already, even one
+    that was not made here: only for one that you trust.
     """
     chosen = [shared is not None or any(quotas.values()), name is not None, to is not None, root is not None]
     if sum(chosen) != 1:
         told = "there is nothing to change" if not any(chosen) else "a name, a place and limits change one by one"
         raise UsageError(told, hint="findling workspaces set --help")
-    if name is not None:
-        _rename(workspace, name)
-    elif root is not None:
-        _move_root(workspace, root)
-    elif to is not None:
+    from findling.service.workspace.workspace_moves import move_root
+    from findling.service.workspace.workspaces import change_workspace, rename_workspace
+
+    if to is not None:
         return _move(workspace, to, yes)
+    if name is not None:
+        rename_workspace(workspace, name, home=_home())
+        note(f"{workspace} is called {name} now")
+    elif root is not None:
+        move_root(workspace, root, home=_home())
+        note(f"{workspace} indexes {Path(root).resolve()} now")
     else:
-        _limit(workspace, shared, quotas)
+        _, changed = change_workspace(workspace, home=_home(), shared=shared, limits=_limits(quotas))
+        limits = changed.quota._asdict() if changed.quota else {}
+        told = ", ".join(f"{what} {most:,}" for what, most in limits.items() if most) or "none"
+        note(f"{workspace} is {'shared' if changed.shared else 'not shared'}; quota: {told}")
     return 0
-
-
-def _limit(workspace: str, shared: bool | None, quotas: dict[str, str | None]) -> None:
-    from findling.service.workspace.workspaces import change_workspace
-
-    _, changed = change_workspace(workspace, home=_home(), shared=shared, limits=_limits(quotas))
-    limits = changed.quota._asdict() if changed.quota else {}
-    told = ", ".join(f"{name} {most:,}" for name, most in limits.items() if most) or "none"
-    note(f"{workspace} is {'shared' if changed.shared else 'not shared'}; quota: {told}")
 
 
 def _move(workspace: str, to: str, yes: bool) -> int:
     from findling.service.workspace.workspace_moves import adopt_index, adoptable_index, move_workspace
 
     if to == "project" and (folder := adoptable_index(workspace, home=_home())) is not None:
-        if not _may(f"use the index in {folder}, which was not made here", yes):
+        if not agrees(f"use the index in {folder}, which was not made here", yes):
             return 1
         note(f"the index in {adopt_index(workspace, home=_home()).folder} is used now")
         _warn_if_synced(folder, workspace)
@@ -162,20 +160,6 @@ def _move(workspace: str, to: str, yes: bool) -> int:
     note(f"the index is in {found.folder}{'' if is_moved else ' already'}")
     _warn_if_synced(found.folder, workspace)
     return 0
-
-
-def _move_root(workspace: str, root: str) -> None:
-    from findling.service.workspace.workspace_moves import move_root
-
-    move_root(workspace, root, home=_home())
-    note(f"{workspace} indexes {Path(root).resolve()} now")
-
-
-def _rename(name: str, new_name: str) -> None:
-    from findling.service.workspace.workspaces import rename_workspace
-
-    rename_workspace(name, new_name, home=_home())
-    note(f"{name} is called {new_name} now")
 
 
 @workspaces.command("drop")
@@ -189,7 +173,9 @@ def _drop(workspace: str, yes: bool) -> int:
     from findling.service.workspace.workspaces import account_of, drop_workspace, find_workspace
 
     account = account_of(find_workspace(workspace, _home()))
-    if not _may(f"delete the index of {account.label} with {account.resources:,} resources, in {account.folder}", yes):
+    if not agrees(
+        f"delete the index of {account.label} with {account.resources:,} resources, in {account.folder}", yes
+    ):
         return 1
     drop_workspace(workspace, home=_home())
     note(f"deleted {account.folder}")
@@ -214,24 +200,11 @@ def _limits(given: dict[str, str | None]) -> dict[str, int]:
     }
 
 
-def _may(what: str, yes: bool) -> bool:
-    """Whether something that cannot be undone may be done. Raises UsageError when there is nobody to ask."""
-    if not yes and not is_interactive():
-        raise UsageError(f"would {what}; nothing was done", hint="the same with --yes")
-    return yes or click.confirm(f"findling: {what}?", err=True)
-
-
 def _warn_if_synced(folder: Path, called: str) -> None:
     from findling.service.workspace.workspace_folders import sync_warning
 
     if warning := sync_warning(folder, called):
         note(warning.what, warning.fix)
-
-
-def _account_document(account: WorkspaceAccount) -> dict[str, Any]:
-    document = asdict(account)
-    document["quota"] = account.quota._asdict() if account.quota else None
-    return document
 
 
 def _row(account: WorkspaceAccount) -> tuple[str, ...]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO
 
 import click
 
@@ -15,15 +13,9 @@ from findling.domain.errors import FindlingError, UsageError
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls
 from findling.faces.cli.request.options import compact_in_background, json_option, opened, place_option, resolve
-from findling.sources.chats.chat_formats import FORMATS, Wishes, read_chats, read_chats_stream
-
-if TYPE_CHECKING:
-    from findling.domain.records import Thread
-    from findling.service.content.chats import ChatReport, ThreadSummary
+from findling.service.content.chats import FORMATS, ChatReport, ThreadSummary, WorkspaceChats, read_export
 
 __all__ = ["chats"]
-
-_NOBODY = "nobody"
 
 
 @click.group(no_args_is_help=False)
@@ -79,9 +71,7 @@ def _import(
 
     Exit code: 0 done, 1 there are no messages in it, 2 an error; what stands before the error is imported.
     """
-    from findling.service.content.chats import ChatReport, WorkspaceChats
-
-    wishes = Wishes(format=format_, source=source, thread=thread, title=title)
+    wishes = {"format": format_, "source": source, "thread": thread, "title": title}
     report = ChatReport()
 
     def keep(done: ChatReport) -> None:
@@ -90,7 +80,7 @@ def _import(
 
     settings = resolve(path, workspace=workspace)
     with opened(path, settings) as engine:
-        threads = _visible_to(visibility, _read(file, wishes))
+        threads = read_export(_export(file), wishes, visibility)
         try:
             WorkspaceChats(engine.writer).add(threads, on_progress=keep)
         except FindlingError:
@@ -99,7 +89,7 @@ def _import(
             raise
         compact_in_background(engine, settings)
     if as_json:
-        write_json(asdict(report))
+        write_json(report)
     if not report.threads:
         note(f"there are no messages in {file}")
         return 1
@@ -116,12 +106,10 @@ def _list(as_json: bool, path: str, workspace: str | None) -> int:
 
     Exit code: 0 there are some, 1 there are none.
     """
-    from findling.service.content.chats import WorkspaceChats
-
     with opened(path, resolve(path, workspace=workspace)) as engine:
         threads = list(WorkspaceChats(engine.writer).threads())
     if as_json:
-        write_json({"threads": [thread._asdict() for thread in threads]})
+        write_json(threads=threads)
     else:
         write_table(_columns(thread) for thread in threads)
         if not threads:
@@ -134,8 +122,6 @@ def _list(as_json: bool, path: str, workspace: str | None) -> int:
 @place_option
 def _delete(thread: str, path: str, workspace: str | None) -> int:
     """Delete a thread with all its messages from the workspace."""
-    from findling.service.content.chats import WorkspaceChats
-
     settings = resolve(path, workspace=workspace)
     with opened(path, settings) as engine:
         count = WorkspaceChats(engine.writer).delete(thread)
@@ -144,24 +130,13 @@ def _delete(thread: str, path: str, workspace: str | None) -> int:
     return 0
 
 
-def _read(file: str, wishes: Wishes) -> Iterator[Thread]:
+def _export(file: str) -> Path | IO[bytes]:
+    """The file, or stdin. Raises UsageError when nobody writes anything there."""
     if file != "-":
-        return read_chats(Path(file), wishes)
+        return Path(file)
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("there is no export on stdin", hint="findling chats import FILE, or pipe one into it")
-    return read_chats_stream(sys.stdin.buffer, "stdin", wishes)
-
-
-def _visible_to(principals: tuple[str, ...], threads: Iterable[Thread]) -> Iterable[Thread]:
-    """The threads with who may see them; as they were when nothing is said about it."""
-    if not principals:
-        return threads
-    from findling.domain.permissions import check_visibility
-
-    if _NOBODY in principals and len(principals) > 1:
-        raise UsageError(f"--visibility {_NOBODY} leaves no room for others", hint="name it alone, or not at all")
-    visibility = () if _NOBODY in principals else check_visibility(principals)
-    return (thread._replace(visibility=visibility) for thread in threads)
+    return sys.stdin.buffer
 
 
 def _sentence(report: ChatReport) -> str:

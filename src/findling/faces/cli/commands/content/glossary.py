@@ -95,9 +95,9 @@ def _list(everything: bool, waits: bool, exports: bool, as_json: bool, **place: 
         terms = engine.glossary.terms()
     if as_json:
         write_json(
-            groups=[group._asdict() for group in groups],
+            groups=groups,
             protected=[term.surface for term in protected],
-            **({"terms": [term._asdict() for term in terms]} if everything else {}),
+            **({"terms": terms} if everything else {}),
         )
     elif everything:
         write_table((term.status, term.group, term.surface, term.source) for term in terms)
@@ -116,7 +116,7 @@ def _list_pending(engine: Engine, as_json: bool) -> int:
     if found.trouble is not None:
         note(found.trouble.what, found.trouble.fix)
     if as_json:
-        write_json(pending=[term._asdict() for term in terms])
+        write_json(pending=terms)
     else:
         write_table((term.surface, term.group, term.source, " ".join(term.snippet.split())) for term in terms)
         if terms:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
-from findling.faces.cli.output.json_output import write_json
+from findling.domain.errors import PathNotFoundError, UsageError
+from findling.faces.cli.output.json_output import skipped_entries, write_json
 from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.options import (
     compact_in_background,
@@ -25,7 +24,6 @@ from findling.faces.cli.request.options import (
 )
 
 if TYPE_CHECKING:
-    from findling.pipelines.content.items_reading import Entry, EntryStream
     from findling.service.content.items import ItemReport
 
 __all__ = ["add", "sync"]
@@ -53,16 +51,9 @@ def add(file: str, type_name: str, delete: bool, path: str, as_json: bool, works
 
     Exit code: 0 done, 1 there was nothing to do, 2 an error.
     """
-    from findling.pipelines.content.items_reading import read_entries
-
     settings = resolve(path, workspace=workspace)
     with _lines(file) as lines, opened(path, settings) as engine:
-        entries = read_entries(lines, bare=delete)
-        if delete:
-            entries = entries._replace(entries=_deletions(entries, type_name))
-        items = engine.items
-        add_all = items.add_document if entries.is_document else items.add_lines
-        report = add_all(entries.entries, type=type_name)
+        report = engine.items.add_stream(lines, type=type_name, delete=delete)
         compact_in_background(engine, settings)
     _tell(report, as_json)
     return 0 if report.added or report.changed or report.unchanged or report.deleted else 1
@@ -76,8 +67,8 @@ def add(file: str, type_name: str, delete: bool, path: str, as_json: bool, works
 def sync(path: str, user_folder: str | None, as_json: bool, workspace: str | None) -> int:
     """Index the directives, tools and knowledge in .ai folders.
 
-    They are looked for below .ai/directives, .ai/tools and .ai/knowledge of the workspace that PATH belongs to, and of
-    your home folder. An item of the project wins over yours of the same id; such pairs are listed.
+    They lie below .ai/directives, .ai/tools and .ai/knowledge of the workspace of PATH, and of your home folder. An
+    item of the project wins over yours of the same id; such pairs are listed.
 
     Exit code: 0 there are some, 1 there are none.
     """
@@ -88,9 +79,7 @@ def sync(path: str, user_folder: str | None, as_json: bool, workspace: str | Non
         root = engine.root
         compact_in_background(engine, settings)
     if as_json:
-        shadows = [shadow._asdict() for shadow in report.shadows]
-        skipped = [{"path": each.path, "reason": each.reason, "detail": each.detail} for each in report.skipped]
-        write_json({**asdict(report), "shadows": shadows, "skipped": skipped})
+        write_json(report, skipped=skipped_entries(report.skipped))
     else:
         for shadow in report.shadows:
             write(show_controls(f"{shadow.winner} shadows {shadow.loser}") + "\n")
@@ -119,25 +108,9 @@ def _lines(file: str) -> Iterator[Iterator[bytes]]:
         yield lines
 
 
-def _deletions(entries: EntryStream, type_name: str) -> Iterator[Entry]:
-    """What is to be deleted, as the entries that say so."""
-    for entry in entries.entries:
-        value = entry.value
-        if isinstance(value, dict) and "delete" not in value:
-            if not value.get("id") or not (value.get("type") or type_name):
-                raise InvalidValueError(
-                    f"{entry.where or 'the item'} does not say what to delete", hint='"type" and "id", or just the id'
-                )
-            value = f"{value.get('type') or type_name}:{value['id']}"
-        if isinstance(value, str):
-            named = value if ":" in value or not type_name else f"{type_name}:{value}"
-            value = {"delete": named}
-        yield entry._replace(value=value)
-
-
 def _tell(report: ItemReport, as_json: bool) -> None:
     if as_json:
-        write_json(asdict(report))
+        write_json(report)
     if report.missing:
         named = ", ".join(report.missing[:_MOST_NAMED]) + (" …" if len(report.missing) > _MOST_NAMED else "")
         note(show_controls(f"not there: {named}"))

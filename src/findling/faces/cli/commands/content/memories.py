@@ -13,7 +13,7 @@ import click
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES
-from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.options import (
     as_option,
@@ -62,10 +62,7 @@ def remember(
             said, importance=importance, tags=tags, author=author, visibility=visibility or None, id=id_
         )
         read_on()
-    if as_json:
-        write_json({"memory": vars(memory)})
-    else:
-        write(f"{memory.rid}\n")
+    write_report(as_json, {"memory": memory}, f"{memory.rid}\n")
     if memory.outcome != "new":
         what = "remembered already" if memory.outcome == "known" else "its text was changed"
         note(f"{what}; importance {memory.importance:.2f}, accessed {_times(memory.access_count)}")
@@ -114,7 +111,7 @@ def recall(
 
 def _show_list(listed: Sequence[Memory], limit: int, as_json: bool) -> int:
     if as_json:
-        write_json({"memories": [vars(memory) for memory in listed[:limit]], "total": len(listed)})
+        write_json(memories=listed[:limit], total=len(listed))
     else:
         write("\n".join(_shown_plainly(memory) for memory in listed[:limit]))
         if len(listed) > limit:
@@ -168,7 +165,7 @@ def _stdin() -> str:
 
 @contextmanager
 def _memories(workspace: str | None) -> Iterator[tuple[WorkspaceMemories, Callable[[], None]]]:
-    """The memories of the workspace that the current folder belongs to, and what has work go on in the background."""
+    """The memories of the workspace of the current folder, and a function that starts background work."""
     settings = resolve(".", workspace=workspace)
     with opened(".", settings) as engine:
         yield engine.memories, partial(work_in_background, engine, settings)

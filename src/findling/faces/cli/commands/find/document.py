@@ -1,4 +1,4 @@
-"""`findling fetch`, `findling similar` and `findling suggest`: one document, what is like it, how a query may go on."""
+"""`findling fetch`, `findling similar` and `findling suggest`: one document, its neighbours, completions of a query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from findling.faces.cli.output.terminal import note, use_color, write
+from findling.faces.cli.output.json_output import answer_document, dump, write_report
+from findling.faces.cli.output.terminal import note, show_controls, use_color, write
 from findling.faces.cli.request.options import (
     as_option,
     ask_client,
@@ -39,8 +40,7 @@ _limit_option = setting_option("limit", "-k", metavar="N")
 def fetch(name: str, path: str, context: int, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
     """Print what a document says, or one passage of it.
 
-    ID is the id of a hit or of a resource, or the path of a file, also with a line: notes.md:12. PATH is the folder
-    that is searched.
+    ID is the id of a hit or of a resource, or a path, also with a line: notes.md:12. PATH is the folder to search.
     """
     path = path if workspace or path != "." else place_of(name) or path
     document = ask_client(
@@ -50,8 +50,6 @@ def fetch(name: str, path: str, context: int, as_json: bool, as_: tuple[str, ...
         principals=as_ or None,
     )
     if as_json:
-        from findling.faces.cli.output.json_output import dump
-
         write(dump(document.to_dict(), indent=2))
         return 0
     write(document.text if document.text.endswith("\n") or not document.text else f"{document.text}\n")
@@ -70,8 +68,7 @@ def fetch(name: str, path: str, context: int, as_json: bool, as_: tuple[str, ...
 def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
     """Find what is most like a document or a passage of it.
 
-    ID is the id of a hit or of a resource, or the path of a file, also with a line: notes.md:12. PATH is the folder
-    that is searched.
+    ID is the id of a hit or of a resource, or a path, also with a line: notes.md:12. PATH is the folder to search.
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
@@ -84,8 +81,6 @@ def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
         principals=as_ or None,
     )
     if as_json:
-        from findling.faces.cli.output.json_output import answer_document, dump
-
         write(dump(answer_document(answer, root), indent=2))
     else:
         from findling.faces.cli.output.rendering import make_view, render_text
@@ -109,29 +104,23 @@ def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
 @as_option
 @workspace_option
 def suggest(text: str, path: str, limit: str | None, as_json: bool, as_: tuple[str, ...], workspace: str | None) -> int:
-    """Say how a query that is being typed may go on, a line each.
+    """Complete a query that is being typed, one suggestion a line.
 
-    The last word is completed by the words that are indexed, frequent ones first; titles that go on so follow. What
-    nobody wrote is put right first.
+    Indexed words complete the last word, frequent ones first; titles that begin so follow. Unknown words are corrected
+    first.
 
     Exit code: 0 found, 1 nothing found, 2 error.
     """
     settings = resolve(path, workspace=workspace, limit=limit, in_context=True)
     most = settings["search.limit"]
     found = ask_client(path, settings, lambda client: client.suggest(text, most), principals=as_ or None)
-    if as_json:
-        from findling.faces.cli.output.json_output import dump, report_document
-
-        write(dump(report_document({"text": text, "suggestions": [vars(one) for one in found]}), indent=2))
-    else:
-        from findling.faces.cli.output.terminal import show_controls
-
-        write("".join(f"{show_controls(one.text)}\n" for one in found))
+    listed = "".join(f"{show_controls(one.text)}\n" for one in found)
+    write_report(as_json, {"text": text, "suggestions": found}, listed)
     return 0 if found else 1
 
 
 def _remarks(document: FetchedDocument, *, with_place: bool) -> Iterator[str]:
-    """What there is to know about a document besides its text."""
+    """All facts about a document besides its text."""
     if with_place:
         place = document.place or (f"lines {document.line_start} to {document.line_end}" if document.line_start else "")
         facts = (document.path or document.rid, document.title, place, document.author, ", ".join(document.tags))

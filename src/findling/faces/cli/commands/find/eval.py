@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import platform
-import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from findling import __version__
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.faces.cli.output.evaluation_text import (
     Bar,
@@ -28,24 +23,16 @@ from findling.faces.cli.output.json_output import dump, report_document
 from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.terminal import note, write
 from findling.faces.cli.request.options import json_option, resolve
-from findling.pipelines.evaluation.evaluation import (
-    MAIN_MEASURE,
-    EvaluatedCollection,
-    PairedRuns,
-    SavedRuns,
-    collection_document,
-    pair_runs,
-    read_saved_runs,
-)
-from findling.pipelines.evaluation.evaluation_collections import read_collection
-from findling.ranking.metrics import GAINS, interval, mean
 from findling.service.export.evaluating import (
+    GAINS,
     GOLDEN_SET,
+    MAIN_MEASURE,
     OWN_SETTINGS,
     SPEEDS,
+    Evaluation,
     EvaluationPlan,
     changed_settings,
-    evaluate,
+    evaluate_all,
 )
 from findling.service.settings.settings import Settings
 
@@ -93,31 +80,27 @@ def eval(  # noqa: A001 - commands are called what users type
     if plot and not plot.lower().endswith(".svg"):
         raise click.UsageError(f"--plot draws SVG, so {plot} must end in .svg")
     settings = _change(resolve("."), changes)
-    saved = read_saved_runs(Path(compare), gain=plan.gain) if compare else None
-    collections = list(_evaluate_all([Path(folder) for folder in folders] or [GOLDEN_SET], plan, settings))
-    pairs = pair_runs(collections, saved)
-    document = _document(collections, pairs, plan, settings)
+    found = evaluate_all(
+        [Path(folder) for folder in folders] or [GOLDEN_SET],
+        plan,
+        settings,
+        compare=Path(compare) if compare else None,
+        on_stage=note,
+        watched=progress_bar,
+    )
+    document = report_document(found.document())
     if save:
         Path(save).write_text(dump(document, indent=2), encoding="utf-8")
     if plot:
-        Path(plot).write_text(_draw(collections, saved), encoding="utf-8")
+        Path(plot).write_text(_draw(document["collections"], found), encoding="utf-8")
     if as_json:
         write(dump(document, indent=2))
     else:
-        write(_render(collections, pairs, plan, settings))
+        write(_render(document["collections"], found))
         if per_query:
-            write("\n" + render_queries(collections, pairs))
-    _tell(collections, pairs, compare)
+            write("\n" + render_queries(found.collections, found.pairs))
+    _warn(found, compare)
     return 0
-
-
-def _evaluate_all(folders: Sequence[Path], plan: EvaluationPlan, settings: Settings) -> Iterator[EvaluatedCollection]:
-    # A mistake in the last collection must not come to light after an hour with the others.
-    names = Counter(read_collection(folder, split=plan.split).name for folder in folders)
-    if twice := next((name for name, count in names.items() if count > 1), None):
-        raise InvalidValueError(f"two collections are called {twice}", hint="rename one of the folders")
-    for folder in folders:
-        yield evaluate(folder, plan, settings, on_stage=note, watched=progress_bar)
 
 
 def _change(settings: Settings, changes: Sequence[str]) -> Settings:
@@ -139,57 +122,38 @@ def _must_be_writable(path: Path) -> None:
         raise InvalidValueError(f"{path} is a folder", hint="name a file")
 
 
-def _document(
-    collections: Sequence[EvaluatedCollection], pairs: Sequence[PairedRuns], plan: EvaluationPlan, settings: Settings
-) -> dict[str, Any]:
-    return report_document(
-        {
-            "created_at": time.time(),
-            "versions": {"findling": __version__, "python": platform.python_version(), "system": platform.platform()},
-            "plan": asdict(plan),
-            "settings": changed_settings(settings),
-            "collections": [collection_document(collection) for collection in collections],
-            "comparisons": [pair.to_dict() for pair in pairs],
-        }
-    )
-
-
-def _render(
-    collections: Sequence[EvaluatedCollection], pairs: Sequence[PairedRuns], plan: EvaluationPlan, settings: Settings
-) -> str:
-    changed = ", ".join(f"{name} = {value}" for name, value in changed_settings(settings).items())
+def _render(documents: Sequence[dict[str, Any]], found: Evaluation) -> str:
+    plan = found.plan
+    changed = ", ".join(f"{name} = {value}" for name, value in changed_settings(found.settings).items())
     gain = "linear gain, as in trec_eval" if plan.gain == "linear" else "gain 2^grade - 1"
     parts = [
         f"settings: {changed or 'default'}\n"
         f"NDCG with {gain}; {plan.depth} hits a query; a document stands where its best hit does\n"
         "each collection is indexed once: the index does not depend on the profile; every run asks every query anew\n"
-        + render_sizes(collections),
-        render_measures(collections),
-        render_no_answer(collections),
-        render_comparisons(pairs),
+        + render_sizes(found.collections),
+        render_measures(documents),
+        render_no_answer(found.collections),
+        render_comparisons(found.pairs),
     ]
     return "\n".join(filter(None, parts))
 
 
-def _draw(collections: Sequence[EvaluatedCollection], saved: SavedRuns | None) -> str:
+def _draw(documents: Sequence[dict[str, Any]], found: Evaluation) -> str:
     groups = []
-    for collection in collections:
-        before = (saved or {}).get(collection.name, {})
-        bars = [_bar(f"saved {label}", list(values.values())) for label, values in before.items()]
-        bars += [_bar(run.label, list(run.values().values())) for run in collection.runs]
-        groups.append(BarGroup(collection.name, bars))
+    for document in documents:
+        before = found.saved.get(document["name"], {})
+        bars = [Bar(f"saved {label}", *figures) for label, figures in before.items()]
+        for run in document["runs"]:
+            bars.append(Bar(run["label"], run["measures"][MAIN_MEASURE], *run["interval"][MAIN_MEASURE]))
+        groups.append(BarGroup(document["name"], bars))
     return draw_bars(f"{MAIN_MEASURE}, whiskers: 95 % interval", groups)
 
 
-def _bar(label: str, values: list[float]) -> Bar:
-    return Bar(label, mean(values), *interval(values))
-
-
-def _tell(collections: Sequence[EvaluatedCollection], pairs: Sequence[PairedRuns], compare: str | None) -> None:
-    """What makes the figures mean less than they seem to."""
-    for collection in collections:
+def _warn(found: Evaluation, compare: str | None) -> None:
+    """Report what makes the figures mean less than they seem to."""
+    for collection in found.collections:
         for run in collection.runs:
             for reason, count in run.degraded.items():
                 note(f"{collection.name}, {run.label}: {count:,} of {len(run.queries):,} answers: {reason}")
-    if compare and not any(pair.baseline.startswith("saved ") for pair in pairs):
+    if compare and not any(pair.baseline.startswith("saved ") for pair in found.pairs):
         note(f"nothing in {compare} was measured on these collections under these names")

@@ -1,17 +1,24 @@
-"""`findling index`: take in what is new, changed or gone."""
+"""`findling index` and `findling refine`: bring an index up to date, and have the model read it."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
+from findling.domain.errors import LockedError
 from findling.domain.reports import IndexReport
-from findling.faces.cli.output.progress import format_size, progress_bar
+from findling.faces.cli.output.json_output import skipped_entries, write_json, write_report
+from findling.faces.cli.output.progress import format_size, progress_bar, refine_bar
 from findling.faces.cli.output.terminal import ask_before_indexing, note, write
 from findling.faces.cli.request.options import (
+    apply_changes,
+    changes_option,
     json_option,
     opened,
     path_argument,
@@ -24,7 +31,61 @@ from findling.faces.cli.request.options import (
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
 
-__all__ = ["count_reasons", "index"]
+__all__ = ["count_reasons", "index", "refine"]
+
+
+@click.command()
+@path_argument
+@click.option("--seconds", type=click.FloatRange(min=0), metavar="S", help="Stop after so many seconds.")
+@click.option("--gently", is_flag=True, help="At low priority, and with the share of time that the settings allow.")
+@click.option("--stop", is_flag=True, help="End the process that reads in the background instead.")
+@json_option
+@changes_option
+@workspace_option
+def refine(
+    path: str,
+    seconds: float | None,
+    gently: bool,
+    stop: bool,
+    as_json: bool,
+    changes: tuple[str, ...],
+    workspace: str | None,
+) -> int:
+    """Have the model read the passages of PATH that it has not read yet.
+
+    The passages that searches would have liked best come first. It can be stopped at any time and continues where it
+    was. `findling index` and a first search start it in the background.
+    """
+    settings = apply_changes(resolve(path, workspace=workspace), changes)
+    if stop:
+        with opened(path, settings) as engine:
+            stopped = engine.stop_refining()
+        note("reading has been stopped; it continues with the next search" if stopped else "nothing is reading here")
+        return 0 if stopped else 1
+    deadline = None if seconds is None else time.monotonic() + seconds
+    if gently:
+        with suppress(AttributeError, OSError):  # no such thing on Windows
+            os.nice(19)
+    with opened(path, settings) as engine, refine_bar() as bar:
+        try:
+            report = engine.refine(
+                cpu_share=settings["semantic.cpu_share"] if gently else 1.0,
+                on_progress=bar,
+                should_stop=lambda: deadline is not None and time.monotonic() >= deadline,
+            )
+        except LockedError:
+            if gently:
+                return 0  # another process does it already
+            raise
+        if gently and settings["compact.auto"]:
+            from findling.service.upkeep.compaction import compact_if_worthwhile
+
+            compact_if_worthwhile(engine.writer.files, settings)
+    parts = {"read": report.read, "taken from other workspaces": report.borrowed, "kept private": report.withheld}
+    told = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count) or "nothing read"
+    text = f"{told} in {report.seconds:.1f} s; {report.covered:,} of {report.chunks:,} passages have been read\n"
+    write_report(as_json, report, text)
+    return 0
 
 
 @click.command()
@@ -51,18 +112,13 @@ def index(path: str, dry_run: bool, rebuild: bool, as_json: bool, workspace: str
             report = engine.index(on_progress=bar, rebuild=rebuild)
         for notice in engine.notices():
             note(notice.what, notice.fix)
-        if as_json:
-            from findling.faces.cli.output.json_output import dump, report_document
-
-            write(dump(report_document({"root": engine.root, **vars(report)}), indent=2))
-        else:
-            write(_describe(report))
+        write_report(as_json, {"root": engine.root, **vars(report)}, _describe(report))
         work_in_background(engine, settings)
     return 0
 
 
 def count_reasons(skipped: Mapping[str, int]) -> str:
-    """How many paths were left out for which reason, the frequent ones first."""
+    """Counts of skipped paths by reason, the frequent ones first."""
     return ", ".join(f"{reason} {count:,}" for reason, count in Counter(skipped).most_common())
 
 
@@ -82,10 +138,7 @@ def _describe(report: IndexReport) -> str:
 def _preview(engine: Engine, as_json: bool) -> None:
     paths, skipped = engine.preview()
     if as_json:
-        from findling.faces.cli.output.json_output import dump, report_document
-
-        left_out = [{"path": entry.path, "reason": entry.reason, "detail": entry.detail} for entry in skipped]
-        write(dump(report_document({"root": engine.root, "paths": paths, "skipped": left_out}), indent=2))
+        write_json(root=engine.root, paths=paths, skipped=skipped_entries(skipped))
         return
     write("".join(f"{path}\n" for path in paths))
     reasons = count_reasons(Counter(entry.reason for entry in skipped))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from findling.domain.errors import NotFoundError, UsageError
-from findling.faces.cli.output.terminal import is_interactive, note, write
+from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.options import (
     compact_in_background,
     json_option,
@@ -74,9 +75,7 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
             return 0
         checks = engine.check()
     if as_json:
-        from findling.faces.cli.output.json_output import dump, report_document
-
-        write(dump(report_document({"checks": [vars(check) for check in checks]}), indent=2))
+        write_json(checks=checks)
     else:
         for check in checks:
             write(f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}\n")
@@ -87,7 +86,7 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
 
 def _forget_everything(engine: Engine, force: bool) -> int:
     count = engine.status().resources
-    if not _agreed(f"delete the index of {engine.root} with {count:,} resources, in {engine.home}", force):
+    if not agrees(f"delete the index of {engine.root} with {count:,} resources, in {engine.home}", force, "--force"):
         return 1
     engine.forget_everything()
     note(f"deleted {engine.home}")
@@ -102,7 +101,7 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
         return 1
     if not force:
         write("".join(f"{path}\n" for path in doomed))
-    if not _agreed(f"forget {len(doomed):,} resources of the index of {engine.root}", force):
+    if not agrees(f"forget {len(doomed):,} resources of the index of {engine.root}", force, "--force"):
         return 1
     count = engine.forget(prefixes)
     note(
@@ -114,8 +113,6 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
 
 def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
     """Drop what was added, remembered or imported; nothing brings it back."""
-    from findling.pipelines.lookup.document_names import full_id
-
     if not engine.writer.exists:
         note(f"{engine.root} is not indexed", "findling index")
         return 1
@@ -123,7 +120,7 @@ def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
     are_all_there = True
     for name in ids:
         try:
-            doomed[full_id(engine.writer.store, name)] = None
+            doomed[engine.items.full_id(name)] = None
         except NotFoundError as error:
             are_all_there = False
             note(error.message, error.hint)
@@ -131,7 +128,7 @@ def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
         return 1
     if not force:
         write("".join(f"{rid}\n" for rid in doomed))
-    if not _agreed(f"forget {len(doomed):,} resources for good", force):
+    if not agrees(f"forget {len(doomed):,} resources for good", force, "--force"):
         return 1
     memories = [rid for rid in doomed if rid.startswith("memory:")]
     count = engine.memories.forget(memories) if memories else 0
@@ -154,15 +151,6 @@ def _is_id(name: str, engine: Engine) -> bool:
 
     is_made = re.fullmatch(r"[0-9a-f]{8,32}", name) is not None and engine.writer.exists
     return is_made and not engine.writer.store.matching(Filters(path=(_below_root(name, engine.root),)))
-
-
-def _agreed(what: str, force: bool) -> bool:
-    """Whether the user agrees. Raises `UsageError` when nobody is there to ask."""
-    if force:
-        return True
-    if not is_interactive():
-        raise UsageError(f"would {what}; nothing was done", hint="the same with --force")
-    return click.confirm(f"findling: {what}?", err=True)
 
 
 def _below_root(path: str, root: Path) -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from findling.domain.errors import UsageError
-from findling.faces.cli.output.json_output import write_json
+from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.progress import format_size
-from findling.faces.cli.output.terminal import is_interactive, note, write
+from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.command_table import GroupWithMoves
 from findling.faces.cli.request.options import (
     json_option,
@@ -27,7 +26,6 @@ from findling.faces.cli.request.options import (
 if TYPE_CHECKING:
     from findling.service.upkeep.compaction import CompactReport
     from findling.service.upkeep.snapshots import WorkspaceSnapshots
-    from findling.stores.local.snapshot_files import Snapshot
 
 __all__ = ["compact", "snapshot"]
 
@@ -41,7 +39,7 @@ __all__ = ["compact", "snapshot"]
 def compact(path: str, full: bool, if_worthwhile: bool, as_json: bool, workspace: str | None) -> int:
     """Make the index of PATH smaller; it answers as before.
 
-    Drops what nothing needs any more and rewrites the parts of which a quarter is unused. Searches go on meanwhile.
+    Drops unused data and rewrites the parts of which a quarter is unused. Searches continue meanwhile.
     Exit code: 0 done, 1 it was not worthwhile.
     """
     if full and if_worthwhile:
@@ -56,10 +54,7 @@ def compact(path: str, full: bool, if_worthwhile: bool, as_json: bool, workspace
         if if_worthwhile:
             return 0 if compact_if_worthwhile(files, settings) else 1
         report = run(files, WorkspaceVectors(files, settings), settings, full=full)
-    if as_json:
-        write_json(**vars(report), freed_bytes=report.freed_bytes)
-    else:
-        write(_describe(report))
+    write_report(as_json, {**vars(report), "freed_bytes": report.freed_bytes}, _describe(report))
     return 0
 
 
@@ -72,8 +67,8 @@ def snapshot() -> None:
       findling snapshot list
       findling snapshot restore 20260712-081530  go back to it
 
-    A copy is made while others search and write. It holds the texts, memories, glossary and vectors; what is derived
-    from them is made anew when it is restored.
+    Others may search and write during the copy. It holds the texts, memories, glossary and vectors; a restore rebuilds
+    the rest.
     """
 
 
@@ -91,7 +86,7 @@ def _create(path: str, name: str, file: Path | None, keep: int | None, as_json: 
     with _opened(path, workspace) as snapshots:
         made = snapshots.create(name, to=file, keep=keep)
     if as_json:
-        write_json(snapshot=_document(made))
+        write_json(snapshot=made)
     else:
         write(f"{made.path if file else made.name}\n")
         note(f"{made.counts['resources']:,} resources, {format_size(made.size_bytes)}, sha256 {made.sha256[:12]}…")
@@ -110,7 +105,7 @@ def _list(path: str, as_json: bool, workspace: str | None) -> int:
     with _opened(path, workspace) as snapshots:
         found = snapshots.list()
     if as_json:
-        write_json(snapshots=[_document(each) for each in found])
+        write_json(snapshots=found)
     else:
         width = max((len(each.name) for each in found), default=0)
         for each in found:
@@ -140,23 +135,27 @@ def _restore(
     no_safety: bool,
     as_json: bool,
 ) -> int:
-    """Go back to a snapshot; searches go on meanwhile.
+    """Go back to a snapshot; searches continue meanwhile.
 
-    It is verified first, and what is there now becomes a snapshot itself. Files that have changed since are taken in
-    again by the next search. Works also when the index is damaged or gone.
+    The command verifies it first, and keeps the present state as another snapshot. The next search indexes files that
+    have changed since. Works also when the index is damaged or gone.
 
     Exit code of --check: 0 it is sound, 1 it is damaged.
     """
-    chosen = _chosen(name, file)
+    if (name is None) == (file is None):
+        raise click.UsageError("name a snapshot, or a file with --from")
+    chosen = file or name or ""
     with _opened(path, workspace) as snapshots:
         if check:
-            return _verified(chosen, snapshots.verify(chosen), as_json)
-        if not _agreed(f"replace the present index by the snapshot {chosen}", yes):
+            problems = snapshots.verify(chosen)
+            text = "".join(f"{problem}\n" for problem in problems) or f"{chosen} is sound\n"
+            write_report(as_json, {"snapshot": str(chosen), "ok": not problems, "problems": problems}, text)
+            return 1 if problems else 0
+        if not agrees(f"replace the present index by the snapshot {chosen}", yes):
             return 1
         report = snapshots.restore(chosen, safety=not no_safety)
     if as_json:
-        safety = report.safety and _document(report.safety)
-        write_json(snapshot=_document(report.snapshot), safety=safety, put_aside=report.put_aside)
+        write_json(snapshot=report.snapshot, safety=report.safety, put_aside=report.put_aside)
         return 0
     write(f"restored {report.snapshot.name}: {report.snapshot.counts['resources']:,} resources\n")
     if report.safety is not None and report.safety.problem:
@@ -166,14 +165,6 @@ def _restore(
     if report.put_aside is not None:
         note(f"the damaged store lies in {report.put_aside}")
     return 0
-
-
-def _verified(chosen: str | Path, problems: Sequence[str], as_json: bool) -> int:
-    if as_json:
-        write_json(snapshot=str(chosen), ok=not problems, problems=list(problems))
-    else:
-        write("".join(f"{problem}\n" for problem in problems) or f"{chosen} is sound\n")
-    return 1 if problems else 0
 
 
 @snapshot.command("drop")
@@ -194,26 +185,6 @@ def _opened(path: str, workspace: str | None) -> Iterator[WorkspaceSnapshots]:
     settings = resolve(path, workspace=workspace)
     with opened(path, settings) as engine:
         yield WorkspaceSnapshots(engine.writer.files, settings)
-
-
-def _chosen(name: str | None, file: Path | None) -> str | Path:
-    if (name is None) == (file is None):
-        raise click.UsageError("name a snapshot, or a file with --from")
-    return file if file is not None else name or ""
-
-
-def _agreed(what: str, yes: bool) -> bool:
-    """Whether the user agrees. Raises `UsageError` when nobody is there to ask."""
-    if yes:
-        return True
-    if not is_interactive():
-        raise UsageError(f"would {what}; nothing was done", hint="the same with --yes")
-    return click.confirm(f"findling: {what}?", err=True)
-
-
-def _document(made: Snapshot) -> dict[str, Any]:
-    values = made._asdict()
-    return {**values, "counts": dict(made.counts)}
 
 
 def _describe(report: CompactReport) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.faces.cli.commands.index.index import count_reasons
+from findling.faces.cli.output.json_output import skipped_entries, write_json, write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import write
 from findling.faces.cli.request.options import as_option, json_option, opened, path_argument, resolve, workspace_option
@@ -28,7 +29,7 @@ _TOLD: Mapping[str, type | tuple[type, ...]] = {
     "avg_latency_ms": (int, float),
     "p99_latency_ms": (int, float),
 }
-"""What of a daemon's account of itself is shown."""
+"""Facts of a daemon that are shown."""
 
 
 @click.command()
@@ -47,11 +48,8 @@ def status(path: str, skipped: bool, failed: bool, as_json: bool, workspace: str
         left_out = engine.skipped() if skipped else engine.failed() if failed else []
     daemon = None if (skipped or failed) and not as_json else _ask_daemon(settings)
     if as_json:
-        from findling.faces.cli.output.json_output import dump, report_document
-
-        entries = [{"path": entry.path, "reason": entry.reason, "detail": entry.detail} for entry in left_out]
-        listed = {"skipped_paths": entries} if skipped else {"failed_paths": entries} if failed else {}
-        write(dump(report_document({**vars(state), **listed, "daemon": daemon}), indent=2))
+        listed = {f"{'skipped' if skipped else 'failed'}_paths": skipped_entries(left_out)} if skipped or failed else {}
+        write_json({**vars(state), **listed, "daemon": daemon})
     elif skipped or failed:
         write("".join("\t".join(filter(None, (entry.path, entry.reason, entry.detail))) + "\n" for entry in left_out))
     else:
@@ -69,12 +67,8 @@ def ls(path: str, as_json: bool, as_: tuple[str, ...], workspace: str | None) ->
     with opened(path, resolve(path, workspace=workspace)) as engine:
         resources = list(engine.ls(principals=as_ or None))
         root = engine.root
-    if as_json:
-        from findling.faces.cli.output.json_output import dump, report_document
-
-        write(dump(report_document({"root": root, "resources": [vars(each) for each in resources]}), indent=2))
-    else:
-        write("".join(f"{each.path or each.rid}\n" for each in resources))
+    listed = "".join(f"{each.path or each.rid}\n" for each in resources)
+    write_report(as_json, {"root": root, "resources": resources}, listed)
     return 0 if resources else 1
 
 
@@ -93,7 +87,7 @@ def _describe_meaning(meaning: Mapping[str, Any]) -> str:
 
 
 def _ask_daemon(settings: Settings) -> dict[str, Any] | None:
-    """What the daemon of this home says about itself, if one runs and says it in the way that is known here."""
+    """Facts of the daemon of this home, if one of a known version runs."""
     from findling.service.client.daemon import ask_daemon
     from findling.service.workspace.workspace import home_folder
 

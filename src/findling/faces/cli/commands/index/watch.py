@@ -40,7 +40,7 @@ __all__ = ["watch"]
 def watch() -> None:
     """Keep indexes in step with their files all the time.
 
-    Searching takes in what has changed by itself. Watching does so beforehand, so that no search has to wait for it.
+    A search indexes changed files by itself. Watching does so beforehand, so that no search has to wait for it.
     `findling watch run` and `findling serve` watch the folders on the list.
     """
 
@@ -85,12 +85,12 @@ def _take_off(path: str, workspace: str | None) -> int:
 @watch.command("list")
 @json_option
 def _list(as_json: bool) -> int:
-    """Show what is watched, by whom, and what was taken in last."""
+    """Show the watched folders, their watchers, and the latest changes."""
     from findling.service.server.watch_list import watch_accounts
 
     accounts = watch_accounts(_home())
     if as_json:
-        write_json(watched=[vars(account) for account in accounts])
+        write_json(watched=accounts)
     elif accounts:
         write_table([(str(account.root), _watcher(account), _latest(account)) for account in accounts])
     else:
@@ -104,7 +104,7 @@ def _list(as_json: bool) -> int:
 def _run(paths: tuple[str, ...], yes: bool) -> int:
     """Watch the list, or the PATHs, until Ctrl-C.
 
-    What is taken in is told on stderr. A folder that is put on the list meanwhile is watched too. One that another
+    It reports changes on stderr. It also watches folders that are put on the list meanwhile. A folder that another
     process watches is left to it as long as it lives.
     """
     from findling.service.server.watch_list import WatchList

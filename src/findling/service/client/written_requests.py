@@ -1,16 +1,20 @@
-"""Plans that were written down: the `plan` of an answer, alone or with the answer around it."""
+"""Requests that were written down: the `plan` of an answer, and filters as a table."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
-from findling.domain.queries import SearchRequest
+from findling.domain.queries import Filters, SearchRequest
 from findling.domain.strangers import read_json
+from findling.pipelines.retrieve.plan_files import filters_document, read_filters, read_plan
+from findling.service.settings.written_filters import read_moment, written_filters
 
-__all__ = ["read_plan_file"]
+__all__ = ["filters_document", "filters_from", "read_plan_file"]
 
 _REPORTED = frozenset(
     (
@@ -41,8 +45,6 @@ def read_plan_file(source: str) -> SearchRequest:
 
 
 def _request(document: dict[str, Any], name: str) -> SearchRequest:
-    from findling.pipelines.retrieve.plan_files import read_filters, read_plan
-
     known = {"query", "filters", "limit", "offset", "min_score", "exclude_pattern", "plan", "within"}
     unknown = sorted(document.keys() - known)
     if unknown:
@@ -64,3 +66,21 @@ def _request(document: dict[str, Any], name: str) -> SearchRequest:
     least = max(values.pop("min_score", 0.0), plan.min_score)
     filters = read_filters(document.get("filters", {}))
     return SearchRequest(**values, filters=filters, plan=plan, changes={"min_score": least})
+
+
+def filters_from(given: Filters | Mapping[str, Any] | None) -> Filters:
+    """The filters of a table: one text may stand for a list of one, and dates may be written out.
+
+    Raises InvalidValueError for what is no filter, and for a value that does not fit, as every face does.
+    """
+    if given is None or isinstance(given, Filters):
+        return given or Filters()
+    if not isinstance(given, Mapping):
+        raise InvalidValueError(f"filters must be a table, not {given!r}", hint='{"ext": ["py"], "path": "src"}')
+    limits = {name: given.get(name) for name in ("after", "before")}
+    moments = {name: read_moment(name, value) for name, value in limits.items() if isinstance(value, str)}
+    listed = {name: [value] if isinstance(value, str) and name != "where" else value for name, value in given.items()}
+    # This finds unknown filters and wrong types; SearchRequest finds values that fit no search.
+    read = {**vars(read_filters({**listed, **moments})), **limits}
+    checked = {name: read.pop(name) for name in ("where", "within")}
+    return replace(written_filters(**read), **checked)

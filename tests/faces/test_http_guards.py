@@ -21,8 +21,7 @@ from starlette.types import ASGIApp, Message, Scope
 from findling.domain import errors
 from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.base.problems import Problem, problem_document, problem_response
-from findling.faces.http.security.guards import Guard, RateLimits
-from findling.faces.http.security.origins import host_names
+from findling.faces.http.security.guards import Guard, RateLimits, host_names
 from findling.service.server.tokens import TokenBook
 
 Headers = dict[str, str] | Iterable[tuple[str, str]]

@@ -16,6 +16,7 @@ import pytest
 import findling
 from findling.domain.errors import FindlingError
 from findling.faces.cli.main import cli, route
+from findling.service.export.evaluating import GOLDEN_SET
 from findling.service.settings.profiles import read_profiles
 from findling.service.settings.setting_list import REMOVED
 from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Settings
@@ -198,6 +199,20 @@ def test_a_command_line_parses(page: Path, line: str) -> None:
     context = parse(arguments_of(line))
     if context is not None and context.info_name == "search":
         assert len(context.params["words"]) <= 2, "a query of several words needs quotes"
+
+
+GOLDEN = [
+    (page, line)
+    for page in sorted((GOLDEN_SET / "files").rglob("*.md"))
+    for line in command_lines(page)
+    if not re.search(r"\[|COMMAND", line)
+]
+"""Calls in the golden set; those with brackets show a form."""
+
+
+@pytest.mark.parametrize(("page", "line"), GOLDEN, ids=[f"{page.stem}: {line}" for page, line in GOLDEN])
+def test_the_golden_set_shows_commands_of_today(page: Path, line: str) -> None:
+    parse(arguments_of(line))
 
 
 @pytest.mark.parametrize("line", ["findling --nonsense x", "findling config nonsense", "findling index a b c"])

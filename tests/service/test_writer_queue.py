@@ -122,6 +122,25 @@ def test_a_job_without_a_turn_runs_when_patience_ends(tmp_path: Path) -> None:
     assert not queue.is_busy
 
 
+def test_a_job_that_has_waited_in_vain_does_not_wait_again(tmp_path: Path) -> None:
+    queue = WriterQueue.of(tmp_path)
+    holder = _Holder(queue)
+
+    def job() -> bool:
+        threading.Timer(0.2, holder.may_end.set).start()
+        with queue.turn(PATIENCE_S) as is_ours:
+            return is_ours
+
+    async def look() -> bool:
+        async with queue.awaited(0.01) as run:
+            return await asyncio.to_thread(run, job)
+
+    assert not asyncio.run(look()), "a second wait would have got the turn"
+    holder.join(PATIENCE_S)
+    with queue.turn(PATIENCE_S) as is_ours:
+        assert is_ours, "the next job of the thread waits as usual"
+
+
 def test_a_cancelled_task_leaves_the_turn_to_the_job_that_goes_on(tmp_path: Path) -> None:
     queue = WriterQueue.of(tmp_path)
     has_begun, may_end = threading.Event(), threading.Event()

@@ -13,13 +13,7 @@ from typing import Unpack
 
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Range
-from findling.integrations.searcher import (
-    AdapterOptions,
-    Closing,
-    Searcher,
-    checked_principals,
-    missing_extra,
-)
+from findling.integrations.searcher import AdapterOptions, Closing, Searcher, checked_principals, missing_extra
 from findling.service.client.written_requests import filters_document, filters_from
 from findling.service.engine.engine import Engine, Viewer
 from findling.service.settings.written_filters import written_filters

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from findling.domain.errors import UsageError
 from findling.domain.queries import Filters
-from findling.integrations.searcher import (
-    AdapterOptions,
-    Closing,
-    Searcher,
-    checked_principals,
-    missing_extra,
-)
+from findling.integrations.searcher import AdapterOptions, Closing, Searcher, checked_principals, missing_extra
 from findling.service.engine.engine import Engine, Viewer
 
 try:

@@ -47,6 +47,8 @@ class WriterQueue:
         self._guard = threading.Lock()
         self._line: deque[_Ticket] = deque()
         self._is_locked = False
+        self._impatient: set[int] = set()
+        """Threads whose job has waited for a turn in vain."""
         self.has_written = False
 
     @classmethod
@@ -93,7 +95,7 @@ class WriterQueue:
             return
         event = threading.Event()
         ticket = _Ticket(event.set, threading.get_ident())
-        if not self._enter(ticket):
+        if not self._enter(ticket) and threading.get_ident() not in self._impatient:
             event.wait(patience_s)
         try:
             yield self._head() is ticket
@@ -106,21 +108,24 @@ class WriterQueue:
     ) -> AsyncIterator[Callable[[Callable[[], _Result]], _Result]]:
         """Wait for a turn in an event loop without blocking it; yields a runner of jobs, for any thread.
 
-        When patience ends first, a job runs without a turn.
+        When patience ends first, a job runs without a turn, and does not wait for one a second time.
         """
         import asyncio
 
-        loop, event = asyncio.get_running_loop(), asyncio.Event()
+        loop, event, has_waited = asyncio.get_running_loop(), asyncio.Event(), False
         ticket = _Ticket(lambda: loop.call_soon_threadsafe(event.set))
 
         def run(job: Callable[[], _Result]) -> _Result:
             with self._guard:
                 ticket.thread = threading.get_ident()
+                if has_waited:
+                    self._impatient.add(ticket.thread)
             try:
                 return job()
             finally:
                 with self._guard:
                     ticket.thread = None
+                    self._impatient.discard(threading.get_ident())
                 if ticket.is_left:  # nobody waits for the job any more
                     self._leave(ticket)
 
@@ -129,7 +134,7 @@ class WriterQueue:
                 try:
                     await asyncio.wait_for(event.wait(), patience_s)
                 except TimeoutError:
-                    if self._head() is not ticket:
+                    if has_waited := self._head() is not ticket:
                         self._leave(ticket)
             yield run
         finally:

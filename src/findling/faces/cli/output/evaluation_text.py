@@ -141,11 +141,7 @@ def render_sizes(collections: Sequence[EvaluatedCollection]) -> str:
     """A line for each collection that says how large it is."""
     lines = []
     for each in collections:
-        facts = [
-            f"{each.documents:,} documents",
-            f"{each.chunks:,} chunks",
-            f"{len(each.runs[0].queries):,} queries",
-        ]
+        facts = [f"{each.documents:,} documents", f"{each.chunks:,} chunks", f"{len(each.runs[0].queries):,} queries"]
         if each.unanswerable:
             facts.append(f"{each.unanswerable:,} more without a relevant document left out")
         if each.missing:

@@ -54,7 +54,7 @@ def show_controls_in_lines(text: str) -> str:
 
 
 def display_width(text: str) -> int:
-    """How many columns a line of text takes."""
+    """The width of a line of text in columns."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 

@@ -41,7 +41,7 @@ __all__ = [
 
 
 class SearchOptions(NamedTuple):
-    """What `findling search` was called with."""
+    """The options of one call of `findling search`."""
 
     words: tuple[str, ...] = ()
     queries: str | None = None
@@ -163,7 +163,7 @@ def _what_was_meant(words: tuple[str, ...]) -> str:
 
 
 def build_request(query: str, options: SearchOptions, settings: Settings) -> SearchRequest:
-    """What the engine is asked. Raises `InvalidValueError` naming the option whose value cannot be used."""
+    """The request of a query. Raises `InvalidValueError` naming the option whose value cannot be used."""
     return SearchRequest(
         query=query,
         limit=settings["search.limit"],

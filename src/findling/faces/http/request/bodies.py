@@ -20,9 +20,9 @@ __all__ = [
     "ExplainParameters",
     "FilterBody",
     "NameParameters",
+    "PlacedRequest",
     "PlanBody",
     "QueryText",
-    "Question",
     "SearchBody",
     "SearchParameters",
     "SuggestParameters",
@@ -132,7 +132,7 @@ _IN_BODY = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=Fa
 _IN_ADDRESS = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
 
 
-class Question(NamedTuple):
+class PlacedRequest(NamedTuple):
     """A request, and the workspace that is asked."""
 
     request: SearchRequest
@@ -196,7 +196,7 @@ class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
     )
     in_context: bool = Field(default=True, description="Let the project file of the workspace limit the search.")
 
-    def _question(self, query: str, filters: Filters, planned: dict[str, Any], caller: Caller) -> Question:
+    def _question(self, query: str, filters: Filters, planned: dict[str, Any], caller: Caller) -> PlacedRequest:
         given = {name: getattr(self, name) for name in _Shortcuts.model_fields}
         given = {name: value for name, value in given.items() if value is not None}
         if twice := sorted(given.keys() & planned.keys()):
@@ -205,7 +205,7 @@ class _Knobs(_Shortcuts):  # type: ignore[valid-type,misc]
         values["facets"] = tuple(dict.fromkeys(self.facets))
         values["exclude_pattern"] = checked_pattern(self.exclude_pattern, is_owner=caller.is_owner)
         request = SearchRequest(query=query, filters=filters, changes={**given, **planned}, **values)
-        return Question(request, self.workspace)
+        return PlacedRequest(request, self.workspace)
 
 
 _OF_REQUEST = _Knobs.model_fields.keys() - _Shortcuts.model_fields.keys() - {"workspace"}
@@ -224,7 +224,7 @@ class SearchBody(_Knobs):
         default=None, description="Any fields of the plan that differ from those of the profile."
     )
 
-    def question(self, caller: Caller) -> Question:
+    def question(self, caller: Caller) -> PlacedRequest:
         """Raises InvalidValueError naming what cannot be used."""
         planned: dict[str, Any] = (
             {} if self.plan is None else {name: getattr(self.plan, name) for name in self.plan.model_fields_set}
@@ -239,7 +239,7 @@ class SearchParameters(_Knobs, FilterBody):
 
     q: QueryText
 
-    def question(self, caller: Caller) -> Question:
+    def question(self, caller: Caller) -> PlacedRequest:
         """Raises InvalidValueError naming what cannot be used."""
         return self._question(self.q, self.filters(), {}, caller)
 

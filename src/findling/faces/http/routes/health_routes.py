@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from base64 import b64encode
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from hashlib import sha256
+from html import escape
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,10 +15,101 @@ from starlette.responses import Response
 from findling import __version__
 from findling.faces.http.base.json_text import json_response, report_text
 from findling.faces.http.request.context import CheckedRoute, Owning, Served
-from findling.faces.http.routes.docs_page import PAGE_HEADERS, docs_page
 from findling.faces.http.routes.openapi import Report
 
-__all__ = ["router"]
+__all__ = ["PAGE_HEADERS", "docs_page", "router"]
+
+
+_STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+section { border-top: 1px solid color-mix(in srgb, currentColor 25%, transparent); padding: .5rem 0 1rem; }
+h2 { font-size: 1rem; font-family: ui-monospace, monospace; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; vertical-align: top; padding: .15rem .75rem .15rem 0; }
+td:first-child { font-family: ui-monospace, monospace; white-space: nowrap; }
+"""
+
+PAGE_HEADERS: Mapping[str, str] = {
+    "cache-control": "no-cache",
+    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    f"style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'",
+}
+"""Headers of the page: a browser may use its own style and nothing else."""
+
+
+def docs_page(document: Mapping[str, Any], version: str) -> str:
+    """The page for an OpenAPI document."""
+    sections = "".join(_sections(document))
+    about = "".join(f"<p>{_prose(part)}</p>" for part in document["info"]["description"].split("\n\n"))
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>findling: HTTP API</title>'
+        f"<style>{_STYLE}</style></head><body><h1>findling {escape(version)}: HTTP API</h1>{about}"
+        f'<p>For programs: <a href="/openapi.json">/openapi.json</a>.</p>{sections}</body></html>'
+    )
+
+
+def _sections(document: Mapping[str, Any]) -> Iterator[str]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            told = "".join(f"<p>{_prose(part)}</p>" for part in operation.get("description", "").split("\n\n"))
+            rows = "".join(_rows(document, operation))
+            table = f"<table><tr><th>key<th>value<th>meaning</tr>{rows}</table>" if rows else ""
+            yield f"<section><h2>{method.upper()} {escape(path)}</h2>{told}{table}</section>"
+
+
+def _rows(document: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[str]:
+    for parameter in operation.get("parameters", ()):
+        yield _row(parameter["name"], parameter["schema"], parameter.get("description", ""), parameter["required"])
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    yield from _body_rows(document, content.get("schema", {}), "")
+
+
+def _body_rows(document: Mapping[str, Any], schema: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """The keys of an object, and those of objects in it under their own names behind a dot."""
+    model = _resolved(document, schema)
+    for name, value in model.get("properties", {}).items():
+        inner = _resolved(document, value)
+        yield _row(prefix + name, value, value.get("description", ""), name in model.get("required", ()))
+        if "properties" in inner:
+            yield from _body_rows(document, inner, f"{prefix}{name}.")
+
+
+def _resolved(document: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    for choice in (schema, *schema.get("anyOf", ())):
+        if "$ref" in choice:
+            found: Mapping[str, Any] = document["components"]["schemas"][choice["$ref"].rpartition("/")[2]]
+            return found
+    return schema
+
+
+def _row(name: str, schema: Mapping[str, Any], told: str, required: bool) -> str:
+    needed = " (needed)" if required else ""
+    return f"<tr><td>{escape(name)}<td>{escape(_values(schema))}{needed}<td>{_prose(told)}</tr>"
+
+
+def _values(schema: Mapping[str, Any]) -> str:
+    """The values that a schema allows, in a few words."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(_values(choice) for choice in schema["anyOf"]))
+    if "enum" in schema:
+        return ", ".join(map(str, schema["enum"]))
+    if schema.get("type") == "array":
+        return f"list of {_values(schema['items'])}"
+    names = {"string": "text", "integer": "whole number", "boolean": "true, false"}
+    kind = str(schema.get("type", "object"))
+    bounds = [f"{word} {schema[key]:g}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in schema]
+    default = schema.get("default")
+    told = [f"{names.get(kind, kind)}", *bounds]
+    return " ".join(told) + (f"; {default}" if default not in (None, "", [], {}) else "")
+
+
+def _prose(text: str) -> str:
+    """Text in which `backticks` mark code."""
+    parts = escape(" ".join(text.split())).split("`")
+    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
+
 
 router = APIRouter(route_class=CheckedRoute, tags=["server"])
 

@@ -14,7 +14,7 @@ from findling.domain.errors import FindlingError
 from findling.domain.results import Degradation, SearchAnswer
 from findling.faces.http.base.json_text import NO_STORE, answer_text, json_response, with_schema
 from findling.faces.http.base.problems import problem_document
-from findling.faces.http.request.bodies import Question, SearchBody, SearchParameters
+from findling.faces.http.request.bodies import PlacedRequest, SearchBody, SearchParameters
 from findling.faces.http.request.context import Asked, CheckedRoute, Reading
 from findling.faces.http.routes.openapi import AnswerDocument
 
@@ -65,19 +65,19 @@ async def stream_by_address(
     return await _streamed(asked, parameters.question(asked.caller), request)
 
 
-def searched(asked: Asked, question: Question) -> bytes:
+def searched(asked: Asked, question: PlacedRequest) -> bytes:
     """The text of the answer to a question. Raises as `LocalClient.search` does."""
     answer, root = _answered(asked, question)
     return answer_text(answer, asked.caller, root)
 
 
-def _answered(asked: Asked, question: Question) -> tuple[SearchAnswer, str]:
+def _answered(asked: Asked, question: PlacedRequest) -> tuple[SearchAnswer, str]:
     request, workspace = question
     with asked.host.client(asked.caller, workspace) as client:
         return client.search(request), str(client.root)
 
 
-async def _streamed(asked: Asked, question: Question, request: Request) -> Response:
+async def _streamed(asked: Asked, question: PlacedRequest, request: Request) -> Response:
     quick = question._replace(request=replace(question.request, quick=True))
     # Before anything is sent, so that a question that cannot be answered still gets a status of its own.
     first = await asked.run(lambda: _answered(asked, quick))
@@ -85,7 +85,7 @@ async def _streamed(asked: Asked, question: Question, request: Request) -> Respo
 
 
 async def _stages(
-    asked: Asked, question: Question, first: tuple[SearchAnswer, str], request: Request
+    asked: Asked, question: PlacedRequest, first: tuple[SearchAnswer, str], request: Request
 ) -> AsyncIterator[bytes]:
     answer, root = first
     yield event("candidates", answer_text(answer, asked.caller, root))
@@ -105,7 +105,7 @@ async def _stages(
     yield event("done", _summary(answer))
 
 
-def _whole(asked: Asked, question: Question, quick: tuple[SearchAnswer, str]) -> tuple[SearchAnswer, str]:
+def _whole(asked: Asked, question: PlacedRequest, quick: tuple[SearchAnswer, str]) -> tuple[SearchAnswer, str]:
     """The whole answer, or the quick one again where that has taken more than half of what both may take."""
     if asked.budget.allows_again("nothing was read again"):
         return _answered(asked, question)

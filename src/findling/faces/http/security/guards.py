@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -13,13 +14,94 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from findling.domain.errors import FindlingError, TokenError
+from findling.domain.errors import FindlingError, InvalidValueError, TokenError
 from findling.domain.permissions import OWNER, Caller
 from findling.faces.http.base.problems import CHALLENGE, Problem, as_problem, problem_response, protection
-from findling.faces.http.security.origins import check_host, check_origin, check_site, host_names, is_own_host
 from findling.service.server.tokens import TokenBook
 
-__all__ = ["NOBODY", "OPEN_PATHS", "CappedBody", "Guard", "RateLimits", "is_local"]
+__all__ = ["LOOPBACK", "NOBODY", "OPEN_PATHS", "CappedBody", "Guard", "RateLimits", "host_names", "is_local"]
+
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Names that always stand for this machine."""
+
+_AUTHORITY = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:@/?#\\]+))(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
+_ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<authority>[^/?#@\s]+)", re.ASCII)
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+
+_OWN_SITES = (b"none", b"same-origin")
+"""Typed into the browser, or asked by a page of ours."""
+
+_PAGES, _PAGE_FILES = ("/", "/docs"), "/assets/"
+"""Targets of links on other sites: pages that hold nothing of the index."""
+
+
+def host_names(names: Iterable[str]) -> frozenset[str]:
+    """Names of hosts as `_check_host` compares them, those of this machine among them.
+
+    Raises InvalidValueError for what is no name or address of a host: one with a port, a path or a wildcard.
+    """
+    found = set(LOOPBACK)
+    for name in names:
+        plain = name.strip().lower().removeprefix("[").removesuffix("]")
+        is_host = _AUTHORITY.fullmatch(f"[{plain}]" if ":" in plain else plain) and "*" not in plain
+        if not is_host:
+            raise InvalidValueError(f"{name!r} is no name of a host", hint="such as findling.example or 192.168.1.5")
+        found.add(plain)
+    return frozenset(found)
+
+
+def _check_host(host: bytes | None, names: frozenset[str], reached: str) -> Problem | None:
+    """The fault of a Host header. `reached` is the address at which the connection came in.
+
+    A page whose name was rebound to this machine still sends its own name. An address cannot be rebound.
+    """
+    if host is None:
+        return Problem(400, "the request has no Host header")
+    if _name_in(host) in names or _is_own_host(host, reached):
+        return None
+    return Problem(421, "the request is for another host", "add its name to the setting serve.names")
+
+
+def _is_own_host(host: bytes, reached: str) -> bool:
+    """Whether a Host header names this machine itself, or the address that was reached, and no other name for it."""
+    name = _name_in(host)
+    return name in LOOPBACK or (name is not None and name == reached.removeprefix("::ffff:"))
+
+
+def _check_origin(headers: Mapping[bytes, bytes]) -> Problem | None:
+    """The fault of an Origin header, which browsers send with requests of a page."""
+    if b"access-control-request-method" in headers:
+        return Problem(403, "pages of other origins may not ask", code="cross-origin")
+    sent = headers.get(b"origin")
+    if sent is None:
+        return None
+    origin = _ORIGIN.fullmatch(sent.decode("latin-1").lower())
+    if origin is not None:
+        port = f":{_DEFAULT_PORTS[origin['scheme']]}"
+        host = headers[b"host"].decode("latin-1").lower()
+        if origin["authority"].removesuffix(port) == host.removesuffix(port):
+            return None
+    return Problem(403, "pages of other origins may not ask", code="cross-origin")
+
+
+def _check_site(method: str, path: str, headers: Mapping[bytes, bytes]) -> Problem | None:
+    """The fault of the site that a browser names: from other sites only links to pages may lead here.
+
+    A link to anything else would have it done without the page that holds the link seeing an answer.
+    """
+    if headers.get(b"sec-fetch-site", b"none") in _OWN_SITES:
+        return None
+    is_link = headers.get(b"sec-fetch-mode") == b"navigate" and headers.get(b"sec-fetch-dest") == b"document"
+    is_page = path in _PAGES or path.startswith(_PAGE_FILES)
+    if is_link and is_page and method == "GET":
+        return None
+    return Problem(403, "pages of other sites may not ask", code="cross-site")
+
+
+def _name_in(host: bytes) -> str | None:
+    authority = _AUTHORITY.fullmatch(host.decode("latin-1").lower())
+    return None if authority is None else authority["v6"] or authority["name"]
 
 
 _BURST_S = 2.0
@@ -218,9 +300,9 @@ class Guard:
             return Problem(400, "there are no websockets here", headers={"connection": "close"})
         reached = (scope.get("server") or ("", 0))[0]
         return (
-            check_host(headers.get(b"host"), self._names, reached)
-            or check_origin(headers)
-            or check_site(scope["method"], scope["path"], headers)
+            _check_host(headers.get(b"host"), self._names, reached)
+            or _check_origin(headers)
+            or _check_site(scope["method"], scope["path"], headers)
             or self._bearer(scope, headers, reached)
         )
 
@@ -228,7 +310,7 @@ class Guard:
         """The caller of the token; without one the owner, where only the machine itself can connect."""
         authorization = headers.get(b"authorization")
         if authorization is None and not self._requires_token:
-            is_direct = is_own_host(headers[b"host"], reached) and _FORWARDED.isdisjoint(headers)
+            is_direct = _is_own_host(headers[b"host"], reached) and _FORWARDED.isdisjoint(headers)
             if is_direct:
                 return OWNER
         caller = NOBODY if authorization is None else self._caller_of(authorization)

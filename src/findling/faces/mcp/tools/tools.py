@@ -159,13 +159,7 @@ TOOLS: tuple[Tool, ...] = (
         shapes.ExplainResult,
         _explain,
     ),
-    Tool(
-        "similar",
-        "Find what is most like a document.",
-        given.SimilarArguments,
-        shapes.SearchResults,
-        _similar,
-    ),
+    Tool("similar", "Find what is most like a document.", given.SimilarArguments, shapes.SearchResults, _similar),
     Tool(
         "status",
         "Say what is indexed, of which types, how fresh it is and what is missing.",

@@ -95,9 +95,7 @@ def _list(everything: bool, waits: bool, exports: bool, as_json: bool, **place: 
         terms = engine.glossary.terms()
     if as_json:
         write_json(
-            groups=groups,
-            protected=[term.surface for term in protected],
-            **({"terms": terms} if everything else {}),
+            groups=groups, protected=[term.surface for term in protected], **({"terms": terms} if everything else {})
         )
     elif everything:
         write_table((term.status, term.group, term.surface, term.source) for term in terms)

@@ -21,7 +21,7 @@ _REPORTED = frozenset(
         "reading because route legs unit overfetch weighing glossary feedback steps ceiling forms understood_as relaxed"
     ).split()
 )
-"""What a plan says about how it was carried out; carrying it out again finds these anew."""
+"""Fields that report a run of the plan; another run finds them again."""
 
 
 def read_plan_file(source: str) -> SearchRequest:

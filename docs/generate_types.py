@@ -237,7 +237,9 @@ def _class(kind: type, depth: int, name: str = "") -> Iterator[str]:
     yield from (f"{'#' * depth} {name or kind.__name__}", "", *_doc(kind))
     if kind.__name__ in MEANINGS:
         yield from _fields(kind, code)
-    for name, member in vars(kind).items():
+    own = [base for base in kind.__mro__ if base.__module__.startswith("findling.")]
+    members = {name: member for base in reversed(own) for name, member in vars(base).items()}
+    for name, member in members.items():
         if name.startswith("_") or not (inspect.isfunction(member) or isinstance(member, property)):
             continue
         shown = name if isinstance(member, property) else _signature(member, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -27,21 +27,10 @@ _NOTHING = ""
 _WITHOUT_ENTRIES = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\[\s*\]\s*)?")  # a file that is empty, or a list that is
 # The keys that one format alone has at the beginning.
 _KEYS_OF = {
-    "guild": "discord",
-    "channel": "discord",
-    "mapping": "chatgpt",
-    "current_node": "chatgpt",
-    "chat_messages": "claude",
-    "thread": "jsonl",
-    "author": "jsonl",
-    "text": "jsonl",
-    "at": "jsonl",
-}
-_READERS: dict[str, Callable[[IO[bytes], str, str], Iterator[Thread]]] = {
-    "discord": read_discord,
-    "chatgpt": read_chatgpt,
-    "claude": read_claude,
-}
+    "guild": "discord", "channel": "discord", "mapping": "chatgpt", "current_node": "chatgpt",
+    "chat_messages": "claude", "thread": "jsonl", "author": "jsonl", "text": "jsonl", "at": "jsonl",
+}  # fmt: skip
+_READERS = {"discord": read_discord, "chatgpt": read_chatgpt, "claude": read_claude}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +133,5 @@ def _format_of(head: bytes, name: str, wishes: Wishes) -> str:
             json.value()
     except InvalidValueError:
         pass  # its beginning does not show its format
-    raise InvalidValueError(
-        f"{name} is no chat export that is known here", hint=f"--format {'|'.join(FORMATS[1:])} says what it is"
-    )
+    hint = f"--format {'|'.join(FORMATS[1:])} says what it is"
+    raise InvalidValueError(f"{name} is no chat export that is known here", hint=hint)

@@ -35,9 +35,8 @@ def read_discord(stream: IO[bytes], name: str, source: str) -> Iterator[Thread]:
             continue
         channel = text(about, "channel", "id")
         if not channel:
-            raise InvalidValueError(
-                f"{name}:{json.line}: no channel is named before its messages", hint="export it as JSON again"
-            )
+            hint = "export it as JSON again"
+            raise InvalidValueError(f"{name}:{json.line}: no channel is named before its messages", hint=hint)
         messages = (message for entry in json.items() if (message := _message(entry)) is not None)
         yield Thread(source, channel, messages, title=_title(about))
         for _ in messages:  # what follows the messages can only be read behind them

@@ -21,7 +21,7 @@ _DAMAGE = (EOFError, NotImplementedError, OSError, RuntimeError, lzma.LZMAError,
 
 
 class ExportFiles(NamedTuple):
-    """Files of an export: the name of the whole, the sorted paths of its JSON files, a function to open one."""
+    """Files of an export: its name, the sorted paths of its JSON files, and a function to open one."""
 
     name: str
     names: list[str]

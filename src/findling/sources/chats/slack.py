@@ -18,7 +18,7 @@ _MARK = re.compile(r"<([@#!]?)([^<>|]+)(?:\|([^<>]*))?>")
 _CHANNELS = ("channels.json", "groups.json", "mpims.json", "dms.json")
 _USERS = ("users.json", "org_users.json")
 _MOST_ENTRIES = 1_000_000
-_LONGEST_NAME = 200  # both bound what the lists of an export may take in memory, whatever a small archive unpacks to
+_LONGEST_NAME = 200  # both bound the memory of lists, whatever a small archive unpacks to
 # Subtypes of messages that Slack writes about people coming and going.
 _LEFT_OUT = frozenset(
     "channel_join channel_leave group_join group_leave mpim_join channel_archive channel_unarchive group_archive"
@@ -86,9 +86,8 @@ def _entries(files: ExportFiles, present: list[str], names: tuple[str, ...]) -> 
         with files.opened(name) as stream:
             for count, entry in enumerate(JsonStream(stream, f"{files.name}/{name}").items()):
                 if count >= _MOST_ENTRIES:
-                    raise InvalidValueError(
-                        f"{files.name}/{name} lists more than {_MOST_ENTRIES:,}", hint="export it again"
-                    )
+                    what = f"{files.name}/{name} lists more than {_MOST_ENTRIES:,}"
+                    raise InvalidValueError(what, hint="export it again")
                 if isinstance(entry, dict):
                     yield entry
 

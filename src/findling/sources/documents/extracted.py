@@ -178,7 +178,7 @@ class TextBuilder:
             self._write(text + "\n\n")
 
     def styled(self, text: str, level: int = 0, *, is_item: bool = False) -> None:
-        """Write a heading of a level from 1 on, an item of a list or a paragraph, which a long heading is, too."""
+        """Write a heading (level from 1 on), an item of a list or a paragraph; a long heading becomes a paragraph."""
         if level and len(text) <= _LONGEST_HEADING:
             self.heading(text, level)
         elif is_item:

@@ -1,6 +1,6 @@
 """Discovery of files: one predicate for the walk and for a single path, and a reason for each skipped path.
 
-In this order, the user's rules, an ignore file, its name, its type or its size may speak against a path. A directory's
+In this order, the user's rules, an ignore file, its name, type or size may speak against a path. A directory's
 name alone hides nothing but the few machine-made trees listed in `file_types`.
 """
 
@@ -81,7 +81,7 @@ class FoundFile(NamedTuple):
 def scan(
     root: str, rules: Rules = _DEFAULT_RULES, under: str = "", folders: dict[str, int] | None = None
 ) -> Iterator[FoundFile | SkippedPath]:
-    """Everything below a root in the order of its path; a skipped directory is one path that ends in a slash.
+    """Everything below a root in the order of paths; a skipped directory is one path that ends in a slash.
 
     The root may be a single file, which then counts as included by its exact name. `under` limits the walk to one
     directory or file below the root. `folders` receives the walked directories and their times of change in

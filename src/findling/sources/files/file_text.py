@@ -102,7 +102,7 @@ def decode(data: bytes) -> tuple[str, str]:
 def decode_data(data: bytes) -> tuple[str, str]:
     """The text of a data file, zero bytes left out. Raises `UnreadableError`.
 
-    Loggers that lose power leave zero bytes in their files; data with more than 1 % of them is no text.
+    Loggers that lose power leave zero bytes in their files; more than 1 % of them are no text.
     """
     try:
         return decode(data)

@@ -1,7 +1,7 @@
 """Ignore files with git's rules: the deepest file wins, and in a file the last match wins.
 
 Most patterns are plain names, paths or `*.ext` and become dictionary keys. The rest of a file becomes two regular
-expressions, so a path costs the same few steps for any number of patterns. Unlike git, which compares bytes, `?` and
+expressions, so a path costs few steps for any number of patterns. Unlike git, which compares bytes, `?` and
 `[...]` match one character.
 """
 

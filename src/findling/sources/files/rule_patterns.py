@@ -20,8 +20,8 @@ class Rules(NamedTuple):
 
     `include` holds extensions (`.log2`) and patterns, `exclude` patterns, all in gitignore syntax and relative to the
     root. An exclude wins over everything. An include wins over ignore files and over what a name says. It opens a
-    skipped directory only when its path leads there (`build/notes/*.md`, not `.md`), and a secret only by its exact
-    name. `untrusted` includes admit no secret at all.
+    skipped directory only when its path leads there (`build/notes/*.md`, not `.md`). It opens a secret only by its
+    exact name. `untrusted` includes admit no secret at all.
     """
 
     include: tuple[str, ...] = ()

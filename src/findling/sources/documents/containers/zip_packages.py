@@ -61,8 +61,8 @@ class Package(zipfile.ZipFile):
             raise UnreadableError("encrypted", "needs a password")
         if info.compress_type not in _BOUNDED_METHODS:
             raise UnreadableError("unsupported", f"packed with zip method {info.compress_type}")
-        # One byte more than promised reaches the end, where the checksum is compared; a bare `read()` would first
-        # unpack everything, however much more that is than the promise.
+        # One byte more than promised reaches the end, where zipfile compares the checksum. A bare `read()` would first
+        # unpack everything, however much that is.
         wanted = info.file_size + 1 if limit is None else min(info.file_size + 1, limit)
         if wanted > MAX_MEMBER_BYTES + 1:
             raise UnreadableError("too-large", f"unpacks to more than {MAX_MEMBER_BYTES >> 20} MB")

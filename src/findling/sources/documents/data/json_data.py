@@ -1,6 +1,6 @@
 """JSON and its relatives (JSON Lines, JSON5, JSON with comments): one line for every value, with its path.
 
-The reader never gives up: a token that does not fit becomes plain text, up to the next member or line. So a missing
+The reader never gives up: a token that does not fit becomes plain text. So a missing
 quote or a cut-off file costs a path, not the text.
 """
 
@@ -62,7 +62,7 @@ def extract(source: Source) -> Extracted:
 
 
 def _holds_a_record_per_line(name: str, text: str) -> bool:
-    """By its name, unless the first line only opens a record that goes on below it."""
+    """By its name, unless the first line only opens a record that continues below it."""
     first = _LINE.search(text)
     return name.lower().endswith((".jsonl", ".ndjson")) and first is not None and first[0].strip() not in ("{", "[")
 

@@ -14,7 +14,7 @@ from findling.sources.documents.charsets import codec_of_code_page, decode_bytes
 from findling.sources.documents.containers.ole import list_storages, open_compound, read_stream
 from findling.sources.documents.extracted import Extracted, Source, windows_time
 from findling.sources.documents.legacy.rtf import read_rtf
-from findling.sources.documents.mail.mime import (
+from findling.sources.documents.mail.mail import (
     Attachment,
     Body,
     MailMessage,

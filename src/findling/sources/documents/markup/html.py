@@ -29,7 +29,7 @@ __all__ = ["embed", "embed_html", "extract", "write_tree"]
 
 _TAG = re.compile(r"<(/?[a-zA-Z][^\s>/]*)([^>]*)>")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-# Besides what no reader sees: `title`, `desc` and `metadata` stand in drawings here, a page's own title is in its head.
+# Here `title`, `desc` and `metadata` stand in drawings; a page's own title is in its head.
 _SKIPPED = frozenset("script style noscript iframe noembed title desc metadata SCRIPT STYLE NOSCRIPT TITLE".split())
 _BLOCKS = (
     "address article aside blockquote body caption center dd details dialog dir div fieldset figcaption figure footer "

@@ -16,9 +16,8 @@ _BLOCK_NAMES = (
     "p|div|h[1-6]|li|t[rdh]|d[td]|pre|br|hr|[uod]l|table|section|article|main|header|footer|aside|nav|summary|details"
     "|blockquote|figcaption|caption|form|fieldset|address|center|body|textarea|legend"
 )
-# A name with anything but white space, `/` or `>` after it may be the end of a comment (`<!--<p-->`), which a mark
-# would break; inside a quoted value or a comment a mark does no harm. Both cases are spelled out because a pattern
-# that ignores case takes twice the time.
+# Only white space, `/` or `>` may follow a name: a mark would break the end of a comment such as `<!--<p-->`. Inside a
+# quoted value or a comment a mark does no harm. A pattern that ignores case takes twice the time.
 _FIRST_BLOCK_TAG = re.compile(rf"(<(?:{_BLOCK_NAMES}|{_BLOCK_NAMES.upper()})(?=[\s/>]))[^\n]*")
 _MARK = re.compile(' \x01="?([0-9]+)')
 _UNPARSED_MARK = re.compile(" \x01=[0-9]+ ")

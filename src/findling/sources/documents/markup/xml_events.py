@@ -175,7 +175,7 @@ class _Stream:
         if self._text_left < 0:
             raise UnreadableError("damaged", "its entities unpack to far more than the file")
         if not self._open:
-            self._open.append(Element("", {}, last_line))  # broken XML may begin or go on without an element
+            self._open.append(Element("", {}, last_line))  # broken XML may lack an element around
         current = self._open[-1]
         if not current.has_words:
             if not text or text.isspace():

@@ -25,7 +25,7 @@ _PAGE_BREAK = "lastRenderedPageBreak"
 _REMARKS = {"footnoteReference": "footnote", "endnoteReference": "endnote", "commentReference": "comment"}
 _MARKS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _BLOCKS = frozenset({"p", "tbl", "txbxContent", "docPr", *ooxml.DRAWING_REFERENCES, *_REMARKS})
-# Properties hold tab stops and the like; the rest was deleted, or moved elsewhere, or is the reading of other text.
+# Properties hold tab stops and the like; the rest was deleted or moved, or is the reading of other text.
 _LEFT_OUT = frozenset({"pPr", "rPr", "sdtPr", "tblPr", "trPr", "tcPr", "sectPr", "del", "moveFrom", "rt"})
 
 

@@ -1,7 +1,7 @@
 """Parts of an Office Open XML workbook, and a copy of it in which no sheet is mostly empty space.
 
-calamine keeps a sheet as one dense grid: two cells in opposite corners take 550 GB and end the process
-(https://github.com/tafia/calamine/issues/693). Such sheets are packed together first.
+calamine keeps a sheet as one dense grid: two cells in opposite corners take 550 GB and end the process. Such sheets are
+packed together first (https://github.com/tafia/calamine/issues/693).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CELL_NAME = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
 _MAX_GRID = 8 << 20  # cells in the rectangle around all cells of a sheet; each takes 32 bytes, used or not
 _MAX_SHEET_BYTES = 32 << 20  # XML read of one sheet: several times what gives as much text as a document may have
 _ROW_END = re.compile(rb"</((?:\w+:)?)row\s*>")
-# Most sheets lie in one of these areas, which one look at each reference can tell; both are smaller than `_MAX_GRID`.
+# Most sheets lie in one of these areas, both smaller than `_MAX_GRID`; one look at each reference tells.
 _BEYOND_26_COLUMNS_99999_ROWS = re.compile(rb' r="(?:[A-Z]{2}|[A-Z]\d{6})')
 _BEYOND_702_COLUMNS_9999_ROWS = re.compile(rb' r="(?:[A-Z]{3}|[A-Z]{1,2}\d{5})')
 # An element without content is a cell that only has a style.
@@ -103,7 +103,7 @@ def dense_workbook(data: bytes, package: Package, parts: Mapping[str, str]) -> t
 
 
 def _read_sheet(package: Package, part: str) -> tuple[bytes, bool]:
-    """The XML of a sheet, and whether it was cut after the last row that fits; a broken one is empty."""
+    """The XML of a sheet, cut after the last row that fits, and whether it was; a broken one is empty."""
     try:
         xml = package.part(part, _MAX_SHEET_BYTES + 1) or b""
     except UnreadableError:

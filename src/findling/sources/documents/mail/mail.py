@@ -79,7 +79,7 @@ def _extract_folder(source: Source, mails: Iterable[bytes]) -> Extracted:
         except UnreadableError as error:
             builder.paragraph(f"{label.capitalize()} was not read: {error}")
             continue
-        write_message(builder, message, source, label)
+        _write_message(builder, message, source, label)
     return builder.extracted(empty=("no-text", "no mail in it holds text"))
 
 
@@ -138,13 +138,13 @@ class MailMessage:
 def message_extracted(message: MailMessage, source: Source) -> Extracted:
     """The text of a file that is one mail. Raises `UnreadableError`."""
     builder = TextBuilder(source.limit)
-    write_message(builder, message, source)
+    _write_message(builder, message, source)
     title, author = message.headers["subject"], message.headers["from"]
     about = Properties(title=title, author=author, created_at=message.sent_at, fields=message.headers)
     return builder.extracted(about, empty=("no-text", "an empty mail"))
 
 
-def write_message(builder: TextBuilder, message: MailMessage, source: Source, label: str = "", level: int = 1) -> None:
+def _write_message(builder: TextBuilder, message: MailMessage, source: Source, label: str = "", level: int = 1) -> None:
     """Write the subject as a heading of `level`, headers, text and attachments, whose places begin with `label`."""
     if message.headers["subject"].strip():
         builder.heading(message.headers["subject"], level)
@@ -167,7 +167,7 @@ def write_message(builder: TextBuilder, message: MailMessage, source: Source, la
         place = f"{label} attachment {part.name}".strip()
         builder.place(place)
         if isinstance(part, MailMessage):
-            write_message(builder, part, source, place, level + 1)
+            _write_message(builder, part, source, place, level + 1)
         else:
             _write_attachment(builder, part, source, place, level + 1)
 

@@ -26,7 +26,7 @@ from findling.domain.queries import Filters, SearchRequest
 from findling.domain.resources import Resource
 from findling.service.engine.engine import Viewer
 from findling.service.settings.settings import load_settings
-from findling.stores.keyword.leg import discard_leg
+from findling.stores.filesystem import discard
 from tests.counts import tries
 
 WORDS = """pool pools pooling budget budgets salary salaries token tokens login logins cat cats carpet kitten harbour
@@ -279,7 +279,7 @@ def test_searches_when_the_index_is_behind() -> None:
         (hidden.root / "secret.md").write_text("budget pool secret")
         with hidden._files.writing():
             hidden._files.store.write((), [])
-        discard_leg(hidden.home / "keyword")
+        discard(hidden.home / "keyword")
         for query in ("pool budget", "secret"):
             _same(worlds, partial(_search, SearchRequest(query=query, explain=True)))
 

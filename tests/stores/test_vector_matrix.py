@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError, ReadOnlyError
-from findling.stores.vectors.vector_matrix import VectorMatrix, discard_matrix
+from findling.stores.filesystem import discard
+from findling.stores.vectors.vector_matrix import VectorMatrix
 
 DIMENSIONS = 64
 Vectors = NDArray[np.float32]
@@ -209,7 +210,7 @@ def test_a_damaged_header_is_reported(tmp_path: Path, text: str) -> None:
     (folder / "header.json").write_text(text, "latin-1")
     with pytest.raises(CorruptError, match=r"header\.json"):
         _open(folder)
-    discard_matrix(folder)
+    discard(folder)
     assert len(_open(folder)) == 0
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "FileErrors",
     "check_room",
     "create_private",
+    "discard",
     "disk_full",
     "file_size",
     "make_private",
@@ -74,6 +75,14 @@ def create_private(path: Path) -> None:
     # Never open a file that is there: closing it would drop every lock this process holds on it through SQLite.
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def discard(path: Path) -> None:
+    """Delete a folder, or whatever stands in its place, as far as the system lets it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, data: bytes, *, durable: bool = True) -> None:

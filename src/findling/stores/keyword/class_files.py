@@ -22,8 +22,8 @@ import tantivy
 
 from findling.domain.errors import CorruptError
 from findling.domain.strangers import read_json
+from findling.stores.filesystem import discard
 from findling.stores.keyword.entries import PreparedResource, entries, schema
-from findling.stores.keyword.leg import discard_leg
 
 __all__ = ["SEGMENT", "Links", "Segment", "discard_segment", "read_segment", "read_terms", "write_segment"]
 
@@ -84,7 +84,7 @@ def write_segment(
         raise OSError(f"{draft} cannot be written: {error}") from error
     finally:
         if draft.exists():
-            discard_leg(draft)
+            discard(draft)
     return Segment(folder / name, held, weight)
 
 
@@ -120,7 +120,7 @@ def discard_segment(folder: Path) -> None:
     """Delete a segment; it is none as soon as the first of its files has gone."""
     with suppress(OSError):
         (folder / _HELD).unlink(missing_ok=True)
-    discard_leg(folder)
+    discard(folder)
 
 
 class Links:
@@ -131,7 +131,7 @@ class Links:
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="findling-view-"))
-        self.close = weakref.finalize(self, discard_leg, self._folder)
+        self.close = weakref.finalize(self, discard, self._folder)
         """Deletes the folder, at the latest when the process ends."""
         self._linked: dict[str, list[dict[str, Any]]] = {}
         self._files: dict[str, list[Path]] = {}

@@ -20,6 +20,7 @@ from findling.domain.backends import Scoring
 from findling.domain.errors import CorruptError, LockedError, PathNotFoundError, ReadOnlyError
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.sight import Audience, Population, Sight
+from findling.stores.filesystem import discard
 from findling.stores.keyword.class_files import (
     SEGMENT,
     Links,
@@ -30,7 +31,7 @@ from findling.stores.keyword.class_files import (
     write_segment,
 )
 from findling.stores.keyword.entries import LAYOUT, PreparedResource, prepare, schema
-from findling.stores.keyword.leg import TantivyLeg, discard_leg
+from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.segment_files import damaged_parts
 from findling.stores.lock import WriteLock
 from findling.text.analysis.analysis import FINGERPRINT
@@ -123,7 +124,7 @@ class ClassSegments:
             self._remove(stale)
             others = [path for path in sorted(self._folder.glob("*/")) if path.name not in self._known]
             for path in others:
-                discard_leg(path)
+                discard(path)
             return [f"{self._folder.name}/{one.name}" for one in (*(segment.folder for segment in stale), *others)]
 
     def close(self) -> None:
@@ -232,7 +233,7 @@ class ClassSegments:
         """Delete what killed processes have left. The caller holds the lock."""
         for path in self._folder.glob("*/"):
             if path.name not in self._known and path.name.endswith((SEGMENT, ".new")):
-                discard_leg(path)
+                discard(path)
 
     def _open(self, names: frozenset[str]) -> TantivyLeg:
         searcher = None

@@ -31,7 +31,7 @@ from findling.stores.keyword.segment_files import Reading, Statistics
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.query.tree import asks_for_text
 
-__all__ = ["TantivyLeg", "discard_leg"]
+__all__ = ["TantivyLeg"]
 
 _HEAP_BYTES = 64_000_000
 """Memory of the one indexing thread; 200 MB measured no faster."""
@@ -304,10 +304,12 @@ class TantivyLeg:
         self._query = None
 
     def _start_writing(self) -> tantivy.IndexWriter:
+        from findling.stores.filesystem import discard
+
         try:
             if self._seq is None:
                 # Nothing durable that is ours: start from an empty folder, whatever lies there.
-                discard_leg(self._folder)
+                discard(self._folder)
                 self._folder.mkdir(parents=True, mode=0o700)
                 self._index = _reloaded_on_demand(tantivy.Index(schema(), path=str(self._folder)))
                 self._forget_query()
@@ -315,16 +317,6 @@ class TantivyLeg:
         except (ValueError, OSError) as error:
             raise _write_error(error, self._folder) from error
         return self._writer
-
-
-def discard_leg(folder: Path) -> None:
-    """Delete a leg, or whatever stands in its place."""
-    import shutil  # 3 ms of compression modules that a search has no use for
-
-    if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
-        folder.unlink(missing_ok=True)
 
 
 def _open_index(folder: Path) -> tantivy.Index:

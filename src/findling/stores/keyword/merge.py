@@ -11,9 +11,8 @@ from typing import NamedTuple
 import tantivy
 
 from findling.domain.strangers import read_json
-from findling.stores.filesystem import sync_folder
+from findling.stores.filesystem import discard, sync_folder
 from findling.stores.keyword.commit_note import NOTE_FILE, LegNote, read_state, write_note
-from findling.stores.keyword.leg import discard_leg
 from findling.stores.keyword.segment_files import PARTS_FILE
 from findling.stores.vectors.vector_files import writing
 
@@ -70,7 +69,7 @@ def adopt_index(fresh: Path, folder: Path) -> None:
         if note is not None:
             write_note(folder, note)
         sync_folder(folder)
-    discard_leg(fresh)
+    discard(fresh)
     _remove_unused(folder)
 
 

@@ -57,9 +57,9 @@ class LocalLegs:
         return keyword_folder(self.folder, unit).exists()
 
     def discard_keyword_leg(self, unit: str) -> None:
-        from findling.stores.keyword.leg import discard_leg
+        from findling.stores.filesystem import discard
 
-        discard_leg(keyword_folder(self.folder, unit))
+        discard(keyword_folder(self.folder, unit))
 
     def limited_legs(self, store_id: str, unit: str) -> ClassSegments:
         from findling.stores.keyword.class_segments import ClassSegments
@@ -79,10 +79,10 @@ class LocalLegs:
         return VectorMatrix.open(folder, made_for=made_for, dimensions=dimensions, graph_from=GRAPH_FROM)
 
     def discard_vectors(self, model: str | None = None) -> None:
-        from findling.stores.vectors.vector_matrix import discard_matrix
+        from findling.stores.filesystem import discard
 
         for folder in self.folder.glob("vectors-*") if model is None else [vector_folder(self.folder, model)]:
-            discard_matrix(folder)
+            discard(folder)
 
     def damage(self) -> list[str]:
         from findling.stores.keyword.class_files import SEGMENT

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from findling.domain.errors import CorruptError
 from findling.domain.ports import LegIndex
-from findling.stores.filesystem import file_size, sync_folder
+from findling.stores.filesystem import discard, file_size, sync_folder
 from findling.stores.keyword.class_segments import discard_classes
-from findling.stores.keyword.leg import TantivyLeg, discard_leg
+from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.merge import Entries, adopt_index, count_entries
 from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, VIEWS, keyword_folder
 from findling.stores.sqlite.backup import copy_store
@@ -126,7 +126,7 @@ def rewrite_parts(
     for matrix in matrices(folder):
         if matrix.header.dead and (full or matrix.dead_share >= FREE_SHARE):
             from findling.stores.vectors.vector_files import GRAPH_FROM
-            from findling.stores.vectors.vector_merge import rewrite_matrix
+            from findling.stores.vectors.vector_matrix import rewrite_matrix
 
             rewrite_matrix(matrix.folder, matrix.header, GRAPH_FROM)
             yield matrix.folder.name
@@ -140,11 +140,11 @@ def rewrite_parts(
 def _aside(place: Path) -> Iterator[Path]:
     """A folder beside another one, which is gone in the end."""
     fresh = place.with_name(f"{place.name}.fresh")
-    discard_leg(fresh)
+    discard(fresh)
     try:
         yield fresh
     finally:
-        discard_leg(fresh)
+        discard(fresh)
 
 
 def measure_parts(folder: Path) -> dict[str, int]:

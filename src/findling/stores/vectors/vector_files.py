@@ -12,6 +12,7 @@ import io
 import json
 import mmap
 import os
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,7 +25,6 @@ from numpy.typing import NDArray
 from findling.domain.errors import CorruptError, DiskFullError, FindlingError, ReadOnlyError
 from findling.domain.strangers import read_json
 from findling.stores.filesystem import sync_folder
-from findling.stores.vectors.vector_sums import extended, find_wrong, is_sample_right
 
 __all__ = [
     "GRAPH_FROM",
@@ -33,6 +33,7 @@ __all__ = [
     "RowWriter",
     "create_private",
     "damaged_files",
+    "file_sum",
     "map_columns",
     "next_generation",
     "read_header",
@@ -123,7 +124,7 @@ def write_header(folder: Path, header: Header) -> None:
 def map_columns(folder: Path, header: Header) -> Columns:
     """Map what the header counts. Raises CorruptError when a file holds less, FileNotFoundError when one is gone."""
     columns = Columns(**{name: _map_column(folder, header, name) for name in _TYPES})
-    if not is_sample_right(columns._asdict(), header.sums):
+    if not _is_sample_right(columns._asdict(), header.sums):
         raise _damaged(folder, "a block of its vectors is not what was written")
     if len(columns.dead) and not (columns.dead.min() >= 0 and columns.dead.max() < header.rows):
         raise _damaged(folder, "a row that is not there is listed as dead")
@@ -135,7 +136,7 @@ def map_columns(folder: Path, header: Header) -> Columns:
 def damaged_files(folder: Path, header: Header) -> list[str]:
     """The columns that are not what was written; every byte is looked at. Raises as `map_columns` does."""
     columns = {name: _map_column(folder, header, name) for name in _TYPES}
-    return [_file_name(header, name) for name in find_wrong(columns, header.sums)]
+    return [_file_name(header, name) for name in _find_wrong(columns, header.sums)]
 
 
 class RowWriter:
@@ -194,7 +195,7 @@ class RowWriter:
         file.seek(start)
         data = np.ascontiguousarray(values, _TYPES[name]).tobytes()
         write_all(file, data)
-        return extended(sums, start, data)
+        return _extended(sums, start, data)
 
 
 def create_private(path: Path) -> io.FileIO:
@@ -279,3 +280,45 @@ def _write_error(error: OSError, folder: Path) -> FindlingError:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return ReadOnlyError(f"{folder} cannot be written", hint="check the permissions of the workspace folder")
     return CorruptError(f"the vector matrix in {folder} cannot be written: {error}", hint="findling doctor --repair")
+
+
+_SUMMED = 1 << 18
+"""Bytes of a block. A million rows of 256 numbers are some 3,000 of them, which a header can list."""
+
+
+def _extended(sums: Sequence[int], size: int, data: bytes | memoryview) -> list[int]:
+    """The sums of a column of `size` bytes after more was written behind it."""
+    result, rest = list(sums), memoryview(data)
+    while rest:
+        filled = size % _SUMMED
+        part = rest[: _SUMMED - filled]
+        result[len(result) - 1 if filled else len(result) :] = [crc32(part, result[-1] if filled else 0)]
+        size, rest = size + len(part), rest[len(part) :]
+    return result
+
+
+def _find_wrong(columns: Mapping[str, Any], sums: Mapping[str, Sequence[int]]) -> Iterator[str]:
+    """The names of the columns that are not what was written."""
+    for name, column in columns.items():
+        if _extended((), 0, memoryview(column).cast("B") if column.size else b"") != list(sums.get(name, ())):
+            yield name
+
+
+def _is_sample_right(columns: Mapping[str, Any], sums: Mapping[str, Sequence[int]]) -> bool:
+    """Whether one block of each column, chosen at random, is what was written: 1 ms at most."""
+    for name, listed in sums.items():
+        number = random.randrange(len(listed))
+        block = memoryview(columns[name]).cast("B")[number * _SUMMED : (number + 1) * _SUMMED]
+        if crc32(block) != listed[number]:
+            return False
+    return True
+
+
+def file_sum(*paths: Path) -> int:
+    """The checksum of files, one after the other."""
+    found = 0
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(_SUMMED):
+                found = crc32(block, found)
+    return found

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from findling.domain.strangers import silence_telemetry
 from findling.stores.filesystem import sync_folder
-from findling.stores.vectors.vector_files import Header, create_private, write_all
+from findling.stores.vectors.vector_files import Header, create_private, file_sum, write_all
 from findling.stores.vectors.vector_scan import Query
-from findling.stores.vectors.vector_sums import file_sum
 
 if TYPE_CHECKING:
     from usearch.index import Index

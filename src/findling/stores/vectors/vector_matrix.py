@@ -31,7 +31,7 @@ from findling.stores.vectors.vector_graph import grow_graph, is_behind, is_graph
 from findling.stores.vectors.vector_scan import quantise
 from findling.stores.vectors.vector_view import VectorView
 
-__all__ = ["VectorMatrix", "discard_matrix"]
+__all__ = ["VectorMatrix", "rewrite_matrix"]
 
 _FEWEST_DEAD = 1_000
 """Fewer dead rows than this are never worth a rewrite."""
@@ -150,12 +150,8 @@ class VectorMatrix:
         Raises DiskFullError or ReadOnlyError; the last commit then still stands.
         """
         with writing(self.folder):
-            self._publish(self._written(state))
-            self._stop_writing()
-            self._forget_uncommitted()
-            if is_behind(self.folder, self._base, self._graph_from):
-                for header in grow_graph(self.folder, self._base, self._view.columns.codes):
-                    self._publish(header)
+            header = self._written(state)
+            self.publish(header)
 
     def clear(self) -> None:
         """Forget everything, durably with the next commit."""
@@ -200,39 +196,54 @@ class VectorMatrix:
         writer.sync()
         dead_rows = self._base.dead + len(dead)
         header = self._base._replace(rows=writer.rows, dead=dead_rows, state=dict(state), sums=writer.sums)
-        return self._compacted(header) if _FEWEST_DEAD < header.dead > header.rows // 3 else header
-
-    def _compacted(self, header: Header) -> Header:
-        """Write the live rows once more, as a new generation; without room for that the header stays as it is."""
-        old = VectorView(self.folder, header, self._graph_from)
-        fresh = self._empty._replace(generation=next_generation(self.folder), state=header.state)
-        try:
-            with closing(RowWriter(self.folder, fresh)) as writer:
-                for start in range(0, header.rows, _COPIED_ROWS):
-                    rows = start + np.flatnonzero(old.alive[start : start + _COPIED_ROWS])
-                    writer.append([np.take(column, rows, axis=0) for column in old.columns[:-1]])
-                writer.sync()
-                return fresh._replace(rows=writer.rows, sums=writer.sums)
-        except OSError:
-            # What was dropped must be gone also when the disk is full; the next commit tries again.
-            remove_generation(self.folder, fresh)
+        if not _FEWEST_DEAD < header.dead > header.rows // 3:
             return header
+        try:
+            return _copied(self.folder, header, self._graph_from)
+        except OSError:
+            return header  # what was dropped must be gone also when the disk is full; the next commit tries again
 
-    def _publish(self, header: Header) -> None:
+    def publish(self, header: Header) -> None:
+        """Let a header count, then the graph that it lacks; what is not committed is forgotten."""
+        self._show(header)
+        self._stop_writing()
+        self._forget_uncommitted()
+        if is_behind(self.folder, header, self._graph_from):
+            for grown in grow_graph(self.folder, header, self._view.columns.codes):
+                self._show(grown)
+
+    def _show(self, header: Header) -> None:
         write_header(self.folder, header)
         self._base = header
         self._view = VectorView(self.folder, header, self._graph_from)
         remove_litter(self.folder, header)
 
 
-def discard_matrix(folder: Path) -> None:
-    """Delete a matrix, or whatever stands in its place."""
-    import shutil  # 3 ms of compression modules that a search has no use for
+def rewrite_matrix(folder: Path, header: Header, graph_from: int) -> None:
+    """Write the live rows of a matrix once more; readers keep what they have opened.
 
-    if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder, ignore_errors=True)
-    else:
-        folder.unlink(missing_ok=True)
+    A commit does so only when a third of the rows is dead. The caller holds the write lock. Raises CorruptError,
+    DiskFullError or ReadOnlyError; the old rows then stand.
+    """
+    with writing(folder):
+        matrix = VectorMatrix(folder, header, VectorView(folder, header, graph_from), graph_from)
+        matrix.publish(_copied(folder, header, graph_from))
+
+
+def _copied(folder: Path, header: Header, graph_from: int) -> Header:
+    """The live rows as a new generation. Raises OSError without room for it; nothing is left then."""
+    old = VectorView(folder, header, graph_from)
+    fresh = Header(header.made_for, header.dimensions, next_generation(folder), state=header.state)
+    try:
+        with closing(RowWriter(folder, fresh)) as writer:
+            for start in range(0, header.rows, _COPIED_ROWS):
+                rows = start + np.flatnonzero(old.alive[start : start + _COPIED_ROWS])
+                writer.append([np.take(column, rows, axis=0) for column in old.columns[:-1]])
+            writer.sync()
+            return fresh._replace(rows=writer.rows, sums=writer.sums)
+    except OSError:
+        remove_generation(folder, fresh)
+        raise
 
 
 def _open_view(folder: Path, empty: Header, graph_from: int) -> VectorView:

@@ -21,7 +21,6 @@ __all__ = [
     "Query",
     "allowed_rows",
     "cosines",
-    "look_at",
     "quantise",
     "rescore",
     "scan",
@@ -103,12 +102,6 @@ def scan_rows(columns: Columns, query: Query, wanted: int, rows: NDArray[np.int6
     if not found:
         return Candidates(np.empty(0, np.int64), 0, 0.0, 0.0)
     return Candidates(rows[_best(np.concatenate(found), wanted)], count, total, squares)
-
-
-def look_at(columns: Columns, query: Query, rows: NDArray[np.int64]) -> Candidates:
-    """The sums over the cosines of these rows alone."""
-    values = _dots(query, np.take(columns.codes, rows, axis=0)) * columns.scales[rows]
-    return Candidates(rows, len(rows), float(values.sum(dtype=np.float64)), float(values @ values))
 
 
 def spread(candidates: Candidates) -> tuple[float, float]:

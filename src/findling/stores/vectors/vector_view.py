@@ -18,7 +18,6 @@ from findling.stores.vectors.vector_scan import (
     Query,
     allowed_rows,
     cosines,
-    look_at,
     rescore,
     scan,
     scan_rows,
@@ -117,9 +116,8 @@ class VectorView:
         if len(near) < wanted // 3:
             return None  # what passes the filter lies far from the query: only a full look finds it
         rest = scan(self.columns, query, wanted, keep, first=graph.rows)
-        sampled = look_at(
-            self.columns, query, self._sample if keep is None or keep is self.alive else _evenly(np.flatnonzero(keep))
-        )
+        sample = self._sample if keep is None or keep is self.alive else _evenly(np.flatnonzero(keep))
+        sampled = scan_rows(self.columns, query, 0, sample)
         return sampled._replace(rows=np.concatenate((near, rest.rows)))
 
     def _graph_worth_opening(self) -> Graph | None:

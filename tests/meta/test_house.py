@@ -28,6 +28,7 @@ SWEPT = (
     "pipelines/glossary",
     "pipelines/indexing",
     "pipelines/lookup",
+    "pipelines/retrieve",
     "ranking",
     "service/client",
     "service/content",
@@ -40,8 +41,10 @@ SWEPT = (
     "service/workspace",
     "sources",
     "stores/bundle",
+    "stores/keyword",
     "stores/local",
     "stores/sqlite",
+    "stores/vectors",
     "testing",
     "text",
 )

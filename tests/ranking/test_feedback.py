@@ -39,11 +39,6 @@ def test_no_term_of_the_query_no_number_no_single_letter_and_none_of_one_text_on
     assert terms == {"bucket", "the"}
 
 
-def test_frequencies_come_from_a_mapping_or_a_callable() -> None:
-    called = expansion(["rate"], TEXTS, SCORES, lambda term: FREQUENCIES.get(term, 0), 100)
-    assert called == expansion(["rate"], TEXTS, SCORES, FREQUENCIES, 100)
-
-
 def test_a_term_without_statistics_is_as_rare_as_we_see_it() -> None:
     reasons = {one.term: one.reason for one in expansion(["rate"], TEXTS, SCORES, {}, 100).terms}
     assert reasons["throttle"] == "in 2 of the best 3 texts, in 2 of 100 in all"
@@ -118,13 +113,14 @@ def test_texts_and_scores_come_in_pairs() -> None:
 def test_weights_fall_stay_below_the_query_and_ignore_the_order_of_words(
     texts: list[list[str]], query: list[str], frequency: int
 ) -> None:
-    feedback = expansion(query, texts, [1.0] * len(texts), lambda _term: frequency, 50)
+    frequencies = dict.fromkeys({term for text in texts for term in text}, frequency)
+    feedback = expansion(query, texts, [1.0] * len(texts), frequencies, 50)
     weights = [one.weight for one in feedback.terms]
     assert weights == sorted(weights, reverse=True)
     assert all(0 < weight <= 0.3 + 1e-12 for weight in weights)
     assert not {one.term for one in feedback.terms} & {*query, "12", "z"}
     backwards = [text[::-1] for text in texts]
-    assert expansion(query[::-1], backwards, [1.0] * len(texts), lambda _term: frequency, 50) == feedback
+    assert expansion(query[::-1], backwards, [1.0] * len(texts), frequencies, 50) == feedback
 
 
 @pytest.mark.parametrize(

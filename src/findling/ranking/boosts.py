@@ -101,7 +101,7 @@ def exact_field(query: Sequence[str], fields: Mapping[str, Sequence[str]], *, fa
 
 
 def starts_field(query: Sequence[str], fields: Mapping[str, Sequence[str]], *, factor: float) -> Boost | None:
-    """A boost when a field begins with the terms of the query and goes on; the first such field counts."""
+    """A boost when a longer field begins with the terms of the query; the first such field counts."""
     asked = _distinct(query)
     for field, words in fields.items():
         held = _distinct(words)

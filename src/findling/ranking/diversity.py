@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from findling.ranking.checking import finite, positive, unit
 
-if TYPE_CHECKING:
-    from findling.domain.ports import Vectors
-
-__all__ = ["Cut", "Diverse", "Duplicate", "Kept", "adaptive_k", "collapse", "cosines", "diversify", "jaccard"]
+__all__ = ["Cut", "Diverse", "Duplicate", "Kept", "adaptive_k", "collapse", "diversify", "jaccard"]
 
 
 class Cut(NamedTuple):
@@ -130,7 +126,7 @@ def _twin(runs: _Runs, kept: dict[int, _Runs], seen: _Runs, threshold: float) ->
     return None
 
 
-Similarity: TypeAlias = Callable[[int, int], float] | Sequence[Sequence[float]]
+Similarity: TypeAlias = Callable[[int, int], float]
 """Similarity of two candidates by their places in the list, counted from 0; 1 is the same."""
 
 
@@ -183,12 +179,6 @@ def diversify(
     return reordered + rest
 
 
-def cosines(vectors: Vectors) -> list[list[float]]:
-    """The similarity of every pair of rows of length 1, for `diversify`."""
-    table: list[list[float]] = (vectors @ vectors.T).tolist()
-    return table
-
-
 def jaccard(one: AbstractSet[object], other: AbstractSet[object]) -> float:
     """Shared part of two sets among all they hold; 0 when both are empty."""
     shared = len(one & other)
@@ -220,15 +210,10 @@ def _chosen(
             heappop(heap)
             chosen.append((old, nearest[old][1], nearest[old][0]))
             continue
-        likeness_to = _row(similarity, order[old])
         for above, _, _ in chosen[looked_at[old] :]:
-            alike = finite(likeness_to(order[above]), "similarity")
+            alike = finite(similarity(order[old], order[above]), "similarity")
             if alike > nearest[old][0]:
                 nearest[old] = alike, above
         looked_at[old] = len(chosen)
         heapreplace(heap, (-(relevances[old] - (1 - balance) * nearest[old][0]), old))
     return chosen
-
-
-def _row(similarity: Similarity, place: int) -> Callable[[int], float]:
-    return partial(similarity, place) if callable(similarity) else similarity[place].__getitem__

@@ -41,7 +41,7 @@ def words_evidence(score: float, ceiling: float) -> float:
 def meaning_evidence(cosine: float, usual: tuple[float, float], known: float = 1.0) -> float:
     """The evidence of a cosine, given mean and deviation of the cosines of unrelated texts.
 
-    `known` is the share of the query that the model knows words for: what it does not know tells nothing.
+    `known` is the share of the query that the model knows words for: unknown words are no evidence.
     """
     mean, deviation = usual
     return min(max(known * (cosine - mean) / (deviation * _FULL), 0.0), 1.0) if deviation > 0 else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum, hypot, log, sqrt
 from typing import NamedTuple, TypeAlias
 
@@ -11,8 +11,8 @@ from findling.ranking.checking import finite, positive, unit
 
 __all__ = ["Drift", "Feedback", "drift", "expansion"]
 
-Frequencies: TypeAlias = Callable[[str], int] | Mapping[str, int]
-"""In how many documents a term occurs; a mapping without the term says none."""
+Frequencies: TypeAlias = Mapping[str, int]
+"""The number of documents with a term; a term that is missing occurs in none."""
 
 
 class _Expansion(NamedTuple):
@@ -123,7 +123,7 @@ def _weighed(
         if holding < 2 or term in asked or len(term) < 2 or term.isdecimal():
             continue
         # A term cannot be rarer than what is before our eyes, whatever the statistics say.
-        frequency = max(frequencies(term) if callable(frequencies) else frequencies.get(term, 0), holding)
+        frequency = max(frequencies.get(term, 0), holding)
         if frequency > documents:
             raise ValueError(f"term {term!r} is in {frequency} of {documents} documents")
         rarity = log(1 + (documents - frequency + 0.5) / (frequency + 0.5))

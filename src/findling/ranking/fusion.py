@@ -82,7 +82,7 @@ def meaning_weight(query: str, scores: Iterable[float], most: float, *, is_refin
     fall = 1 - best[-1] / best[0] if len(best) == _DEPTH else min(best[0] / most, 1.0) if best and most else 0.0
     words = _WORD.findall(query)
     identifiers = sum(_IDENTIFIER.search(word) is not None for word in words) / len(words) if words else 0.0
-    # In a query of nothing but capitals they tell no names.
+    # In a query of nothing but capitals they mark no names.
     names = sum(word[0].isupper() for word in words[1:]) / len(words) if words and not query.isupper() else 0.0
     alpha = rule.base + rule.flatness * (0.5 - fall) - rule.names * names
     alpha = min(max(alpha, rule.least), rule.most) * (1 - _IDENTIFIERS * identifiers)

@@ -13,17 +13,16 @@ from findling.domain.errors import OverdueError
 __all__ = ["finished_by"]
 
 _MOST_LATE = 16
-"""Pieces of work that may go on although nobody waits for them: a provider that hangs must not fill the memory."""
+"""Pieces of late work that may still run: a provider that hangs must not fill the memory."""
 
 _T = TypeVar("_T")
 
 
 def finished_by(deadline: float, work: Callable[[], _T]) -> _T:
-    """What the work gives, or raises, unless the deadline (of `time.perf_counter`) passes first.
+    """Do the work in a thread. Raises OverdueError when the deadline (of `time.perf_counter`) passes first.
 
-    Raises OverdueError then; the work goes on in a thread of its own, until it next looks at its budget, and what it
-    gives is dropped. When too much of
-    that has come together, no more work is begun that could be late.
+    Late work continues until it next looks at its budget, and its result is dropped. While 16 pieces are late, none is
+    begun.
     """
     remaining = deadline - time.perf_counter()
     if remaining <= 0 or len(_late) >= _MOST_LATE:

@@ -29,10 +29,9 @@ def with_feedback(
     texts = [[word for word in terms(chunk.text) if word not in STOP_WORDS] for chunk in chunks.values()]
     scores = [score for cid, score in best if cid in chunks]
     chunk_count = leg.size()
-    frequencies = leg.frequencies({word for text in texts for word in text})
-    added = expansion(
-        typed_terms(question.node), texts, scores, lambda word: min(frequencies.get(word, 0), chunk_count), chunk_count
-    )
+    counted = leg.frequencies({word for text in texts for word in text})
+    frequencies = {word: min(count, chunk_count) for word, count in counted.items()}
+    added = expansion(typed_terms(question.node), texts, scores, frequencies, chunk_count)
     if not added.terms:
         return found, added.reason
     words = Any(tuple(Word(term) for term, _, _ in added.terms))
@@ -45,5 +44,5 @@ def with_feedback(
         total[cid] = total.get(cid, 0.0) + share * score
     hits = sorted(total.items(), key=lambda hit: (-hit[1], hit[0]))[:limit]
     verdict = drift([cid for cid, _ in found.hits], [cid for cid, _ in hits])
-    told = f"{added.reason}: {', '.join(term for term, _, _ in added.terms)}; {verdict.reason}"
-    return (found._replace(hits=hits) if verdict.accepted else found), told
+    report = f"{added.reason}: {', '.join(term for term, _, _ in added.terms)}; {verdict.reason}"
+    return (found._replace(hits=hits) if verdict.accepted else found), report

@@ -1,7 +1,6 @@
-"""The registry of legs, what they are bound to, and the candidates that they find.
+"""The registry of legs, their binding to an index, and the candidates that they find.
 
-One line of the registry says which modes of a plan ask a leg, and how its scores are weighed. Retrieval asks the legs
-of a mode in this order, fusion takes whatever they give, and receipts, plans and faces show it. A new leg implements
+A line of the registry names the modes of a plan that ask a leg, and its weight. A new leg implements
 `domain.backends.Leg` in a folder of its own and adds its line here.
 """
 
@@ -38,10 +37,9 @@ KEYWORD, SEMANTIC = "keyword", "semantic"
 
 
 class Retrievers(NamedTuple):
-    """What a search goes by: the truth, the words, and, asked only where a plan needs it, the meaning.
+    """The sources of a search: the truth, the words, and the meaning, which is opened only where a plan needs it.
 
-    For a caller with limited rights all three are limited to the caller's sight (`service/index/views.py`): no pipeline
-    can come upon anything else, so none has to check. The legs of the registry (`legs.py`) are bound to these.
+    For a caller with limited rights all three hold the caller's sight alone, so no pipeline has to check.
     """
 
     store: ReadStore
@@ -67,7 +65,7 @@ class Candidate(NamedTuple):
 
     @property
     def worth(self) -> float:
-        """How well the candidate is supported, 0 to 1, by whatever supports it best."""
+        """The best support by any leg, 0 to 1."""
         return max([one.worth for one in self.evidence], default=0.0)
 
     def of(self, leg: str) -> Evidence | None:
@@ -100,9 +98,9 @@ class Found(NamedTuple):
 
 _STEEPNESS = 1.3
 _BEST_BY_WORDS, _BEYOND = 100, 0.01
-"""How fast words lose their say down the ranking, and the place from which they hardly have any. NDCG@10 of the hybrid
-on the development sets SciFact, anthropic-codebase, cosqa, lihua-world, cranfield: .735 .740 .595 .829 .432; with plain
-shares .733 .739 .605 .826 .431."""
+"""Steepness by which words lose their say down the ranking, and the place from which they hardly have any. NDCG@10 of
+the hybrid on the development sets SciFact, anthropic-codebase, cosqa, lihua-world, cranfield: .735 .740 .595 .829 .432;
+with plain shares .733 .739 .605 .826 .431."""
 
 
 def _steep_shares(hits: Hits) -> Hits:
@@ -117,11 +115,10 @@ def _steep_shares(hits: Hits) -> Hits:
 
 
 class LegKind(NamedTuple):
-    """A leg that plans may ask: its name, the modes in which it is asked, and how it is bound to an index.
+    """A leg that plans may ask: its name, the modes that ask it, and its binding to an index.
 
-    `bind` gives the leg for one query, or `None` where it cannot serve. `weight` is its weight in a fusion, unless the
-    plan has another one; alpha weighs the first two legs against each other. `scale` brings
-    strengths, best first, to 0 to 1.
+    `bind` gives the leg for one query, or `None` where it cannot serve. `weight` counts in a fusion unless the plan has
+    another one; alpha weighs the first two legs. `scale` brings strengths, best first, to 0 to 1.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Misspelling: which words that nobody wrote are errors, and what was meant by them."""
+"""Misspelling: words of a query that the index lacks, and the words that were probably meant."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _compounds(text: str, unknown: Collection[str]) -> list[str]:
 
 
 def _whole(keyword: KeywordLeg, compound: str, unknown: Collection[str], vocabulary: Spellings) -> str:
-    """The identifier with its unknown parts put right, if the index has it as a whole; empty if it has not."""
+    """The identifier with its unknown parts corrected, if the index has it as a whole; empty if it has not."""
     parts = [(match.span(), match.group()) for match in _PART.finditer(compound)]
     wrong = [(span, part) for span, part in parts if part.lower() in unknown]
     ways = [_nearest(part.lower(), vocabulary) for _, part in wrong]

@@ -47,8 +47,8 @@ _TO_THE_LETTER = frozenset({"identifier", "number", "path", "url", "regex"})
 """Shapes of a query that is meant to the letter: its neighbours by meaning are no hits."""
 
 _CODE = r"[_.:#(/\\\[]|\b[a-z]+[A-Z]|(?:[0-9][^\s0-9]*){3}"
-"""What tells `get_user`, `os.path`, `getUser` and `CVE-2024-3094` from names such as JavaScript and COVID19, which have
-a meaning. Three digits are a code, to whose pieces a model finds any table of numbers near."""
+"""The signs of `get_user`, `os.path`, `getUser` and `CVE-2024-3094`; names such as JavaScript and COVID19 have none,
+but a meaning. Three digits are a code: a model finds any table of numbers near to its pieces."""
 
 
 class AnalyzedQuery(NamedTuple):
@@ -101,7 +101,7 @@ def check_request(request: SearchRequest, plan: Plan) -> re.Pattern[str] | None:
 
 
 def understand(request: SearchRequest, plan: Plan, store: ReadStore, parsed: Parsed | None = None) -> AnalyzedQuery:
-    """What a request asks for; `parsed` is its query, where that is known. Never raises for what a person types."""
+    """Understand a request; `parsed` is its query, where that is known. Never raises for what a person types."""
     query = _beginning(request.query)
     parsed = parsed or parse(query)
     reading = read(parsed, plan.words)
@@ -158,7 +158,7 @@ def corrected(question: AnalyzedQuery, corrections: Mapping[str, str]) -> Analyz
 
 
 def respelled(text: str, corrections: Mapping[str, str]) -> str:
-    """A text with some words put right; everything between the words stays, and so do exclusions and conditions."""
+    """A text with some words corrected; everything between the words stays, and so do exclusions and conditions."""
     keys = {_key(typed): other for typed, other in corrections.items()}
     text = WORDS.sub(lambda word: keys.get(_key(word.group()), word.group()), text)
     for typed, other in corrections.items():
@@ -181,7 +181,7 @@ def loose_words(question: AnalyzedQuery) -> tuple[Node | None, Node | None]:
 
 
 def _text_for_models(parsed: Parsed) -> str:
-    """What is asked for, without operators: the words as they were typed, stop words included, and then the rest."""
+    """The query without operators: its words as they were typed, stop words included, then the rest."""
     plain = re.sub(_MARKS, "", parsed.plain)
     return " ".join([plain, *[text for text in positive_texts(parsed.node) if text not in plain]]).strip()
 
@@ -193,7 +193,7 @@ _EXCLUDING = re.compile(
 
 
 def _excluded_in_words(query: str) -> tuple[str, ...]:
-    """How to leave out what a query excludes in words: what is named ranks, whatever stands in front of it."""
+    """A hint for a query that excludes something in words: named words rank, whatever stands in front of them."""
     found = _EXCLUDING.search(query)
     return () if found is None else (f'to leave it out, write -"{found[1].strip()}"',)
 
@@ -246,7 +246,7 @@ def _resolved(node: Node, store: ReadStore) -> Node:
 
 
 def _key(text: str) -> str:
-    """What is the same for every way to type a word."""
+    """The key that all ways to type a word share."""
     return " ".join(phrase_terms(text))
 
 

@@ -1,4 +1,4 @@
-"""Retrieval: the legs of a plan are asked, and what they find becomes one ranking."""
+"""Retrieval: ask the legs of a plan, and make one ranking of their findings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _REORDERED = 250
 """Matches that meaning puts in order where it finds none by itself: the same ones for a page and for the next."""
 
 _READ_AHEAD = 20
-"""How many of the best candidates a leg may look at again."""
+"""Best candidates that a leg may look at again."""
 
 _BM25 = "BM25"
 
@@ -39,7 +39,7 @@ def find_candidates(legs: Retrievers, meaning: Meaning, question: AnalyzedQuery,
     from findling.pipelines.retrieve.fusion_step import ages_of, evidence_of, fuse, weigh
 
     depth = _depth(wanted, plan.overfetch)
-    # What must stand in a hit is a promise that only words can keep: other legs then reorder and add nothing.
+    # Only words can promise that something stands in a hit: other legs then reorder and add nothing.
     loose, conditions = loose_words(question)
     finds = loose is not None and plan.meaning_finds
     with_words = not finds or not (plan.mode == SEMANTIC and meaning.spaces)
@@ -116,7 +116,7 @@ def _words(hits: Iterable[tuple[int, float]], ceiling: float) -> dict[int, Evide
 def _ranking_evidence(
     words: Mapping[int, Evidence] | None, said: Mapping[str, Mapping[int, Evidence]], added: Container[int]
 ) -> dict[str, Mapping[int, Evidence]]:
-    """By leg, what is said of chunks that words have found, or that a leg has added and still supports."""
+    """By leg, the evidence for chunks that words have found, or that a leg has added and still supports."""
     found = words or {}
     listed = {cid for own in said.values() for cid, one in own.items() if one.worth and cid in added} | found.keys()
     evidence: dict[str, Mapping[int, Evidence]] = {} if words is None else {KEYWORD: words}
@@ -136,14 +136,14 @@ def _best_worth(evidence: Mapping[str, Mapping[int, Evidence]]) -> dict[int, flo
 
 
 def _least(question: AnalyzedQuery, worths: Iterable[float]) -> float:
-    """The evidence that a hit must have. What fulfils conditions, or holds the only word there is, needs none."""
+    """The evidence that a hit must have: none where it fulfils conditions or the query has one word."""
     if question.plan.weak or question.reading != "ranked" or len(typed_terms(question.node)) < 2:
         return 0.0
     return least_evidence(max(worths, default=0.0))
 
 
 def _count(keyword: KeywordLeg, question: AnalyzedQuery, found: KeywordHits, least: float) -> int:
-    """How many chunks have so much evidence by their words."""
+    """Count the chunks with so much evidence by their words."""
     enough = sum(words_evidence(raw, found.ceiling) >= least for _, raw in found.hits)
     if enough < len(found.hits) or enough == found.total:
         return enough
@@ -186,7 +186,7 @@ def _by_words_alone(legs: Retrievers, question: AnalyzedQuery, wanted: int, foun
 
 
 def _depth(wanted: int, overfetch: float) -> int:
-    """How deep the legs are asked: in steps, so that a page and the next one see the same ranking."""
+    """Hits asked of each leg: in steps, so that a page and the next one see the same ranking."""
     depth = _LEAST_DEPTH
     most = current_budget().candidates
     while depth < min(wanted * overfetch, most):

@@ -1,4 +1,4 @@
-"""Finding by meaning: how near chunks are to a query, on one scale whatever model each vector comes from."""
+"""Finding by meaning: the nearness of chunks to a query, on one scale for the vectors of all models."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ _IN_A_COLLECTION, _WIDER = 2.0, 1.7
 unrelated texts, and deviate 1.7 times as much. Measured on five collections."""
 
 _PRIOR_ROWS = 60
-"""How many rows a model's usual cosines weigh: a handful of chunks cannot tell what is unusual."""
+"""Rows that a model's usual cosines weigh: a handful of chunks does not show what is unusual."""
 
 _READ_AT_ONCE = 4
 """Passages a model reads between two looks at the clock."""
 
 _READ_AHEAD = 20
-"""How many chunks a model may read during a search."""
+"""Chunks that a model may read during a search."""
 
 _FIRST_GUESS_S = 0.03
 """Less than what one passage takes on most machines: with less time than that, none is read."""
@@ -84,7 +84,7 @@ _FIRST_GUESS_S = 0.03
 class Space(NamedTuple):
     """One kind of vectors: the leg that holds them, and what turns a query into one of them.
 
-    `is_whole` says that all chunks have one. What a model has read of a part of them is no fair sample.
+    `is_whole` says that all chunks have one: a part of them is no fair sample.
     """
 
     leg: VectorSearch
@@ -93,10 +93,10 @@ class Space(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """What a search by meaning has at hand.
+    """The vectors and models at hand for a search by meaning.
 
     `spaces` come best first. `coverage` is the share of chunks that the model has read, and `read_on` reads more of
-    them during a search, where that is wanted. `may_send` tells which resources a reranker elsewhere may be sent.
+    them during a search, where that is wanted. `may_send` decides which resources a reranker elsewhere may be sent.
     `instant` finds near lines of a hit. `spare` gives the spaces that are left when a model fails, and notes what
     is wrong with them; `degraded` says what is missing and why.
     """
@@ -121,17 +121,17 @@ class Judge(NamedTuple):
     known: float = 1.0
 
     def hit(self, cosine: float) -> Evidence:
-        """What a cosine is worth."""
+        """The evidence of a cosine."""
         return next(self.hits([(0, cosine)]))[1]
 
     def hits(self, cosines: Iterable[tuple[int, float]]) -> Iterator[tuple[int, Evidence]]:
-        """What the cosines of some chunks are worth."""
+        """The evidence of the cosines of some chunks."""
         _, _, mean, deviation, known = self
         speed, usual = self.space.leg.speed, self.usual
         for cid, cosine in cosines:
             strength = (cosine - mean) / deviation / _FULL if deviation > 0 else 0.0
             worth = meaning_evidence(cosine, usual, known)
-            # What is no nearer than foreign texts is not found by its meaning.
+            # A chunk no nearer than foreign texts is not found by its meaning.
             worth = worth if worth >= FOREIGN else 0.0
             yield cid, Evidence(_LEG, cosine, min(max(strength, 0.0), 1.0), worth, speed, "cosine")
 
@@ -151,14 +151,14 @@ class Judge(NamedTuple):
 
 
 def nearness_to(embedder: Embedder, query: str) -> Callable[[Sequence[str]], Sequence[float]]:
-    """A function that tells how near texts are to the query: their cosines."""
+    """A function that gives the cosines of texts with the query."""
     vector = query_vector(embedder, query)
 
-    def tell(texts: Sequence[str]) -> Sequence[float]:
+    def cosines_of(texts: Sequence[str]) -> Sequence[float]:
         cosines: list[float] = (embedder.embed(list(texts)) @ vector).tolist()
         return cosines
 
-    return tell
+    return cosines_of
 
 
 def can_read(embedder: Embedder, text: str) -> bool:
@@ -193,7 +193,7 @@ def find_by_meaning(
         known = known_share(query, held) if space.embedder.languages == "English" else 1.0
         judge = Judge(space, vector, *_usual(hits, space), known)
         judges.append(judge)
-        # What is both near and asked for by name has one cosine.
+        # A chunk that is both near and asked for by name has one cosine.
         fresh = {cid: cosine for cid, cosine in (*hits.hits, *hits.scores.items()) if cid not in found}
         found.update(judge.hits(fresh.items()))
     return found, judges
@@ -249,7 +249,7 @@ class VectorRetriever:
 def read_in_time(store: TruthStore, judge: Judge, cids: Sequence[int], deadline: float) -> dict[int, Evidence]:
     """Judge chunks that the model has not read yet, the first ones first, as many as can be read by the deadline.
 
-    What was read is kept, and what was not is wished for. Raises ModelError when the model cannot read.
+    Vectors that were read are kept, others are wished for. Raises ModelError when the model cannot read.
     """
     from findling.domain.errors import DiskFullError, LockedError, ReadOnlyError
     from findling.pipelines.indexing.embedding_run import embed_chunks, to_rows
@@ -259,7 +259,7 @@ def read_in_time(store: TruthStore, judge: Judge, cids: Sequence[int], deadline:
     read: dict[bytes, bytes] = {}
     done, each_s = 0, _FIRST_GUESS_S
     while done < len(chunks) and (fits := int((deadline - time.monotonic()) / each_s)) > 0:
-        # One alone tells how long one takes; after that, as many as will fit.
+        # The first is timed alone; after that, as many as will fit.
         batch = chunks[done : done + min(fits, _READ_AT_ONCE if done else 1)]
         started = time.monotonic()
         read |= embed_chunks(embedder, batch)

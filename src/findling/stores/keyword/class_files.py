@@ -1,4 +1,4 @@
-"""The files of segments that hold one class of visibility, and how several are opened as one index.
+"""The files of segments that hold one class of visibility; several open as one index.
 
 A folder holds a tantivy index, `held` (which resources at which changes) and `terms` (the resources in the words of
 the index, so that another segment can take them over). It gets its name when it is complete, and never changes then.
@@ -28,7 +28,7 @@ from findling.stores.keyword.entries import PreparedResource, entries, schema
 __all__ = ["SEGMENT", "Links", "Segment", "discard_segment", "read_segment", "read_terms", "write_segment"]
 
 SEGMENT = ".seg"
-"""How the name of a segment's folder ends."""
+"""The end of the name of a segment's folder."""
 
 _HELD, _TERMS, _META = "held", "terms", "meta.json"
 
@@ -102,7 +102,7 @@ def read_segment(folder: Path, made_for: str) -> Segment | None:
     numbers.frombytes(packed)
     with suppress(OSError):  # one that cannot be touched is as good
         if time.time() - (folder / _HELD).stat().st_mtime > _DAY_S:
-            os.utime(folder / _HELD)  # tells `compact` that it is in use
+            os.utime(folder / _HELD)  # `compact` keeps what is in use
     return Segment(folder, dict(zip(numbers[1::2], numbers[2::2], strict=True)), numbers[0])
 
 
@@ -161,7 +161,7 @@ class Links:
             raise CorruptError(f"a segment of {segments[0].folder.parent} cannot be read: {error}") from error
 
     def forget(self, name: str) -> None:
-        """Let go of a segment."""
+        """Release a segment."""
         self._linked.pop(name, None)
         for link in self._files.pop(name, ()):
             link.unlink(missing_ok=True)

@@ -48,7 +48,7 @@ _REMEMBERED = 16
 """Legs that stay open. Callers who see the same share one."""
 
 _PATIENCE_S = 600.0
-"""How long a search waits for another process that makes segments: the first ones of a large index take minutes."""
+"""Seconds a search waits for another process that writes segments: the first ones of a large index take minutes."""
 
 _LOST = (LockedError, OSError, PathNotFoundError, ReadOnlyError)
 """Why a segment cannot be kept beside the others; it is then made for this process alone."""
@@ -102,12 +102,12 @@ class ClassSegments:
         raise AssertionError("the last turn returns or raises")
 
     def discard(self, leg: KeywordLeg) -> None:
-        """Delete the damaged segments of a leg, or all of them where no checksum tells which."""
+        """Delete the damaged segments of a leg, or all of them where no checksum is wrong."""
         for names in [names for names, one in self._legs.items() if one is leg]:
             self._discard(names)
 
     def drop_stale(self, store: TruthStore) -> list[str]:
-        """Keep nothing of resources that have changed or gone, and nothing of earlier versions; tells what went."""
+        """Delete what segments hold of resources that have changed or gone, and earlier versions; return what went."""
         if not self._folder.is_dir():
             return []
         present = {right.number: right.seq for right in store.rights()}
@@ -168,7 +168,7 @@ class ClassSegments:
         return _Cover(segments, missing, broken)
 
     def _make(self, folder: Path, population: Population, store: TruthStore, cover: _Cover) -> None:
-        """Make the missing segments. What broken ones hold of them is taken over, and those are deleted."""
+        """Write the missing segments from what broken ones hold and from the truth, and delete the broken ones."""
         held = sum(one.weight for one in self._known.values()) or store.counts()["characters"]
         most = max(_LEAST_CHARACTERS, held // _MOST_SEGMENTS)
         for audience, numbers in cover.missing.items():
@@ -206,7 +206,7 @@ class ClassSegments:
             if weight >= most:
                 yield self._write(folder, batch, {one.number: left.pop(one.number) for one in batch}, weight)
                 batch, weight = [], 0
-        # What has been deleted meanwhile counts as held: the state has changed, and everything is looked at again.
+        # Resources deleted meanwhile count as held: the state has changed, and everything is looked at again.
         if batch or left:
             yield self._write(folder, batch, left, weight)
 
@@ -216,7 +216,7 @@ class ClassSegments:
         return segment
 
     def _refresh(self) -> bool:
-        """Look which segments there are, and tell whether they differ; those of this process alone stay."""
+        """Look which segments there are, and return whether they differ; those of this process alone stay."""
         own = self._links.own if self._links is not None else None
         try:
             names = {entry.name for entry in os.scandir(self._folder) if entry.name.endswith(SEGMENT)}
@@ -263,7 +263,7 @@ class ClassSegments:
 
 
 def discard_classes(folder: Path, segments: Iterable[Path] | None = None) -> list[str]:
-    """Delete segments, all of them unless some are named; tells which. Nothing goes while a process makes some."""
+    """Delete segments, all of them unless some are named, and return which; none while a process writes some."""
     found = sorted(folder.glob("*/")) if segments is None else [*segments]
     try:
         with _locked(folder, 0.0):

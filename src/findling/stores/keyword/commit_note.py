@@ -52,7 +52,7 @@ def read_state(folder: Path) -> LegState | None:
         note = LegNote(**read_json((folder / NOTE_FILE).read_bytes()))
         state = LegState(note, read_opstamp(folder))
     except (OSError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
-        return None  # as good as none: the index is made anew
+        return None  # as good as none: the index is rebuilt
     return state if all(isinstance(number, int) for number in note[1:]) else None
 
 

@@ -1,4 +1,4 @@
-"""What a keyword leg keeps: the fields of its index, and the entries that documents become."""
+"""The fields of a keyword index, and the entries that documents become."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from findling.text.analysis.analysis import chunk_terms, index_form
 __all__ = ["LAYOUT", "PreparedResource", "entries", "prepare", "schema"]
 
 LAYOUT = 4
-"""Raised when the fields below or their values change; an index of another layout is made anew."""
+"""Raised when the fields below or their values change; an index of another layout is rebuilt."""
 
 
 _MOST_CHUNKS = 1 << 24
-"""More than any document has: the `turn` of an entry tells resources in the order of their numbers, then chunks."""
+"""More than any document has: the `turn` of an entry orders resources by their numbers, then chunks."""
 
 
 def schema() -> tantivy.Schema:

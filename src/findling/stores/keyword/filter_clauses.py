@@ -1,4 +1,4 @@
-"""What a keyword leg knows about resources besides their words: tokens to limit an answer by, and the queries for them.
+"""Tokens of resources that limit an answer, and the queries for them.
 
 A resource gives one token for each thing it can be limited by, so that every filter is a set of terms.
 """
@@ -26,7 +26,7 @@ _PLAIN = ("ext", "rid", *_CASELESS)
 
 
 def scope_tokens(resource: Resource) -> list[str]:
-    """What filters look for: one token for each thing a resource can be limited by.
+    """The tokens that filters look for: one for each thing a resource can be limited by.
 
     A path gives a token for itself and for every folder above it, so that a path prefix is one term.
     """
@@ -128,7 +128,7 @@ class KeywordScope:
         holds = condition(node, lambda _, accepts: accepts)
         if self._paths is None:
             tokens = [token for token, _ in self._statistics.begun("scope", "path=")]
-            # What lies in a folder comes right after it, not after what is named like it.
+            # The content of a folder comes right after it, not after files with a similar name.
             self._paths = sorted(((_value(token), token) for token in tokens), key=lambda path: path[0].split("/"))
         found: list[str] = []
         above = "\0"

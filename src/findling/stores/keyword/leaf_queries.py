@@ -33,10 +33,10 @@ from findling.stores.keyword.scoring import (
 from findling.stores.keyword.term_expansion import Form, Forms, KeywordWords, begins_longer_terms
 from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
 
-__all__ = ["Leaves", "Memory", "Part"]
+__all__ = ["Leaves", "Memory", "ScoredQuery"]
 
 _RARE_FORM = 0.1
-"""What a form counts that is too rare to be among those that are scored, as a share of what the word tells."""
+"""Weight of a form that is too rare to be scored by itself, as a share of the word's."""
 
 _MOST_EXPANSIONS = 16_000
 """Words that one place of a row may stand for; tantivy refuses more than 16,384."""
@@ -48,21 +48,21 @@ _MOST_SLOP = 1 << 20
 """No chunk has as many words; tantivy takes 32 bits."""
 
 
-class Part(NamedTuple):
+class ScoredQuery(NamedTuple):
     """A query (None when nothing can match) and the most it can score."""
 
     query: Query | None
     ceiling: float = 0.0
 
-    def said(self, weight: float) -> Part:
+    def said(self, weight: float) -> ScoredQuery:
         """The same, counting so much."""
         if weight == 1.0:
             return self
         query = None if self.query is None else Query.boost_query(self.query, weight)
-        return Part(query, self.ceiling * weight)
+        return ScoredQuery(query, self.ceiling * weight)
 
 
-Memory = dict[tuple[object, ...], tuple[Part, dict[str, tuple[str, ...]]]]
+Memory = dict[tuple[object, ...], tuple[ScoredQuery, dict[str, tuple[str, ...]]]]
 """Leaves met before, under which weights, with their queries and known forms; good for one state of the index."""
 
 
@@ -87,7 +87,7 @@ class Leaves:
         """Leaves of the same tree whose terms nobody asks for."""
         return Leaves(self._schema, self._words, self._scope, self._scoring, self._memory)
 
-    def part(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> Part:
+    def part(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> ScoredQuery:
         """The query for one leaf. Raises InvalidValueError for a field that does not exist."""
         if isinstance(leaf, Word):
             return self._word(leaf.text)
@@ -95,14 +95,14 @@ class Leaves:
             return self._near(leaf)
         weights = self._weights_in(leaf.field)
         if not weights:
-            return Part(None)
+            return ScoredQuery(None)
         if isinstance(leaf, Term):
             return self._meant(leaf, weights)
         if isinstance(leaf, Phrase):
             return self._row(phrase_terms(leaf.text), weights)
         words = prefix_terms(leaf.text)
         if not words:
-            return Part(None)
+            return ScoredQuery(None)
         if isinstance(leaf, Fuzzy):
             return self._fuzzy(words[0], leaf.distance, weights)
         if len(words) > 1:
@@ -117,7 +117,7 @@ class Leaves:
             raise InvalidValueError(f"no text field {field!r}", hint=f"one of {', '.join(FIELDS)}")
         return {field: self._weights.get(field, 1.0)}
 
-    def _word(self, text: str) -> Part:
+    def _word(self, text: str) -> ScoredQuery:
         """Any term of the word; of a compound such as MAX_VALUE or node.js best all of them in a row."""
         words = phrase_terms(text)
         given = Counter(word_terms(text)) if self._weights else {}
@@ -127,12 +127,12 @@ class Leaves:
         if len(words) > 1 and queries and "body" in self._weights and is_compound(text):
             in_a_row = Query.phrase_query(self._schema, "body", [*words])
             queries.append(Query.boost_query(in_a_row, IN_A_ROW * self._weights["body"]))
-        return self._with_named_file(Part(_sum(queries), ceiling), text)
+        return self._with_named_file(ScoredQuery(_sum(queries), ceiling), text)
 
-    def _meant(self, leaf: Term, weights: Mapping[str, float]) -> Part:
+    def _meant(self, leaf: Term, weights: Mapping[str, float]) -> ScoredQuery:
         row = row_terms(leaf.text)
         if len(row) < 2:
-            part = self._term(row[0], weights) if row else Part(None)
+            part = self._term(row[0], weights) if row else ScoredQuery(None)
         elif begins_longer_terms(row[-1]):
             part = self._begun_row(row, row[-1], weights)
         else:
@@ -141,7 +141,7 @@ class Leaves:
                 part = _better(part, self._row([whole], weights))
         return part if leaf.field else self._with_named_file(part, leaf.text)
 
-    def _with_named_file(self, part: Part, text: str) -> Part:
+    def _with_named_file(self, part: ScoredQuery, text: str) -> ScoredQuery:
         """The same, but a file that the text names gains by it."""
         share = NAMED_FILE if "." in text else NAMED_STEM
         named = self._scope.named(text, share * part.ceiling)
@@ -149,23 +149,23 @@ class Leaves:
             return part
         return part._replace(query=Query.boolean_query([(Occur.Must, part.query), (Occur.Should, named)]))
 
-    def _term(self, term: str, weights: Mapping[str, float]) -> Part:
-        def made(aside: Leaves) -> Part:
+    def _term(self, term: str, weights: Mapping[str, float]) -> ScoredQuery:
+        def made(aside: Leaves) -> ScoredQuery:
             forms = aside._words.inflected(term, [*weights])
             aside._note(term, forms.known)
             return aside._any_form(forms, weights, prefix=term if begins_longer_terms(term) else "")
 
         return self._once((term, *weights.items()), made)
 
-    def _prefix(self, prefix: str, weights: Mapping[str, float]) -> Part:
-        def made(aside: Leaves) -> Part:
+    def _prefix(self, prefix: str, weights: Mapping[str, float]) -> ScoredQuery:
+        def made(aside: Leaves) -> ScoredQuery:
             forms = aside._words.begun(prefix, [*weights])
             aside._note(f"{prefix}*", forms.known)
             return aside._any_form(forms, weights, prefix=prefix)
 
         return self._once(("begun", prefix, *weights.items()), made)
 
-    def _once(self, key: tuple[object, ...], made: Callable[[Leaves], Part]) -> Part:
+    def _once(self, key: tuple[object, ...], made: Callable[[Leaves], ScoredQuery]) -> ScoredQuery:
         """The part that is made, or was made for the same key before: a search builds its tree up to six times."""
         found = self._memory.get(key)
         if found is None:
@@ -179,14 +179,14 @@ class Leaves:
             self._note(term, known)
         return part
 
-    def _fuzzy(self, word: str, distance: int, weights: Mapping[str, float]) -> Part:
+    def _fuzzy(self, word: str, distance: int, weights: Mapping[str, float]) -> ScoredQuery:
         forms, words = self._words.close(word, distance, [*weights])
         self._note(f"{word}~", forms.known)
         return self._any_form(forms, weights, words=words)
 
     def _any_form(
         self, forms: Forms, weights: Mapping[str, float], *, prefix: str = "", words: Sequence[str] = ()
-    ) -> Part:
+    ) -> ScoredQuery:
         """The forms as one word. Those that are not scored one by one have the prefix or are among the words."""
         worth = self._words.idf(self._words.spread(forms.scored))
         queries = []
@@ -200,7 +200,7 @@ class Leaves:
         elif forms.more:
             rest = [Query.term_set_query(self._schema, field, words) for field in weights if words]
         queries += [Query.const_score_query(query, _RARE_FORM * worth) for query in rest]
-        return Part(_best_of(queries, OTHER_FORMS), self._most(worth, weights))
+        return ScoredQuery(_best_of(queries, OTHER_FORMS), self._most(worth, weights))
 
     def _in_fields(self, form: Form, weights: Mapping[str, float], main_boost: float) -> Query:
         main = next(iter(weights))
@@ -212,7 +212,7 @@ class Leaves:
             clauses.append(query if boost == 1.0 else Query.boost_query(query, boost))
         return (_sum(clauses) if is_one_word else _best_of(clauses, 0.0)) or Query.empty_query()
 
-    def _row(self, words: Sequence[str], weights: Mapping[str, float]) -> Part:
+    def _row(self, words: Sequence[str], weights: Mapping[str, float]) -> ScoredQuery:
         """All words in a row in one field, as they are."""
         fields = set(weights)
         for word in words:
@@ -221,23 +221,23 @@ class Leaves:
             fields.intersection_update(standing)
         ceiling = self._most(self._worth(words, weights), weights)
         if not fields or not words:
-            return Part(None, ceiling)
+            return ScoredQuery(None, ceiling)
         if len(words) == 1:
             form = Form(words[0], 0, tuple(field for field in weights if field in fields))
-            return Part(self._in_fields(form, weights, 1.0), ceiling)
+            return ScoredQuery(self._in_fields(form, weights, 1.0), ceiling)
         queries = [
             Query.boost_query(Query.phrase_query(self._schema, field, [*words]), weight)
             for field, weight in weights.items()
             if field in fields
         ]
-        return Part(_sum(queries), ceiling)
+        return ScoredQuery(_sum(queries), ceiling)
 
-    def _begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> Part:
-        """All words in a row in one field, the last of which may go on; `last` is what that one is called."""
+    def _begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> ScoredQuery:
+        """All words in a row in one field, the last of which may be longer; `last` is its name."""
         key = ("begun", *words, last, *weights.items())
         return self._once(key, lambda aside: aside._made_begun_row(words, last, weights))
 
-    def _made_begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> Part:
+    def _made_begun_row(self, words: Sequence[str], last: str, weights: Mapping[str, float]) -> ScoredQuery:
         *first, prefix = words
         fields = set(weights)
         for word in first:
@@ -251,15 +251,15 @@ class Leaves:
         for field in [field for field in weights if field in fields]:
             for group in self._words.beginnings(prefix, field, _MOST_EXPANSIONS):
                 query = Query.regex_phrase_query(self._schema, field, [*map(re.escape, first), group])
-                # tantivy would add up what each of the expansions tells.
+                # tantivy would add up the rarity of each of the expansions.
                 queries.append(Query.const_score_query(query, weights[field] * worth))
-        return Part(_sum(queries), self._most(worth, weights))
+        return ScoredQuery(_sum(queries), self._most(worth, weights))
 
-    def _near(self, leaf: Near) -> Part:
+    def _near(self, leaf: Near) -> ScoredQuery:
         """Both words in the body, scored as they are anywhere, where they stand near each other.
 
-        tantivy counts a phrase with slop from the word on that is rarer in a segment, so that its score would tell
-        which chunks share a segment. Whether it matches does not depend on that.
+        tantivy counts a phrase with slop from the word on that is rarer in a segment: such a score would depend on
+        which chunks share a segment. Whether it matches does not.
         """
         weights = self._weights_in("body")
         parts = [self._meant(Term(word, "body"), weights) for word in (leaf.first, leaf.second)]
@@ -278,9 +278,9 @@ class Leaves:
         ceiling = sum(part.ceiling for part in parts)
         queries = [part.query for part in parts if part.query is not None]
         if len(queries) < len(parts) or not close:
-            return Part(None, ceiling)
+            return ScoredQuery(None, ceiling)
         among = Query.const_score_query(_sum(close) or Query.empty_query(), 0.0)
-        return Part(Query.boolean_query([(Occur.Must, query) for query in (among, *queries)]), ceiling)
+        return ScoredQuery(Query.boolean_query([(Occur.Must, query) for query in (among, *queries)]), ceiling)
 
     def _ways(self, text: str) -> list[tuple[str, ...]]:
         """The rows in which a word stands in the body."""
@@ -295,7 +295,7 @@ class Leaves:
         return [(*first, form) for form in forms] + ([(whole,)] if self._words.frequency("body", whole) else [])
 
     def _worth(self, words: Iterable[str], weights: Mapping[str, float]) -> float:
-        """What words tell together, by how rare each is in the main field."""
+        """The summed rarity of words in the main field."""
         main = next(iter(weights))
         return sum(self._words.idf(self._words.frequency(main, word)) for word in words)
 
@@ -323,9 +323,9 @@ def _sum(queries: Sequence[Query]) -> Query | None:
     return Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
-def _better(one: Part, other: Part) -> Part:
+def _better(one: ScoredQuery, other: ScoredQuery) -> ScoredQuery:
     queries = [part.query for part in (one, other) if part.query is not None]
-    return Part(_best_of(queries, 0.0), max(one.ceiling, other.ceiling))
+    return ScoredQuery(_best_of(queries, 0.0), max(one.ceiling, other.ceiling))
 
 
 def _best_of(queries: Sequence[Query], tie: float) -> Query | None:
@@ -335,7 +335,7 @@ def _best_of(queries: Sequence[Query], tie: float) -> Query | None:
 
 
 def _granted_rows(leaf: Near, pairs: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], distance: int) -> int:
-    """How many rows may be looked for: one for each pair, or one for each distance where a pair needs that."""
+    """Rows that the budget grants: one for each pair, or one for each distance where a pair needs that."""
     each = 1 if all(_is_one_row(one, other) for one, other in pairs) else distance + 1
     left_out = "not all words near each other were looked for, or at smaller distances"
     budget = current_budget()

@@ -27,7 +27,7 @@ from findling.stores.keyword.commit_note import LegNote, read_opstamp, read_stat
 from findling.stores.keyword.entries import LAYOUT, entries, prepare, schema
 from findling.stores.keyword.filter_clauses import rid_token
 from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery
-from findling.stores.keyword.segment_files import Reading, Statistics
+from findling.stores.keyword.segment_files import DamageGuard, Statistics
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.query.tree import asks_for_text
 
@@ -70,7 +70,7 @@ class TantivyLeg:
         self._fixed = searcher
         """The one state that is searched; None for the latest one of the index."""
         self._folder = folder
-        self._reading = Reading(folder)
+        self._reading = DamageGuard(folder)
         self._made_for = made_for
         self._scoring = scoring
         self.unit = unit
@@ -90,7 +90,7 @@ class TantivyLeg:
         """
         made_for = f"{LAYOUT}|{FINGERPRINT}|{unit}|{store_id}"
         scoring = scoring or Scoring()
-        with Reading(folder):
+        with DamageGuard(folder):
             while (state := read_state(folder)) is not None and state.note.made_for == made_for:
                 files = _files_of(folder)
                 index = _open_index(folder)
@@ -108,7 +108,7 @@ class TantivyLeg:
         return self._seq is None or self._files == _files_of(self._folder)
 
     def apply(self, changes: Iterable[Change]) -> None:
-        """Take changes in; they become visible and durable with `commit`."""
+        """Index changes; they become visible and durable with `commit`."""
         for change in changes:
             if self.unit == "page":
                 self._delete("scope", rid_token(change.rid))
@@ -153,7 +153,7 @@ class TantivyLeg:
     def scores(
         self, node: Node, cids: Sequence[int], *, weights: Mapping[str, float] | None = None
     ) -> dict[int, float]:
-        """What a search would score some chunks with. Raises as `search` does."""
+        """The scores that a search would give some chunks. Raises as `search` does."""
         query = self._built(node, Filters(), weights).query
         if query is None or not cids:
             return {}
@@ -165,7 +165,7 @@ class TantivyLeg:
         return {int(cid or 0): score if is_ranked else 0.0 for cid, (score, _) in zip(found, hits, strict=True)}
 
     def count(self, node: Node, filters: Filters, least: float, *, weights: Mapping[str, float] | None = None) -> int:
-        """How many chunks a search would score with at least so much. Raises as `search` does."""
+        """The number of chunks that a search would score with at least so much. Raises as `search` does."""
         built = self._built(node, filters, weights)
         if built.query is None:
             return 0
@@ -177,12 +177,12 @@ class TantivyLeg:
         return bisect_right(hits, -least, key=_place)
 
     def size(self) -> int:
-        """How many chunks, or pages, it holds. Raises CorruptError as `search` does."""
+        """The number of its chunks, or pages. Raises CorruptError as `search` does."""
         with self._reading:
             return self._searcher().num_docs
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """In how many of them each term stands; what was dropped counts until the index tidies itself up."""
+        """The frequency of each term; deleted chunks count until tantivy merges them away."""
         with self._reading:
             searcher = self._searcher()
             return {term: searcher.doc_freq("body", term) for term in terms}

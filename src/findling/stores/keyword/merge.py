@@ -29,7 +29,7 @@ _HEAP_BYTES = 15_000_000
 
 
 class Entries(NamedTuple):
-    """How many entries an index has, and how many of them are deleted and still there."""
+    """The number of entries of an index, and of those that are deleted and still there."""
 
     all: int
     deleted: int
@@ -47,14 +47,14 @@ def count_entries(folder: Path) -> Entries:
         deleted = sum((segment["deletes"] or {"num_deleted_docs": 0})["num_deleted_docs"] for segment in segments)
         return Entries(sum(segment["max_doc"] for segment in segments), deleted)
     except (OSError, ValueError, KeyError, TypeError):
-        return Entries(0, 0)  # whoever opens it says what is wrong, and makes it anew
+        return Entries(0, 0)  # opening it reports the damage and rebuilds it
 
 
 def adopt_index(fresh: Path, folder: Path) -> None:
     """Let the index in `fresh` take the place of the one in `folder`, in one step; `fresh` is gone then.
 
-    To those who search it is a commit like any other: they go on with what they have opened. The caller holds the
-    write lock, and neither index is open for writing. Raises DiskFullError or ReadOnlyError; the old one then stands.
+    Readers see a commit like any other and keep what they have opened. The caller holds the write
+    lock, and neither index is open for writing. Raises DiskFullError or ReadOnlyError; the old one then stands.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

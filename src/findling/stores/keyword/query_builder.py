@@ -11,7 +11,7 @@ from tantivy import Occur, Query
 from findling.domain.backends import Scoring
 from findling.domain.queries import CONDITIONS, All, Any, Filters, Node, Not, Same
 from findling.stores.keyword.filter_clauses import KeywordScope, everything
-from findling.stores.keyword.leaf_queries import Leaves, Memory, Part
+from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
 from findling.stores.keyword.scoring import counted
 from findling.stores.keyword.segment_files import Statistics
 from findling.stores.keyword.term_expansion import KeywordWords
@@ -61,7 +61,7 @@ class KeywordQuery:
         where = self._part(filters.where, self._leaves(weights)).query
         return None if where is None else [*clauses, (Occur.Must, Query.const_score_query(where, 0.0))]
 
-    def _part(self, node: Node, leaves: Leaves) -> Part:
+    def _part(self, node: Node, leaves: Leaves) -> ScoredQuery:
         if isinstance(node, (Any, Same)):
             return self._any(node, leaves)
         if isinstance(node, All):
@@ -69,38 +69,38 @@ class KeywordQuery:
         if isinstance(node, Not):
             return self._all((node,), leaves)
         if isinstance(node, CONDITIONS):
-            return Part(self._scope.query(node))
+            return ScoredQuery(self._scope.query(node))
         return leaves.part(node)
 
-    def _any(self, node: Any | Same, leaves: Leaves) -> Part:
+    def _any(self, node: Any | Same, leaves: Leaves) -> ScoredQuery:
         parts = self._counted(node.nodes, leaves)
         queries = [part.query for part in parts if part.query is not None]
         ceilings = [part.ceiling for part in parts]
         ceiling = max(ceilings, default=0.0) if isinstance(node, Same) else sum(ceilings)
         if len(queries) < 2:
-            return Part(queries[0] if queries else None, ceiling)
+            return ScoredQuery(queries[0] if queries else None, ceiling)
         if isinstance(node, Same):
-            return Part(Query.disjunction_max_query(queries, 0.0), ceiling)
-        return Part(Query.boolean_query([(Occur.Should, query) for query in queries]), ceiling)
+            return ScoredQuery(Query.disjunction_max_query(queries, 0.0), ceiling)
+        return ScoredQuery(Query.boolean_query([(Occur.Should, query) for query in queries]), ceiling)
 
-    def _counted(self, nodes: Iterable[Node], leaves: Leaves) -> list[Part]:
+    def _counted(self, nodes: Iterable[Node], leaves: Leaves) -> list[ScoredQuery]:
         """The parts of nodes; a word that is said more than once is one part that counts more."""
         return [self._part(node, leaves).said(weight) for node, weight in counted(nodes)]
 
-    def _all(self, nodes: tuple[Node, ...], leaves: Leaves) -> Part:
+    def _all(self, nodes: tuple[Node, ...], leaves: Leaves) -> ScoredQuery:
         parts = self._counted((node for node in nodes if not isinstance(node, Not)), leaves)
         ceiling = sum(part.ceiling for part in parts)
         clauses: list[tuple[Occur, Query]] = []
-        for part in parts or [Part(everything())]:
+        for part in parts or [ScoredQuery(everything())]:
             if part.query is None:
-                return Part(None, ceiling)
+                return ScoredQuery(None, ceiling)
             clauses.append((Occur.Must, part.query))
         for node in nodes:
             if isinstance(node, Not):
-                # What must not match is neither asked for nor part of the ceiling.
+                # An exclusion is neither asked for nor part of the ceiling.
                 excluded = self._part(node.node, leaves.aside()).query
                 clauses += [] if excluded is None else [(Occur.MustNot, excluded)]
-        return Part(clauses[0][1] if len(clauses) == 1 else Query.boolean_query(clauses), ceiling)
+        return ScoredQuery(clauses[0][1] if len(clauses) == 1 else Query.boolean_query(clauses), ceiling)
 
     def _leaves(self, weights: Mapping[str, float] | None) -> Leaves:
         scoring = self._scoring._replace(weights={**self._scoring.weights, **weights}) if weights else self._scoring

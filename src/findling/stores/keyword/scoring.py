@@ -1,4 +1,4 @@
-"""How a keyword leg counts words: their forms, repetitions and lengths."""
+"""The weights by which a keyword leg counts words: forms, repetitions and lengths."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ INFLECTED = 0.8
 """Weight of a form that differs from what was typed: better than 1 on all seven development sets, by .001 to .007."""
 
 OTHER_FORMS = 0.2
-"""What the weaker forms of a word add to its best form: 1 would reward a chunk for saying a word in many ways.
+"""Share of the weaker forms of a word beside its best form: 1 would reward a chunk for saying a word in many ways.
 NDCG@10 on SciFact, a development set: 0 .686, 0.2 .691, 0.4 .687, 0.6 .682, plain sum .663."""
 
 IN_A_ROW = 0.5
 """Weight of a compound found as it was typed, besides that of its terms."""
 
 NAMED_FILE, NAMED_STEM = 1.5, 0.3
-"""What a file gains when the query names it, with and without its extension, as a share of all the word can score:
-whoever types argparse.py wants that file, not the one that mentions it most, in a row besides."""
+"""Gain of a file that the query names, with and without its extension, as a share of all the word can score:
+argparse.py means that file, not the one that mentions it most."""
 
 
 PADDING = 20
@@ -64,7 +64,7 @@ set: added .912, the better one .923; one field for everything, the reference, .
 hotpotqa .811 against .782, cacm .516 against .449."""
 
 _REPEATED_K = 8.0
-"""How fast the repetitions of a word in a query wear off: said twice it counts 1.8, said four times 3."""
+"""Pace at which repetitions of a word in a query wear off: said twice it counts 1.8, said four times 3."""
 
 
 def padding(text: str) -> int:
@@ -97,12 +97,12 @@ def most_of_word(terms: Iterable[tuple[str, float, bool]]) -> float:
 
 
 def repeated(times: int) -> float:
-    """What a word counts that is said so often in a query."""
+    """The weight of a word that is said so often in a query."""
     return (_REPEATED_K + 1) * times / (_REPEATED_K + times)
 
 
 def counted(nodes: Iterable[Node]) -> list[tuple[Node, float]]:
-    """Each node once, with what it counts; words are told apart by their terms, whatever their spelling."""
+    """Each node once with its weight; words are the same when their terms are, whatever their spelling."""
     first: dict[object, Node] = {}
     times: Counter[object] = Counter()
     for node in nodes:

@@ -18,7 +18,7 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError
 from findling.stores.keyword.scoring import PAD
 
-__all__ = ["PARTS_FILE", "Reading", "Statistics", "damaged_parts", "note_parts", "sampled_damage"]
+__all__ = ["PARTS_FILE", "DamageGuard", "Statistics", "damaged_parts", "note_parts", "sampled_damage"]
 
 PARTS_FILE = "parts.txt"
 """Lists the files of a leg with their checksums: a sound file of another leg must not pass for one of this."""
@@ -34,7 +34,7 @@ _LARGEST_SAMPLE = 1 << 18
 """A file of so many bytes is looked at in 0.3 ms."""
 
 
-class Reading:
+class DamageGuard:
     """Turns what tantivy says about damaged files into CorruptError: most are refused, some make it panic.
 
     Nothing but reading may stand inside it: a value that tantivy refuses looks like damage, too. It is a class since a
@@ -59,16 +59,16 @@ class Reading:
 
 
 class Statistics:
-    """What queries are built from: the words of one state of the index. Every question may raise CorruptError."""
+    """The vocabulary of one state of the index. Every question may raise CorruptError."""
 
-    def __init__(self, searcher: tantivy.Searcher, reading: Reading) -> None:
+    def __init__(self, searcher: tantivy.Searcher, reading: DamageGuard) -> None:
         self._searcher = searcher
         self._reading = reading
         with reading:
             self.entries = searcher.num_docs
 
     def frequency(self, field: str, term: str) -> int:
-        """In how many entries a term stands in a field; what was dropped counts until the index tidies itself up."""
+        """The frequency of a term in a field; deleted entries count until tantivy merges them away."""
         with self._reading:
             return self._searcher.doc_freq(field, term)
 
@@ -152,7 +152,7 @@ def _written_sum(part: Path) -> int:
 
 
 def _footer(data: bytes) -> tuple[int, int]:
-    """Where the content ends, and its checksum; -1 for one that is not there."""
+    """The end of the content, and its checksum; -1 for one that is not there."""
     end = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     found = _CRC.search(data[max(0, end) : -8]) if data[-4:] == _MAGIC and end >= 0 else None
     return max(0, end), int(found[1]) if found else -1

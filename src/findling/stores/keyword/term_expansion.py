@@ -56,7 +56,7 @@ class KeywordWords:
         self._spellings: Spellings | None = None
 
     def frequency(self, field: str, term: str) -> int:
-        """In how many chunks a term stands in a field; what was dropped counts until the index tidies itself up."""
+        """The frequency of a term in a field; deleted chunks count until tantivy merges them away."""
         return self._statistics.frequency(field, term)
 
     def fields(self, term: str, fields: Sequence[str]) -> tuple[str, ...]:
@@ -64,13 +64,13 @@ class KeywordWords:
         return tuple(field for field in fields if self._statistics.frequency(field, term))
 
     def idf(self, frequency: int) -> float:
-        """How much a word of this frequency tells."""
+        """The rarity of a word of this frequency."""
         # tantivy counts deleted chunks in a term's frequency until it merges them away, but not among all chunks.
         frequency = min(frequency, self._entries)
         return math.log(1 + (self._entries - frequency + 0.5) / (frequency + 0.5))
 
     def spread(self, forms: Iterable[Form]) -> int:
-        """In how many chunks the forms stand, as one word."""
+        """The frequency of the forms as one word."""
         return min(self._entries, sum(form.frequency for form in forms))
 
     def inflected(self, term: str, fields: Sequence[str]) -> Forms:
@@ -157,11 +157,11 @@ class KeywordWords:
         weights: Mapping[str, float],
         standing: Mapping[str, Mapping[str, int]],
     ) -> Forms:
-        """The best of the words that were found; `standing` tells in which fields words stand, as far as it goes."""
+        """The best of the words that were found; `standing` lists the words of fields, as far as it goes."""
 
         def stands(word: str, field: str) -> bool:
             known = standing.get(field)
-            # A list that was cut off tells nothing of a word that is not in it.
+            # A list that was cut off says nothing of a word that is not in it.
             if known is None or (word not in known and len(known) >= _VOCABULARY_WINDOW):
                 return bool(self.frequency(field, word))
             return word in known

@@ -21,7 +21,7 @@ from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE
 from findling.stores.sqlite.backup import copy_store
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log
-from findling.stores.vectors.vector_files import Header, read_header
+from findling.stores.vectors.vector_files import MatrixHeader, read_header
 
 __all__ = [
     "FREE_SHARE",
@@ -59,7 +59,7 @@ class Matrix(NamedTuple):
     """A folder with vectors, and its header."""
 
     folder: Path
-    header: Header
+    header: MatrixHeader
 
     @property
     def dead_share(self) -> float:

@@ -1,7 +1,7 @@
 """The files of a vector matrix: columns that only grow, and a header that says how much of them counts.
 
 A row is one element of every column. Rows are written behind those that count, and become part of the matrix when the
-header is replaced, in one step. What lies behind the header's numbers after a crash is overwritten. Rows are never
+header is replaced, in one step. Rows behind the header's numbers, left by a crash, are overwritten. Rows are never
 changed: one that dies is listed in the column `dead`. Files of another generation than the header's are litter.
 """
 
@@ -29,7 +29,7 @@ from findling.stores.filesystem import sync_folder
 __all__ = [
     "GRAPH_FROM",
     "Columns",
-    "Header",
+    "MatrixHeader",
     "RowWriter",
     "create_private",
     "damaged_files",
@@ -48,7 +48,7 @@ GRAPH_FROM = 200_000
 """Passages from which a graph is searched instead of all of them."""
 
 LAYOUT = 2
-"""Raised when header or columns change their meaning; a matrix of another layout is made anew."""
+"""Raised when header or columns change their meaning; a matrix of another layout is rebuilt."""
 
 _HEADER = "header.json"
 
@@ -57,8 +57,8 @@ _WIDE = frozenset({"codes", "full"})
 """Columns that hold one value a dimension."""
 
 
-class Header(NamedTuple):
-    """What counts: so many rows of the files of this generation, their checksums, the numbers of the last commit."""
+class MatrixHeader(NamedTuple):
+    """The part of the files that counts: generation, rows, checksums, and the numbers of the last commit."""
 
     made_for: str
     dimensions: int
@@ -87,7 +87,7 @@ class Columns(NamedTuple):
     dead: NDArray[np.int64]
 
 
-def read_header(folder: Path) -> Header | None:
+def read_header(folder: Path) -> MatrixHeader | None:
     """The header in `folder`; `None` when there is none, or one of another layout.
 
     Raises CorruptError when it cannot be read.
@@ -98,7 +98,7 @@ def read_header(folder: Path) -> Header | None:
             return None
         if values.pop("sum") != _sum_of(values):
             raise ValueError("its checksum is another one")
-        header = Header(**values)
+        header = MatrixHeader(**values)
         numbers = (*header[1:9], *header.state.values())
         if not isinstance(header.made_for, str) or not all(isinstance(n, int) and n >= 0 for n in numbers):
             raise ValueError("a value is not what it should be")
@@ -109,7 +109,7 @@ def read_header(folder: Path) -> Header | None:
     return header
 
 
-def write_header(folder: Path, header: Header) -> None:
+def write_header(folder: Path, header: MatrixHeader) -> None:
     """Replace the header: whoever opens the matrix sees the old one or the new one, also after a power cut."""
     draft = folder / f"{_HEADER}.new"
     values = {**header._asdict(), "state": dict(header.state), "sums": {k: list(v) for k, v in header.sums.items()}}
@@ -121,7 +121,7 @@ def write_header(folder: Path, header: Header) -> None:
     sync_folder(folder)
 
 
-def map_columns(folder: Path, header: Header) -> Columns:
+def map_columns(folder: Path, header: MatrixHeader) -> Columns:
     """Map what the header counts. Raises CorruptError when a file holds less, FileNotFoundError when one is gone."""
     columns = Columns(**{name: _map_column(folder, header, name) for name in _TYPES})
     if not _is_sample_right(columns._asdict(), header.sums):
@@ -133,7 +133,7 @@ def map_columns(folder: Path, header: Header) -> Columns:
     return columns
 
 
-def damaged_files(folder: Path, header: Header) -> list[str]:
+def damaged_files(folder: Path, header: MatrixHeader) -> list[str]:
     """The columns that are not what was written; every byte is looked at. Raises as `map_columns` does."""
     columns = {name: _map_column(folder, header, name) for name in _TYPES}
     return [_file_name(header, name) for name in _find_wrong(columns, header.sums)]
@@ -142,7 +142,7 @@ def damaged_files(folder: Path, header: Header) -> list[str]:
 class RowWriter:
     """Writes rows behind those that count."""
 
-    def __init__(self, folder: Path, header: Header) -> None:
+    def __init__(self, folder: Path, header: MatrixHeader) -> None:
         self.rows = header.rows
         self._dimensions = header.dimensions
         self._sums = dict(header.sums)
@@ -217,13 +217,13 @@ def next_generation(folder: Path) -> int:
     return 1 + max((int(prefix) for prefix in taken if prefix.isdecimal()), default=0)
 
 
-def remove_generation(folder: Path, header: Header) -> None:
+def remove_generation(folder: Path, header: MatrixHeader) -> None:
     """Delete the columns of a generation that will never count."""
     for name in _TYPES:
         (folder / _file_name(header, name)).unlink(missing_ok=True)
 
 
-def remove_litter(folder: Path, header: Header) -> None:
+def remove_litter(folder: Path, header: MatrixHeader) -> None:
     """Delete what belongs to another generation, graphs that were replaced, and drafts."""
     names = (*_TYPES, f"graph-{header.graph_rows}", f"twins-{header.graph_rows}")
     kept = {_HEADER, *(_file_name(header, name) for name in names)}
@@ -243,7 +243,7 @@ def writing(folder: Path) -> Iterator[None]:
         raise _write_error(error, folder) from error
 
 
-def _map_column(folder: Path, header: Header, name: str) -> NDArray[Any]:
+def _map_column(folder: Path, header: MatrixHeader, name: str) -> NDArray[Any]:
     count = header.dead if name == "dead" else header.rows
     shape = (count, header.dimensions) if name in _WIDE else (count,)
     size = count * _width(name, header.dimensions)
@@ -261,7 +261,7 @@ def _sum_of(values: Mapping[str, Any]) -> int:
     return crc32(json.dumps(values, sort_keys=True).encode())
 
 
-def _file_name(header: Header, name: str) -> str:
+def _file_name(header: MatrixHeader, name: str) -> str:
     return f"{header.generation}-{name}"
 
 

@@ -1,6 +1,6 @@
 """A graph of neighbours (HNSW) over the codes of a large matrix, where looking at every row would take too long.
 
-It needs the extra `hnsw`; without it, or with a graph that is damaged, the matrix goes on looking at every row. A
+It needs the extra `hnsw`; without it, or with a damaged graph, the matrix looks at every row. A
 graph may lag behind the matrix, and it knows nothing of rows that have died.
 
 Of rows with equal codes it holds the first: hundreds of equal rows (licences, empty templates) would be neighbours of
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from findling.domain.strangers import silence_telemetry
 from findling.stores.filesystem import sync_folder
-from findling.stores.vectors.vector_files import Header, create_private, file_sum, write_all
+from findling.stores.vectors.vector_files import MatrixHeader, create_private, file_sum, write_all
 from findling.stores.vectors.vector_scan import Query
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "Shape", "grow_graph", "is_behind", "is_graph_sound", "open_graph", "shape_for"]
 
 _LAG = 20
-"""A graph is written anew once it misses 1/20 of the rows: until then it costs less to look at those one by one."""
+"""A graph grows once it misses 1/20 of the rows: until then a look at those one by one costs less."""
 
 _STEP = 100_000
-"""Rows taken in before the graph is saved: what is lost when the process is stopped."""
+"""Rows indexed before the graph is saved, which a stopped process loses."""
 
 
 class Shape(NamedTuple):
@@ -57,7 +57,7 @@ def shape_for(rows: int) -> Shape:
 class Graph:
     """A graph in its file, mapped into memory."""
 
-    def __init__(self, folder: Path, header: Header) -> None:
+    def __init__(self, folder: Path, header: MatrixHeader) -> None:
         """Raises ImportError without the extra; OSError, RuntimeError or ValueError when a file is damaged."""
         self.rows = header.graph_rows
         self._index = _load(_path(folder, header), header.rows, view=True)
@@ -74,7 +74,7 @@ class Graph:
         return _kept(np.concatenate(groups), keep)
 
 
-def open_graph(folder: Path, header: Header) -> Graph | None:
+def open_graph(folder: Path, header: MatrixHeader) -> Graph | None:
     """The graph that the header names; `None` when there is none that can be used."""
     if not _is_whole(folder, header):
         return None
@@ -84,13 +84,13 @@ def open_graph(folder: Path, header: Header) -> Graph | None:
         return None  # the matrix is complete without it
 
 
-def is_behind(folder: Path, header: Header, graph_from: int) -> bool:
-    """Tells whether a matrix of this size should have a graph that holds more than it does."""
+def is_behind(folder: Path, header: MatrixHeader, graph_from: int) -> bool:
+    """Whether a matrix of this size should have a graph that holds more than it does."""
     held = header.graph_rows if _is_whole(folder, header) else 0
     return header.rows >= graph_from and header.rows - held > header.rows // _LAG
 
 
-def is_graph_sound(folder: Path, header: Header) -> bool:
+def is_graph_sound(folder: Path, header: MatrixHeader) -> bool:
     """Whether the graph, if there is one, is what was written; every byte of it is looked at."""
     if header.graph_rows == 0:
         return True
@@ -99,8 +99,8 @@ def is_graph_sound(folder: Path, header: Header) -> bool:
     )
 
 
-def grow_graph(folder: Path, header: Header, codes: NDArray[np.int8]) -> Iterator[Header]:
-    """Take in the rows that are missing, step by step; yields the header that publishes each step.
+def grow_graph(folder: Path, header: MatrixHeader, codes: NDArray[np.int8]) -> Iterator[MatrixHeader]:
+    """Add the missing rows, step by step; yield the header that publishes each step.
 
     Does nothing without the extra `hnsw`. Raises OSError when the graph cannot be saved.
     """
@@ -158,10 +158,10 @@ def _usearch_index() -> type[Index]:
     return Index
 
 
-def _writable(folder: Path, header: Header) -> Index:
+def _writable(folder: Path, header: MatrixHeader) -> Index:
     shape = shape_for(header.rows)
     if _is_whole(folder, header):
-        # One that is damaged, or of a shape for fewer rows, is built anew.
+        # One that is damaged, or of a shape for fewer rows, is rebuilt.
         with suppress(RuntimeError, ValueError):
             index = _load(_path(folder, header), header.rows, view=False)
             if index.connectivity == shape.connectivity:
@@ -190,7 +190,7 @@ def _load(path: Path, rows: int, *, view: bool) -> Index:
     return index
 
 
-def _is_whole(folder: Path, header: Header) -> bool:
+def _is_whole(folder: Path, header: MatrixHeader) -> bool:
     if header.graph_rows == 0:
         return False
     # A graph that was cut short would bring the process down once it is mapped.
@@ -222,9 +222,9 @@ def _save(index: Index, path: Path) -> int:
     return size
 
 
-def _path(folder: Path, header: Header) -> Path:
+def _path(folder: Path, header: MatrixHeader) -> Path:
     return folder / f"{header.generation}-graph-{header.graph_rows}"
 
 
-def _twins_path(folder: Path, header: Header) -> Path:
+def _twins_path(folder: Path, header: MatrixHeader) -> Path:
     return folder / f"{header.generation}-twins-{header.graph_rows}"

@@ -1,7 +1,7 @@
 """The vector leg's matrix: unit vectors of chunks in one folder, searched exactly or, beyond a size, by a graph.
 
-Derived from the truth store and made anew from it at any time. A commit carries the numbers that say how far it has
-come, so after a crash it is simply behind, and catches up.
+Derived from the truth and rebuilt from it at any time. A commit carries the numbers that it has reached, so after a
+crash it is behind, and catches up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from findling.domain.errors import CorruptError
 from findling.domain.ports import VectorHits
 from findling.stores.vectors.vector_files import (
     GRAPH_FROM,
-    Header,
+    MatrixHeader,
     RowWriter,
     damaged_files,
     next_generation,
@@ -46,7 +46,7 @@ class VectorMatrix:
     Readers see the commit that was the last when they opened it, for as long as they like.
     """
 
-    def __init__(self, folder: Path, empty: Header, view: VectorView, graph_from: int) -> None:
+    def __init__(self, folder: Path, empty: MatrixHeader, view: VectorView, graph_from: int) -> None:
         self.folder = folder
         self._empty = empty
         self._view = view
@@ -64,7 +64,7 @@ class VectorMatrix:
         From `graph_from` rows on it keeps a graph, if the extra `hnsw` is installed. Raises CorruptError when the
         folder holds a matrix that cannot be read.
         """
-        empty = Header(made_for, dimensions)
+        empty = MatrixHeader(made_for, dimensions)
         return cls(folder, empty, _open_view(folder, empty, graph_from), graph_from)
 
     @property
@@ -74,7 +74,7 @@ class VectorMatrix:
 
     @property
     def method(self) -> str:
-        """How it is searched: `exact` or `hnsw`."""
+        """The way it is searched: `exact` or `hnsw`."""
         return "exact" if self._view.graph is None else "hnsw"
 
     def __len__(self) -> int:
@@ -96,7 +96,7 @@ class VectorMatrix:
         return damaged_files(self.folder, header) + graph
 
     def count(self, allowed: Collection[int]) -> int:
-        """How many live rows belong to resources with these numbers."""
+        """The number of live rows of resources with these numbers."""
         return self._view.count(allowed)
 
     def search(
@@ -116,7 +116,7 @@ class VectorMatrix:
         return self._view.search(query, limit, allowed, also, exact)
 
     def add(self, cids: Sequence[int], numbers: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        """Take in unit vectors with the ids of their chunks and the numbers of their resources.
+        """Add unit vectors with the ids of their chunks and the numbers of their resources.
 
         A chunk that has a row gets the new one instead. All of it counts from the next commit on. Raises
         DiskFullError or ReadOnlyError, and ValueError for vectors that do not fit.
@@ -187,7 +187,7 @@ class VectorMatrix:
             self._writer.close()
             self._writer = None
 
-    def _written(self, state: Mapping[str, int]) -> Header:
+    def _written(self, state: Mapping[str, int]) -> MatrixHeader:
         """Bring all rows to the disk; the header that makes them count."""
         writer = self._start_writing()
         committed = self._view.rows_of({*self._dropped, *self._added})
@@ -203,7 +203,7 @@ class VectorMatrix:
         except OSError:
             return header  # what was dropped must be gone also when the disk is full; the next commit tries again
 
-    def publish(self, header: Header) -> None:
+    def publish(self, header: MatrixHeader) -> None:
         """Let a header count, then the graph that it lacks; what is not committed is forgotten."""
         self._show(header)
         self._stop_writing()
@@ -212,14 +212,14 @@ class VectorMatrix:
             for grown in grow_graph(self.folder, header, self._view.columns.codes):
                 self._show(grown)
 
-    def _show(self, header: Header) -> None:
+    def _show(self, header: MatrixHeader) -> None:
         write_header(self.folder, header)
         self._base = header
         self._view = VectorView(self.folder, header, self._graph_from)
         remove_litter(self.folder, header)
 
 
-def rewrite_matrix(folder: Path, header: Header, graph_from: int) -> None:
+def rewrite_matrix(folder: Path, header: MatrixHeader, graph_from: int) -> None:
     """Write the live rows of a matrix once more; readers keep what they have opened.
 
     A commit does so only when a third of the rows is dead. The caller holds the write lock. Raises CorruptError,
@@ -230,10 +230,10 @@ def rewrite_matrix(folder: Path, header: Header, graph_from: int) -> None:
         matrix.publish(_copied(folder, header, graph_from))
 
 
-def _copied(folder: Path, header: Header, graph_from: int) -> Header:
+def _copied(folder: Path, header: MatrixHeader, graph_from: int) -> MatrixHeader:
     """The live rows as a new generation. Raises OSError without room for it; nothing is left then."""
     old = VectorView(folder, header, graph_from)
-    fresh = Header(header.made_for, header.dimensions, next_generation(folder), state=header.state)
+    fresh = MatrixHeader(header.made_for, header.dimensions, next_generation(folder), state=header.state)
     try:
         with closing(RowWriter(folder, fresh)) as writer:
             for start in range(0, header.rows, _COPIED_ROWS):
@@ -246,7 +246,7 @@ def _copied(folder: Path, header: Header, graph_from: int) -> Header:
         raise
 
 
-def _open_view(folder: Path, empty: Header, graph_from: int) -> VectorView:
+def _open_view(folder: Path, empty: MatrixHeader, graph_from: int) -> VectorView:
     header = read_header(folder)
     while header is not None and header[:2] == empty[:2]:
         try:

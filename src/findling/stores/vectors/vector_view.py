@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.ports import VectorHits
-from findling.stores.vectors.vector_files import Columns, Header, map_columns
+from findling.stores.vectors.vector_files import Columns, MatrixHeader, map_columns
 from findling.stores.vectors.vector_graph import Graph, open_graph
 from findling.stores.vectors.vector_scan import (
     Candidates,
@@ -42,7 +42,7 @@ _ROWS_BEFORE_OPENING = 1_000_000
 class VectorView:
     """Rows, mapped into memory; later commits do not touch them, and may delete their files without harm."""
 
-    def __init__(self, folder: Path, header: Header, graph_from: int) -> None:
+    def __init__(self, folder: Path, header: MatrixHeader, graph_from: int) -> None:
         """Raises CorruptError, or FileNotFoundError when a newer commit has deleted the files meanwhile."""
         self.header = header
         self.columns: Columns = map_columns(folder, header)
@@ -71,7 +71,7 @@ class VectorView:
         return np.array(sorted(set(rows[places[ordered[places] == wanted]].tolist())), np.int64)
 
     def count(self, allowed: Collection[int]) -> int:
-        """How many live rows belong to these resources."""
+        """The number of live rows of these resources."""
         return self._keep(allowed)[1]
 
     def search(

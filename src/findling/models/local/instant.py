@@ -7,6 +7,7 @@ not drowned by the words it repeats.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -76,9 +77,11 @@ def _table() -> NDArray[Any]:
 
 def _sum(tokens: Sequence[int]) -> NDArray[np.float32]:
     """The sum of the tokens' vectors, each times the root of how often it occurs."""
-    distinct, counts = np.unique(np.array(tokens, dtype=np.intp), return_counts=True)
-    rows = _table()[distinct]
-    shares = np.sqrt(counts, dtype=np.float32) * rows["scale"]
+    # Not np.unique: on the dozen tokens of a line it takes a third of the time of a sum.
+    counts = Counter(tokens)
+    distinct = sorted(counts)
+    rows = _table()[np.array(distinct, dtype=np.intp)]
+    shares = np.sqrt(np.array([counts[token] for token in distinct], dtype=np.intp), dtype=np.float32) * rows["scale"]
     # Not `@`, which hands it to BLAS: what that adds up, and in which order, may depend on the number of threads.
     total: NDArray[np.float32] = np.einsum("t,td->d", shares, rows["codes"].astype(np.float32))
     return total

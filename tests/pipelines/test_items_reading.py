@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from findling.domain.errors import InvalidValueError
-from findling.pipelines.content.items_reading import Entry, read_entries
+from findling.pipelines.content.items import Entry, read_entries
 
 
 def lines(text: str | bytes) -> list[bytes]:

@@ -14,7 +14,7 @@ from findling.domain.errors import NotFoundError, NotIndexedError
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation
-from findling.service.engine.answer_cache import AnswerCache, cache_key
+from findling.service.engine.client import AnswerCache, cache_key
 from findling.service.server import engine_pool
 from findling.service.server.engine_pool import Host
 from findling.service.server.statistics import ServerStatistics

@@ -10,9 +10,8 @@ import pytest
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.resources import Document, Resource
-from findling.pipelines.content.items import compose
+from findling.pipelines.content.items import Entry, compose
 from findling.pipelines.content.items_ledger import Composed, Ledger
-from findling.pipelines.content.items_reading import Entry
 from findling.pipelines.content.resource_types import resource_type
 from findling.service.content.items import WorkspaceItems
 from findling.service.engine.engine import Engine, open_engine

@@ -10,7 +10,7 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.resources import FieldRule, Resource, ResourceType
-from findling.pipelines.content.items_reading import Entry
+from findling.pipelines.content.items import Entry
 from findling.service.content.items import Impact, ItemReport, WorkspaceItems
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings

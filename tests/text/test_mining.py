@@ -169,6 +169,11 @@ def test_terms_that_a_glossary_takes_for_one() -> None:
     assert not is_one_term("e-mail", "email")
 
 
+def test_a_name_is_one_line_whatever_ends_a_line() -> None:
+    found = [*other_names(prose("The run\u2028time, also known as engine, starts."))]
+    assert [(one.surface, one.group) for one in found] == [("engine", "run time")]
+
+
 WORDS = st.sampled_from(
     ["Time", "To", "Live", "(TTL)", "TTL", "(time to live)", "also", "(also", "known as", "a.k.a.", "aka", ",", ".",
      "x)", "for short", "auch", "genannt", "kurz", "(engl.", "(일명", "（又称", "とも）", "인증(authentication)",

@@ -7,8 +7,7 @@ import unicodedata
 import pytest
 
 from findling.text.analysis.analysis import terms
-from findling.text.analysis.function_words import function_words
-from findling.text.analysis.stemming import forms_prefix, same_stem, stem
+from findling.text.analysis.stemming import forms_prefix, function_words, same_stem, stem
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,8 @@ from starlette.types import Scope
 from findling.domain.permissions import Caller
 from findling.faces.http.base.json_text import encoded
 from findling.faces.http.base.problems import tell_errors
-from findling.faces.http.request.context import Served
+from findling.faces.http.request.context import IndexRuns, Served
 from findling.faces.http.request.fair_queue import Shares
-from findling.faces.http.request.index_runs import IndexRuns
 from findling.faces.http.routes import (
     compat_v2,
     document_routes,

@@ -12,7 +12,7 @@ from findling.domain.resources import Document, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Line
 from findling.domain.strangers import read_json
 from findling.pipelines.answer.rankings import HighlightSpec
-from findling.pipelines.content.chat_authors import speaker_of, split_authors
+from findling.pipelines.content.chat_parts import speaker_of, split_authors
 from findling.text.snippets import snippet
 
 __all__ = ["Said", "in_conversation", "messages_of"]

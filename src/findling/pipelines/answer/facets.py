@@ -11,7 +11,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.queries import FACETS
 from findling.domain.resources import Resource
 from findling.pipelines.answer.rankings import Ranking
-from findling.pipelines.content.chat_authors import split_authors
+from findling.pipelines.content.chat_parts import split_authors
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.query_planner import loose_words
 from findling.ranking.evidence import words_evidence

@@ -20,7 +20,30 @@ from findling.text.analysis.lines import SENTENCE_WORDS, LineIndex
 from findling.text.query.tree import canonical, identifier_parts, positive_terms, positive_texts
 from findling.text.snippets import Match, Telling, plain_line, show_lines
 
-__all__ = ["asked_for", "make_hit", "term_weights", "with_passages"]
+__all__ = ["asked_for", "best_passage", "make_hit", "term_weights", "with_passages"]
+
+
+_SATURATION = 1.2
+
+
+def best_passage(store: ReadStore, stored: StoredChunk, forms: Mapping[str, tuple[str, ...]]) -> StoredChunk:
+    """The chunk of the same resource that holds most of the query: many of its terms, each often enough."""
+    document = store.document(stored.resource.rid)
+    if document is None or len(document.chunks) < 2:
+        return stored
+    term_of = {form: term for term, members in forms.items() for form in members}
+    best, best_score = stored, 0.0
+    for chunk in document.chunks:
+        text = document.text[chunk.start : chunk.end]
+        counts: dict[str, int] = {}
+        for word in terms(text):
+            if word in term_of:
+                counts[term_of[word]] = counts.get(term_of[word], 0) + 1
+        score = sum(count / (count + _SATURATION) for count in counts.values())
+        if score > best_score:
+            best, best_score = StoredChunk(chunk, document.resource, text), score
+    return best
+
 
 _SMALL_WORD = 0.01
 """The weight of a small word where a word that every passage has weighs 1."""

@@ -1,25 +1,113 @@
-"""Honesty: notes and neighbours for a search that finds too little. None of them is a hit."""
+"""Honesty: corrections, notes and neighbours for a search that finds too little. None of them is a hit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
-from findling.domain.queries import All, Any, Filters, Node, Not
+from findling.domain.queries import All, Any, Filters, Node, Not, Term
 from findling.domain.results import Degradation, Hit, Suggestion
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
-from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled
+from findling.pipelines.retrieve.query_planner import AnalyzedQuery, corrected, respelled, typed_words
 from findling.pipelines.retrieve.vector_retrieval import Meaning, allowed_resources, can_read, find_by_meaning
+from findling.text.analysis.analysis import terms
+from findling.text.analysis.spelling import Spellings, suggest
+from findling.text.analysis.stemming import function_words, is_function_word, languages_of
 from findling.text.query.leaves import TOO_LONG
 from findling.text.query.query_mode import demands, relaxed
 from findling.text.query.tree import canonical, positive_terms
 
-__all__ = ["Relaxed", "idle_exclusions", "neighbours", "relax", "suggestions", "why_nothing"]
+__all__ = ["Relaxed", "idle_exclusions", "meant_by", "neighbours", "relax", "suggestions", "why_nothing"]
+
+
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_EDGES = "\"'`()[]{}<>.,;:!?…“”„«»"
+_MOST_COMPOUNDS = 4
+_WAYS = 3
+_TRIED = 8
+"""Spellings of an identifier that are looked up, each a small search."""
+
+_SHORT = 4
+"""Letters of a word that another one with one letter changed is no near spelling of: wann is not want."""
+
+_SPOKEN = 12
+"""Small words of a language, the most frequent ones, of which half stand in every index that speaks it."""
+
+
+def meant_by(keyword: KeywordLeg, text: str, unknown: Collection[str]) -> dict[str, str]:
+    """Word as it was typed → the word of the index that was probably meant.
+
+    Small words of any language are no errors, nor are common English words. Where the question is in a language that
+    the index does not speak, none of its words is: wann is not want.
+    """
+    typed = typed_words(text)
+    words = [term for term in unknown if term in typed and _may_be_wrong(term)]
+    compounds = _compounds(text, unknown)
+    if not (words or compounds) or keyword.size() == 0 or _is_foreign(keyword, text):
+        return {}
+    vocabulary = Spellings(keyword.vocabulary())
+    meant = {typed[word]: found[0] for word in words if (found := _nearest(word, vocabulary))}
+    for compound in compounds[:_MOST_COMPOUNDS]:
+        if whole := _whole(keyword, compound, unknown, vocabulary):
+            meant[compound] = whole
+    return meant
+
+
+def _nearest(word: str, vocabulary: Spellings) -> list[str]:
+    found = suggest(word, vocabulary, limit=_WAYS)
+    if len(word) > _SHORT:
+        return found
+    return [other for other in found if len(other) > len(word) or sorted(other) == sorted(word)]
+
+
+def _may_be_wrong(term: str) -> bool:
+    from findling.text.analysis.wordpieces import bert_vocabulary
+
+    # A common English word that nobody wrote is no error of spelling: radio is not meant to be ratio.
+    return term.isalpha() and not is_function_word(term) and len(bert_vocabulary().pieces(term)) > 1
+
+
+def _compounds(text: str, unknown: Collection[str]) -> list[str]:
+    """The identifiers of a text with a part that nobody wrote."""
+    raw = dict.fromkeys(word.strip(_EDGES) for word in text.split())
+    return [
+        word
+        for word in raw
+        if len(parts := _PART.findall(word)) > 1 and any(part.lower() in unknown for part in parts) and word.isascii()
+    ]
+
+
+def _whole(keyword: KeywordLeg, compound: str, unknown: Collection[str], vocabulary: Spellings) -> str:
+    """The identifier with its unknown parts corrected, if the index has it as a whole; empty if it has not."""
+    parts = [(match.span(), match.group()) for match in _PART.finditer(compound)]
+    wrong = [(span, part) for span, part in parts if part.lower() in unknown]
+    ways = [_nearest(part.lower(), vocabulary) for _, part in wrong]
+    for chosen in list(product(*ways))[:_TRIED]:
+        whole, moved = compound, 0
+        for ((start, end), part), other in zip(wrong, chosen, strict=True):
+            cased = other.upper() if part.isupper() else other.capitalize() if part[0].isupper() else other
+            whole = whole[: start + moved] + cased + whole[end + moved :]
+            moved += len(cased) - len(part)
+        if " " not in whole and keyword.search(Term(whole), Filters(), 0).total:
+            return whole
+    return ""
+
+
+def _is_foreign(keyword: KeywordLeg, text: str) -> bool:
+    """Whether the small words of a text are of a language of which the index has few."""
+    languages = languages_of(terms(text))
+    if not languages or "english" in languages:
+        return False
+    common = {language: terms(function_words()[language])[:_SPOKEN] for language in languages}
+    known = keyword.frequencies({word for words in common.values() for word in words})
+    return all(2 * sum(bool(known.get(word)) for word in words) < len(words) for words in common.values())
+
 
 _DEEPER = 10
 """Times as many neighbours as are shown are looked at: some are excluded by what the query forbids."""
@@ -27,7 +115,6 @@ _DEEPER = 10
 
 def suggestions(keyword: KeywordLeg, question: AnalyzedQuery, unknown: Sequence[str]) -> list[Suggestion]:
     """For each word that nobody wrote, the one of the index that was probably meant; identifiers as a whole."""
-    from findling.pipelines.retrieve.misspelling import meant_by
 
     meant = meant_by(keyword, question.text, unknown)
     query = respelled(question.request.query, meant)

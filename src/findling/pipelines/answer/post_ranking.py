@@ -128,7 +128,7 @@ def _boosts_of_the_writer(entry: Ranked, asked: Sequence[str], plan: Plan, now: 
     resource = entry.stored.resource
     written_at, author = resource.updated_at, ""
     if resource.type == "chat":
-        from findling.pipelines.content.chat_authors import best_message
+        from findling.pipelines.content.chat_parts import best_message
 
         said = best_message(entry.stored, asked)
         author, written_at = said.author, written_at if said.at is None else said.at

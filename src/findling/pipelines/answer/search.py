@@ -310,7 +310,7 @@ def _load_chunks(
         if chunk is None:
             continue
         if legs.keyword.unit == "page":
-            from findling.pipelines.answer.passages import best_passage
+            from findling.pipelines.answer.hits import best_passage
 
             chunk = best_passage(legs.store, chunk, found.keyword.forms)
         if exclude is not None and exclude.search(chunk.text):

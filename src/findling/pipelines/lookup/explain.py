@@ -147,7 +147,7 @@ def _excluded(case: _Case) -> Iterator[str]:
         return
     text, cids = case.document.text, case.cids
     if case.legs.keyword.unit == "page":
-        from findling.pipelines.answer.passages import best_passage
+        from findling.pipelines.answer.hits import best_passage
 
         # Of a page the search tests only the passage that it would show.
         stored = case.legs.store.chunks(case.leg_cids).values()

@@ -15,8 +15,7 @@ from findling.pipelines.glossary import glossary as rules
 from findling.pipelines.glossary.glossary import STATUSES, Edit, Group
 from findling.pipelines.glossary.glossary_mining import mine
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_choice import choose_chat
-from findling.service.index.privacy import may_send
+from findling.service.index.model_choice import choose_chat, may_send
 from findling.service.settings.settings import Settings
 from findling.text.mining.glossary_keys import glossary_key
 from findling.text.mining.synonyms import SynonymCandidate

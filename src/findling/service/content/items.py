@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import InvalidValueError, NotFoundError, UsageError
 from findling.domain.resources import Document, Resource, ResourceType
-from findling.pipelines.content.items import TRAVERSED, compose, links_of
+from findling.pipelines.content.items import TRAVERSED, Entry, compose, links_of, read_entries
 from findling.pipelines.content.items_ledger import Composed, Ledger, at
-from findling.pipelines.content.items_reading import Entry, read_entries
 from findling.pipelines.content.resource_types import resource_type
 from findling.pipelines.lookup.document_names import full_id
 from findling.service.index.writing import WorkspaceWriter

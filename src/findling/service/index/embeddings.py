@@ -25,8 +25,7 @@ from findling.models.ports import Embedder, Reranker
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_choice import ModelTable
-from findling.service.index.privacy import may_send
+from findling.service.index.model_choice import ModelTable, may_send
 from findling.service.settings.settings import Settings
 from findling.service.workspace.backends import backend_at, has_store
 from findling.service.workspace.workspace import home_folder

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from findling.domain.errors import InvalidValueError, ModelNotFoundError
+from findling.domain.resources import Resource
 from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER
 from findling.models.locating import ModelFiles, locate
 from findling.models.ports import Chat, Embedder, Reranker
@@ -20,7 +21,42 @@ from findling.service.workspace.workspace import home_folder
 if TYPE_CHECKING:
     from findling.models.ports import Embedder, Reranker
 
-__all__ = ["ModelTable", "choose_chat", "choose_embedder", "choose_reranker", "find_model", "models_home"]
+__all__ = [
+    "PRIVATE_TAG",
+    "ModelTable",
+    "choose_chat",
+    "choose_embedder",
+    "choose_reranker",
+    "find_model",
+    "may_send",
+    "models_home",
+]
+
+
+PRIVATE_TAG = "private"
+
+
+def may_send(settings: Settings) -> Callable[[Resource], bool]:
+    """Tells whether a resource may be sent to a provider: not when it, or its path, is marked private.
+
+    Raises InvalidValueError for a pattern that can match nothing.
+    """
+    if settings["remote.allow_private"]:
+        return lambda resource: True
+    from findling.sources.files.rule_patterns import Rules, compile_rules
+
+    private = compile_rules(Rules(exclude=settings["privacy.private"])).exclude
+
+    def allowed(resource: Resource) -> bool:
+        if PRIVATE_TAG in resource.tags:
+            return False
+        parts = resource.path.split("/")
+        return private is None or not any(
+            private.match("/".join(parts[: depth + 1]), part, depth + 1 < len(parts))
+            for depth, part in enumerate(parts)
+        )
+
+    return allowed
 
 
 def models_home(settings: Settings) -> Path:

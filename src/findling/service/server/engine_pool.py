@@ -14,8 +14,7 @@ from findling.domain.budgets import WorkBudget, spending
 from findling.domain.errors import NotFoundError, NotIndexedError
 from findling.domain.permissions import ALL_WORKSPACES, OWNER, Caller
 from findling.domain.reports import Progress
-from findling.service.engine.answer_cache import AnswerCache
-from findling.service.engine.client import LocalClient
+from findling.service.engine.client import AnswerCache, LocalClient
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.index.index import Index
 from findling.service.index.model_choice import ModelTable

@@ -16,9 +16,15 @@ from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.filesystem import FileErrors, make_private
 from findling.stores.local import snapshot_files
-from findling.stores.local.auto_snapshots import is_automatic
-from findling.stores.local.restoring import Lineage, present_lineage, stage_store, staging_folder, take_over
 from findling.stores.local.snapshot_files import FOLDER, SUFFIX, Snapshot, check_name, default_name, examine
+from findling.stores.local.snapshots import (
+    Lineage,
+    is_automatic,
+    present_lineage,
+    stage_store,
+    staging_folder,
+    take_over,
+)
 from findling.stores.lock import WriteLock
 
 __all__ = ["RestoreReport", "WorkspaceSnapshots"]

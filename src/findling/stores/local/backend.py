@@ -149,7 +149,7 @@ class LocalBackend(LocalLegs):
             return SqliteStore.open(path, readonly=True, way_back=way_back)
 
     def _save(self) -> None:
-        from findling.stores.local.auto_snapshots import save_before_migration
+        from findling.stores.local.snapshots import save_before_migration
 
         save_before_migration(self.folder, self.snapshot_bytes)
 
@@ -184,7 +184,7 @@ class LocalBackend(LocalLegs):
         super().settle(store)
         identity = note_identity(self.folder, store)
         if self.snapshot_bytes and any(identity.holds.values()):
-            from findling.stores.local.auto_snapshots import save_daily
+            from findling.stores.local.snapshots import save_daily
 
             save_daily(self.folder, self.snapshot_bytes)
 

@@ -12,7 +12,6 @@ import io
 import json
 import mmap
 import os
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -307,7 +306,8 @@ def _find_wrong(columns: Mapping[str, Any], sums: Mapping[str, Sequence[int]]) -
 def _is_sample_right(columns: Mapping[str, Any], sums: Mapping[str, Sequence[int]]) -> bool:
     """Whether one block of each column, chosen at random, is what was written: 1 ms at most."""
     for name, listed in sums.items():
-        number = random.randrange(len(listed))
+        # The generator of `random` is the program's, which may have seeded it.
+        number = int.from_bytes(os.urandom(4), "big") % len(listed)
         block = memoryview(columns[name]).cast("B")[number * _SUMMED : (number + 1) * _SUMMED]
         if crc32(block) != listed[number]:
             return False

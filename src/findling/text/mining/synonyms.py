@@ -307,5 +307,7 @@ def _longer_first(name: str, alias: str, text: str, found: re.Match[str]) -> Ite
 
 
 def _candidate(surface: str, group: str, source: str, text: str, found: re.Match[str]) -> Iterator[SynonymCandidate]:
+    # A name may span lines, and U+2028 ends a line, too.
+    surface, group = " ".join(surface.split()), " ".join(group.split())
     if surface and group and (source == "acronym" or not is_one_term(surface, group)):
         yield SynonymCandidate(surface, group, source, snippet_of(text, *found.span()))

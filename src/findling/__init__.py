@@ -50,7 +50,7 @@ __all__ = [
     "register_type",
 ]
 
-__version__ = "0.7.0"
+__version__ = "0.8.0"
 
 _HOMES = {
     "AsyncEngine": "findling.service.engine.async_engine",

@@ -148,31 +148,42 @@ def plain(value: Any) -> Any:
 def record(*, kw_only: bool = False) -> Callable[[_Class], _Class]:
     """Make a class a frozen dataclass, whose methods all such classes share but for `__init__`.
 
-    `dataclass` compiles six methods for a class, which takes 0.7 ms; a search loads 35 classes. One takes 0.15 ms, and
-    an object is made in two thirds of the time.
+    `dataclass` compiles six methods for a class, which takes 0.7 ms; a search loads some 80 classes and makes objects
+    of half. The first object of a class compiles its `__init__`: 0.05 ms for a class, 0.1 ms more for its first object.
     """
 
     def made(cls: _Class) -> _Class:
         dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
         vars(cls)["__dataclass_params__"].frozen = True  # so that a frozen dataclass may inherit from it
-        known: dict[str, Any] = {"MISSING": MISSING}
-        parameters, lines = ["self", *(["*"] if kw_only else [])], [" __own = self.__dict__"]
-        for one in fields(cls):
-            default, value = "", one.name
-            if one.default is not MISSING:
-                known[f"_{one.name}"], default = one.default, f"=_{one.name}"
-            elif one.default_factory is not MISSING:
-                known[f"_{one.name}"], default = one.default_factory, "=MISSING"
-                value = f"_{one.name}() if {one.name} is MISSING else {one.name}"
-            parameters.append(one.name + default)
-            lines.append(f" __own[{one.name!r}] = {value}")
-        lines.insert(0, f"def __init__({', '.join(parameters)}):")
-        exec("\n".join(lines), known)
-        methods = {"__init__": known["__init__"], "__setattr__": _refuse, "__delattr__": _refuse}
+
+        def first(self: object, *given: Any, **named: Any) -> None:
+            compiled = _initializer(cls, kw_only=kw_only)
+            cls.__init__ = compiled  # type: ignore[misc]
+            compiled(self, *given, **named)
+
+        methods = {"__init__": first, "__setattr__": _refuse, "__delattr__": _refuse}
         for name, method in (methods | {"__repr__": _shown, "__eq__": _equals, "__hash__": _hashed}).items():
             setattr(cls, name, method)
         return cls
 
+    return made
+
+
+def _initializer(cls: type, *, kw_only: bool) -> Callable[..., None]:
+    known: dict[str, Any] = {"MISSING": MISSING}
+    parameters, lines = ["self", *(["*"] if kw_only else [])], [" __own = self.__dict__"]
+    for one in fields(cls):
+        default, value = "", one.name
+        if one.default is not MISSING:
+            known[f"_{one.name}"], default = one.default, f"=_{one.name}"
+        elif one.default_factory is not MISSING:
+            known[f"_{one.name}"], default = one.default_factory, "=MISSING"
+            value = f"_{one.name}() if {one.name} is MISSING else {one.name}"
+        parameters.append(one.name + default)
+        lines.append(f" __own[{one.name!r}] = {value}")
+    lines.insert(0, f"def __init__({', '.join(parameters)}):")
+    exec("\n".join(lines), known)
+    made: Callable[..., None] = known["__init__"]
     return made
 
 

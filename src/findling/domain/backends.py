@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from findling.domain.ports import LegIndex, VectorRows
-from findling.domain.values import FIELDS
+from findling.domain.values import FIELDS, record
 
 if TYPE_CHECKING:
     from findling.domain.errors import FindlingError
@@ -50,7 +50,8 @@ class StoreIdentity(NamedTuple):
     seq: int
 
 
-class Capabilities(NamedTuple):
+@record()
+class Capabilities:
     """Abilities that not every backend has. A command that needs a missing one refuses with a clear error.
 
     `statistics` are `visible` when hidden resources change no score, `global` when they do. `vectors` says how the

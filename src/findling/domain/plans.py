@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
-from typing import Any, NamedTuple
+from dataclasses import field, fields, replace
+from typing import Any
 
 from findling.domain.values import FIELDS, record
 
@@ -17,7 +17,8 @@ TYPOS = ("correct", "suggest", "ignore")
 GROUPINGS = ("none", "resource", "thread")
 
 
-class Knob(NamedTuple):
+@record()
+class Knob:
     """One field of a plan, and every place where it shows.
 
     `kind` is one of `domain.values`. `setting` names its row in settings files, the environment and `--set`; without
@@ -234,7 +235,7 @@ def knobs_of(plan: type[Plan]) -> dict[str, Knob]:
     """The table: every knob of a plan by its name."""
     knobs = {each.name: each.metadata["knob"] for each in fields(plan)}
     return {
-        name: one._replace(name=name, row=one.setting or f"search.{name}", optional=one.default is None)
+        name: replace(one, name=name, row=one.setting or f"search.{name}", optional=one.default is None)
         for name, one in knobs.items()
     }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from findling.domain.queries import Filters, Node
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
+from findling.domain.values import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -343,7 +344,8 @@ class VectorLeg(LegIndex, VectorSearch, Protocol):
     """A leg of vectors."""
 
 
-class VectorHits(NamedTuple):
+@record()
+class VectorHits:
     """Chunk ids with cosines, best first, and `scores` of the chunks that were asked for besides.
 
     `mean` and `deviation` are those of the cosines of all rows looked at, or of a fair sample: they show how far a

@@ -170,7 +170,8 @@ class Filters:
     within: str = ""
 
 
-class LegQuery(typing.NamedTuple):
+@record()
+class LegQuery:
     """A query as a leg is asked it.
 
     `node` is all that is asked for; `words` the part of it that ranks, `None` where every part must hold. `text` is

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -52,7 +51,9 @@ _SPARE_BYTES = 1 << 20
 
 def check_room(folder: Path, needed: int, what: str, *, hint: str) -> None:
     """Raise DiskFullError when a folder has no room for so many bytes and a little more."""
-    wanted, free = needed + _SPARE_BYTES, shutil.disk_usage(folder).free
+    from shutil import disk_usage  # 2 ms to load, and a search needs no room
+
+    wanted, free = needed + _SPARE_BYTES, disk_usage(folder).free
     if free < wanted:
         sizes = [f"{size / (1 << 20):,.1f} MB" for size in (wanted, free)]
         message = f"no space left for {what}: it takes {sizes[0]} at {folder}, where {sizes[1]} are free"

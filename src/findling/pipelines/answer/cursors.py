@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import SearchRequest
 from findling.domain.results import Hit
+from findling.domain.values import record
 from findling.pipelines.answer.rankings import Ranked, group_of
 
 __all__ = ["Cursor", "behind", "cursor_after", "next_cursor", "read_cursor"]
@@ -22,7 +22,8 @@ _REMEMBERED = 12
 """Hits that a cursor knows: as long as one of them is there, the next page is exact. 156 characters in all."""
 
 
-class Cursor(NamedTuple):
+@record()
+class Cursor:
     """The number of hits shown, the score of the last one, and the marks of the latest, the last one first.
 
     A mark stands for a hit: for its chunk or, in an answer that is grouped, for its group.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
@@ -212,7 +213,8 @@ def relax(question: AnalyzedQuery) -> Relaxed | None:
     if node is None or not question.plan.relax or question.plan.words == "all":
         return None
     dropped = canonical(All(demands(question.node)))
-    looser = question._replace(
+    looser = replace(
+        question,
         tree=node,
         node=node,
         asked=positive_terms(node),
@@ -240,4 +242,4 @@ def _line_finder(at_hand: Meaning, question: AnalyzedQuery, wanted: HighlightSpe
         return wanted
     from findling.pipelines.retrieve.vector_retrieval import nearness_to
 
-    return wanted._replace(nearness=nearness_to(at_hand.instant, question.text))
+    return replace(wanted, nearness=nearness_to(at_hand.instant, question.text))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from typing import NamedTuple
 
 from findling.domain.queries import Same
 from findling.domain.resources import Chunk, Resource, StoredChunk
 from findling.domain.results import Degradation, Step, Suggestion
+from findling.domain.values import record
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery
 from findling.pipelines.retrieve.vector_retrieval import Meaning
@@ -40,7 +42,8 @@ class Ranked(NamedTuple):
     others: tuple[Ranked, ...] = ()
 
 
-class HighlightSpec(NamedTuple):
+@record()
+class HighlightSpec:
     """The words to look for in every hit: the terms of the query, their forms, identifiers and their parts.
 
     `same` are groups of alternative terms. `around` counts the messages to show on either side of a hit. `weights` of
@@ -54,11 +57,12 @@ class HighlightSpec(NamedTuple):
     snippet_lines: int = 3
     context: int = 0
     around: int = 0
-    weights: Mapping[str, float] = {}
+    weights: Mapping[str, float] = field(default_factory=dict)
     nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
 
 
-class Ranking(NamedTuple):
+@record()
+class Ranking:
     """The ranking of a question: the hits that stand up to the truth, and an account of the way to them.
 
     `page` holds those that are shown, `next_cursor` asks for the next ones. `steps` name the steps of the plan after
@@ -125,7 +129,8 @@ MOST_PASSAGES = 5
 """Passages that a hit has besides its own."""
 
 
-class Run(NamedTuple):
+@record()
+class Run:
     """Chunks of one resource that follow each other, in their order, and the best of them."""
 
     best: Ranked

@@ -163,7 +163,7 @@ def rank(
             budget.is_over("words alone were searched")
             ranking = _fill_page(legs, question, exclude, clock, Meaning())
     clock.lap("search")
-    return ranking._replace(suggestions=tuple(meant))
+    return replace(ranking, suggestions=tuple(meant))
 
 
 def _assembled(ranking: Ranking, wanted: HighlightSpec, store: ReadStore) -> tuple[tuple[Hit, ...], str]:
@@ -239,7 +239,7 @@ def _fill_page(
     limit = _first_window(context, wanted)
     if start:
         # Reading on would change the ranking between one page and the next.
-        question = question._replace(plan=replace(plan, budget_ms=0.0))
+        question = replace(question, plan=replace(plan, budget_ms=0.0))
     found: Found | None = None
     while True:
         if found is None or (len(found.candidates) < limit and not found.is_all):
@@ -336,7 +336,7 @@ def _lowered(candidate: Candidate) -> tuple[Step, ...]:
 def _wanted(legs: Retrievers, ranking: Ranking, snippet_lines: int) -> HighlightSpec:
     question, found = ranking.question, ranking.found
     wanted = asked_for(question, found.keyword.forms, snippet_lines)
-    wanted = wanted._replace(weights=term_weights(legs.keyword, wanted.forms))
+    wanted = replace(wanted, weights=term_weights(legs.keyword, wanted.forms))
     if ranking.meaning.instant is not None and found.strategy not in ("keyword", "browse"):
-        wanted = wanted._replace(nearness=nearness_to(ranking.meaning.instant, question.text))
+        wanted = replace(wanted, nearness=nearness_to(ranking.meaning.instant, question.text))
     return wanted

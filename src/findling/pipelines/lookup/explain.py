@@ -95,7 +95,7 @@ def explain(
 def _deeper(question: AnalyzedQuery) -> AnalyzedQuery:
     """The question without limits: everything that matches, as far down as ranks are counted."""
     request = replace(question.request, limit=_DEEPEST, offset=0)
-    return question._replace(request=request, plan=replace(question.plan, min_score=0.0, weak=True, adaptive_k=False))
+    return replace(question, request=request, plan=replace(question.plan, min_score=0.0, weak=True, adaptive_k=False))
 
 
 def _place(ranked: Sequence[Ranked], cids: set[int]) -> int:
@@ -239,7 +239,7 @@ def _verdicts(case: _Case) -> Iterator[LegVerdict]:
     yield LegVerdict(leg="keyword", found=at > 0, rank=at, score=hits[at - 1][1] if at else 0.0, total=len(hits))
     held = [term for term, forms in case.ranking.found.keyword.forms.items() if forms]
     # Also where meaning only reorders, its ranks are counted among all passages.
-    query = question.for_legs(held)._replace(plan=replace(question.plan, meaning_finds=True))
+    query = replace(question.for_legs(held), plan=replace(question.plan, meaning_finds=True))
     for leg in bound_legs(legs, case.ranking.meaning, question.plan):
         said = leg.search(query, _DEEPEST, cids)
         order = sorted(said, key=lambda cid: (-said[cid].strength, cid))

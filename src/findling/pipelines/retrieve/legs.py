@@ -13,6 +13,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES, Plan
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.results import Evidence
+from findling.domain.values import record
 from findling.pipelines.retrieve.vector_retrieval import Meaning, VectorRetriever
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def alone(one: Evidence, rank: int) -> Evidence:
     return one._replace(rank=rank, normalised=one.worth, weight=1.0, share=one.worth)
 
 
-class Found(NamedTuple):
+@record()
+class Found:
     """The candidates, best first, what the keyword leg said, which legs were asked, and how they were weighed.
 
     `total` counts what has at least the evidence `least`, `weaker` what else matches.

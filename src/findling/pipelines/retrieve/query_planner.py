@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from findling.domain.budgets import current_budget
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.ports import ReadStore
 from findling.domain.queries import GROUPS, All, Field, Filters, LegQuery, Node, Not, Same, SearchRequest, Term, Word
+from findling.domain.values import record
 from findling.pipelines.retrieve.legs import check_legs
 from findling.stores.filtering import check_filters
 from findling.text.analysis.analysis import phrase_terms
@@ -51,7 +52,8 @@ _CODE = r"[_.:#(/\\\[]|\b[a-z]+[A-Z]|(?:[0-9][^\s0-9]*){3}"
 but a meaning. Three digits are a code: a model finds any table of numbers near to its pieces."""
 
 
-class AnalyzedQuery(NamedTuple):
+@record()
+class AnalyzedQuery:
     """A request that has been understood.
 
     `tree` is the whole query as it was read, `node` what of it the legs are asked and `filters` what they are limited
@@ -149,7 +151,8 @@ def corrected(question: AnalyzedQuery, corrections: Mapping[str, str]) -> Analyz
     """The question with other spellings of some words beside what was typed; what stands in quotes stays as it is."""
     keys = {_key(typed): other for typed, other in corrections.items()}
     node = _respelled(question.node, keys)
-    return question._replace(
+    return replace(
+        question,
         tree=_respelled(question.tree, keys),
         node=node,
         text=respelled(question.text, corrections),

@@ -14,6 +14,7 @@ from findling.domain.ports import ReadStore, TruthStore, VectorHits, VectorSearc
 from findling.domain.queries import Filters, LegQuery
 from findling.domain.resources import Resource
 from findling.domain.results import Degradation, Evidence
+from findling.domain.values import record
 from findling.ranking.evidence import FOREIGN, cosine_of, meaning_evidence
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ _FIRST_GUESS_S = 0.03
 """Less than what one passage takes on most machines: with less time than that, none is read."""
 
 
-class Space(NamedTuple):
+@record()
+class Space:
     """One kind of vectors: the leg that holds them, and what turns a query into one of them.
 
     `is_whole` says that all chunks have one: a part of them is no fair sample.

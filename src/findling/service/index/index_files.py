@@ -19,6 +19,7 @@ from findling.domain.errors import (
 )
 from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.results import Degradation
+from findling.domain.values import record
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.workspace.backends import backend_at
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
@@ -26,7 +27,8 @@ from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 __all__ = ["LAZY", "IndexState", "OpenedWorkspace", "Reader"]
 
 
-class IndexState(NamedTuple):
+@record()
+class IndexState:
     """The state that a sight depends on: another store, another change or another relation gives another one."""
 
     store_id: str

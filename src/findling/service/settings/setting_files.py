@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from findling.domain.errors import InvalidValueError, UsageError
+from findling.domain.values import record
 
 __all__ = [
     "PROJECT_FILE",
@@ -112,7 +113,8 @@ def format_value(value: object) -> str:
     return '"' + "".join(c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}" for c in escaped) + '"'
 
 
-class _Statement(NamedTuple):
+@record()
+class _Statement:
     """Lines `first`..`last` of a file: a table header (no keys), or an assignment to `keys`."""
 
     first: int

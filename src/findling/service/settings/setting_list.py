@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from findling.domain.plans import KNOBS, Knob
 from findling.domain.strangers import PROJECT_SETTINGS
-from findling.domain.values import FIELDS
+from findling.domain.values import FIELDS, record
 
 __all__ = ["ENVIRONMENT", "REMOVED", "SETTINGS", "EnvironmentVariable", "Setting", "Value", "plan_row", "variable_of"]
 
@@ -19,7 +19,8 @@ def variable_of(name: str) -> str:
     return "FINDLING_" + name.upper().replace(".", "_")
 
 
-class Setting(NamedTuple):
+@record()
+class Setting:
     """One setting; `domain.values` lists the kinds, `domain.strangers` the settings of a project file."""
 
     name: str

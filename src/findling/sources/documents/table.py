@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from findling.domain.values import record
 
 __all__ = ["FORMATS", "VERSIONS", "Format"]
 
 
-class Format(NamedTuple):
+@record()
+class Format:
     """One format. `version` is raised whenever its extractor gives other text: its files are then read again.
 
     `untrusted` formats are parsed only in worker processes, within limits of time and memory.

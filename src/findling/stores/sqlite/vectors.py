@@ -9,11 +9,11 @@ import sqlite3
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
-from typing import NamedTuple
 
 from findling.domain.errors import CorruptError, InvalidValueError
 from findling.domain.ports import VectorRow
 from findling.domain.resources import StoredChunk
+from findling.domain.values import record
 from findling.stores.sqlite.connections import Connections
 from findling.stores.sqlite.files import StoreErrors
 from findling.stores.sqlite.reads import load_chunks
@@ -32,7 +32,8 @@ _NO_MODEL = 0
 _LAST = CID_LIMIT - 1
 
 
-class Frontier(NamedTuple):
+@record()
+class Frontier:
     """At change `seq`, no chunk of a resource below number `resource` lacked a vector of `model`."""
 
     model: int

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from findling.domain.values import record
 from findling.text.analysis.lines import is_sentence
 from findling.text.query.lexer import OPENING_QUOTES, QUOTES
 
@@ -209,7 +209,8 @@ def _is_question(text: str, tokens: Sequence[str]) -> bool:
     return tokens[0] in _ASKING or (tokens[0] in _ASKING_IF and len(tokens) > 3)
 
 
-class Route(NamedTuple):
+@record()
+class Route:
     """Shapes of a query and the consequences.
 
     `complexity` runs from 0 to 1 and gives the `kind`. Each of `signals` is its name and the words that gave it

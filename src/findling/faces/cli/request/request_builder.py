@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UsageError
 from findling.domain.plans import KNOBS
 from findling.domain.queries import Filters, SearchRequest
+from findling.domain.values import record
 from findling.faces.cli.request.options import (
     apply_changes,
     as_option,
@@ -40,7 +41,8 @@ __all__ = [
 ]
 
 
-class SearchOptions(NamedTuple):
+@record()
+class SearchOptions:
     """The options of one call of `findling search`."""
 
     words: tuple[str, ...] = ()
@@ -50,7 +52,7 @@ class SearchOptions(NamedTuple):
     workspace: str | None = None
     color: str | None = None
     profile: str | None = None
-    knobs: Mapping[str, Any] = {}
+    knobs: Mapping[str, Any] = field(default_factory=dict)
     plan: str | None = None
     changes: tuple[str, ...] = ()
     ext: tuple[str, ...] = ()

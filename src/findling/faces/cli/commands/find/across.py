@@ -38,7 +38,7 @@ def search_workspaces(options: SearchOptions, *, shared: bool, as_json: bool) ->
     if path is not None:
         raise UsageError("several workspaces are searched as a whole, not below a path", hint=f"leave out {path}")
     names = tuple(name.strip() for name in (options.workspace or "").split(",") if name.strip())
-    options = options._replace(workspace=None)
+    options = replace(options, workspace=None)
 
     def settings_for(place: Path) -> Settings:
         return settled(options, str(place))[0].override(NO_CONTEXT, "search across workspaces")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +132,7 @@ def _asked_otherwise(options: SearchOptions, format_: str, name: str | None, *, 
     if name is not None:
         from findling.faces.cli.commands.find.explain import explain_hit
 
-        return explain_hit(options._replace(explain=True), name, as_json=format_ == "json")
+        return explain_hit(replace(options, explain=True), name, as_json=format_ == "json")
     from findling.faces.cli.commands.find.across import search_workspaces
 
     return search_workspaces(options, shared=shared, as_json=format_ == "json")

@@ -1,7 +1,6 @@
 """The plan of a search: one table of knobs, from which settings, profiles, flags, HTTP bodies and MCP tools follow."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: classes of fields parse each annotation that is a text, 1 ms in all.
 from collections.abc import Mapping
 from dataclasses import field, fields, replace
 from typing import Any

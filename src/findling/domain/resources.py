@@ -1,7 +1,6 @@
 """Resources and the chunks they are made of."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: classes of fields parse each annotation that is a text, 1 ms in all.
 from collections.abc import Mapping
 from dataclasses import field
 from typing import NamedTuple

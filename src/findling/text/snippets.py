@@ -7,12 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from findling.domain.resources import Chunk
 from findling.domain.results import Line
 from findling.text.analysis.lines import LineIndex
-from findling.text.chunking.windows import Span, cluster_start
+
+if TYPE_CHECKING:
+    from findling.text.chunking.windows import Span
 
 __all__ = ["WHOLE_PASSAGE", "Match", "Telling", "placed_lines", "plain_line", "show_lines", "snippet"]
 
@@ -259,6 +261,8 @@ class _Judged:
             key=lambda top: (self._weight_of(top, top + longest, spans), -top),
         )
         after = best + longest
+        from findling.text.chunking.windows import cluster_start  # only a line that is too long is cut
+
         return max(cluster_start(self._text, best), start), end if after >= end else cluster_start(self._text, after)
 
     def _weight_of(self, top: int, end: int, spans: Iterable[Match]) -> tuple[float, int]:

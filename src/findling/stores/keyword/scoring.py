@@ -120,8 +120,8 @@ def _said(node: Node) -> object:
 
 def named_file(text: str) -> str:
     """A text as the name of a file, with its folder at most, and without a line: `queues.py` of `./queues.py:120:5`."""
-    parts = re.split(r"[/\\]", _LINE.sub("", text).lower())
+    parts = (re.sub(_LINE, "", text) if ":" in text else text).lower().replace("\\", "/").split("/")
     return "/".join([part for part in parts if part not in ("", ".", "..")][-2:])
 
 
-_LINE = re.compile(r"(?::\d{1,9}){1,2}:?$")
+_LINE = r"(?::\d{1,9}){1,2}:?$"

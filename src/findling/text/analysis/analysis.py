@@ -103,7 +103,7 @@ def row_terms(word: str) -> list[str]:
     """
     if word.isalpha() and word.isascii() and word.islower():
         return terms(word)  # which most words are
-    word = _POSSESSIVE.sub("", word)
+    word = re.sub(_POSSESSIVE, "", word)
     row = phrase_terms(word)
     # Only of the first part: further on the whole stands between the terms in front of it and its parts.
     first = _from_sign(_words(word)[0]) if row else []
@@ -116,7 +116,7 @@ def prefix_terms(text: str) -> list[str]:
     return given[:1] if len(_words(text)) == 1 and _has_whole(given) else given
 
 
-_POSSESSIVE = re.compile(r"(?<=[\w+#])['’]s$", re.IGNORECASE)
+_POSSESSIVE = r"(?i)(?<=[\w+#])['’]s$"
 
 
 def _from_sign(text: str) -> list[str]:
@@ -156,7 +156,7 @@ def matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
     if text.isascii():
         return _ascii_matches(text, wanted)
     spans = []
-    for piece in _UNBROKEN.finditer(text):
+    for piece in re.finditer(r"\S+", text):
         raw = piece.group()
         given = _terms_of_raw(raw) if len(raw) <= _LONGEST_REMEMBERED else terms(raw)
         if matched := [term for term in dict.fromkeys(given) if term in wanted]:
@@ -164,7 +164,6 @@ def matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
     return spans
 
 
-_UNBROKEN = re.compile(r"\S+")
 _LONGEST_REMEMBERED = 64
 """Whole sentences of scripts without spaces do not come again."""
 

@@ -32,9 +32,10 @@ _SIGNED_NAME = (
 )
 
 # Subwords as people read them: HTTP|Server, get|User|Name, IPv6|Address, sha256|sum.
-_SUBWORD = re.compile(r"[A-Z]{2,}[a-z]?[0-9]+|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
-_LETTERS_OR_DIGITS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_LETTER_RUNS = re.compile(r"[a-z]+|[0-9]+")
+_SUBWORD = r"[A-Z]{2,}[a-z]?[0-9]+|[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+"
+_LETTERS_OR_DIGITS = r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+"
+_LETTER_RUNS = r"[a-z]+|[0-9]+"
+_compiled = cache(re.compile)
 _MOST_ALTERNATIONS = 6
 """A word that changes more often between letters and digits is a hash: 3f2a9c1b is findable as a whole only."""
 
@@ -67,16 +68,19 @@ def identifier_terms(word: str) -> list[str]:
     if not word or len(word) > LONGEST_WORD:
         return []
     whole = word.lower()
-    if not word.isalpha():
+    if word.isalpha():
+        if word == whole:
+            return [whole]
+    else:
         if signed := _signed().fullmatch(word):
             return _signed_terms(*signed.groups())
-        if len(_LETTER_RUNS.findall(whole)) > _MOST_ALTERNATIONS:
+        if len(_compiled(_LETTER_RUNS).findall(whole)) > _MOST_ALTERNATIONS:
             return [whole]
     parts: list[str] = []
-    for subword in _SUBWORD.findall(word):
+    for subword in _compiled(_SUBWORD).findall(word):
         parts.append(subword.lower())
         if not subword.isalpha() and not subword.isdigit():
-            parts.extend(piece.lower() for piece in _LETTERS_OR_DIGITS.findall(subword))
+            parts.extend(piece.lower() for piece in _compiled(_LETTERS_OR_DIGITS).findall(subword))
     return parts if parts[0] == whole else [whole, *parts]
 
 

@@ -11,6 +11,7 @@ from findling.text.query.lexer import (
     FIELD_NAMES,
     KEYWORD,
     TEXT_FIELDS,
+    compiled,
     is_plain,
     shortened,
     split_suffix,
@@ -232,4 +233,4 @@ def _has_terms(text: str) -> bool:
 
 
 def _word(text: str) -> str:
-    return text.lower() if text.isupper() and KEYWORD.fullmatch(text) else text
+    return text.lower() if text.isupper() and compiled(KEYWORD).fullmatch(text) else text

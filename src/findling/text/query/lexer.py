@@ -52,7 +52,7 @@ MOST_CHARACTERS = 1_000
 MOST_LEAVES = 64
 """A text beyond these was pasted: it is read as plain words."""
 
-KEYWORD = re.compile(r"AND|OR|NOT|NEAR(?:/[0-9]+)?")
+KEYWORD = r"AND|OR|NOT|NEAR(?:/[0-9]+)?"
 KEYWORD_KINDS = frozenset({"AND", "OR", "NOT", "NEAR"})
 
 compiled = cache(re.compile)
@@ -147,7 +147,7 @@ def quoted(text: str) -> str:
 def spelled(word: str, field: str = "") -> str:
     """The word written such that it is read as this very word (in the field), whatever its characters mean."""
     name = field_prefix(field)
-    if KEYWORD.fullmatch(word):
+    if _kind(word) != "word":
         return name + word.lower()
     if is_plain(word):
         return name + word
@@ -171,7 +171,7 @@ def shortened(text: str) -> str:
 
 
 def _kind(word: str) -> str:
-    return word.partition("/")[0] if word[0] in "AON" and KEYWORD.fullmatch(word) else "word"
+    return word.partition("/")[0] if word[:1] in ("A", "O", "N") and compiled(KEYWORD).fullmatch(word) else "word"
 
 
 class Intent(NamedTuple):

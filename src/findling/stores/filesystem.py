@@ -81,7 +81,9 @@ def create_private(path: Path) -> None:
 def discard(path: Path) -> None:
     """Delete a folder, or whatever stands in its place, as far as the system lets it."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+        from shutil import rmtree
+
+        rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
 

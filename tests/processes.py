@@ -6,14 +6,17 @@ A test starts every process through `BoundedProcess` or `run_process`; `tests/me
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PATIENCE_S", "BoundedProcess", "hear_signals", "run_process"]
+import pytest
+
+__all__ = ["PATIENCE_S", "BoundedProcess", "hear_signals", "run_process", "small_disk"]
 
 PATIENCE_S = 100.0 * float(os.environ.get("TEST_PATIENCE", "1"))
 """The longest wait for anything that must happen: long, because a passing test never waits for its end.
@@ -78,3 +81,21 @@ def hear_signals() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Callable[[str], None]]:
+    """Mount a file system of this size at a new folder; yields a function that gives it another size."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+    if shutil.which("mount") is None or run_process(mount).returncode:
+        pytest.skip("a file system cannot be mounted here")
+
+    def resize(size: str) -> None:
+        run_process(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
+
+    try:
+        yield resize
+    finally:
+        # Lazily: a process that a search has started in the background may hold a file for a moment.
+        run_process(["umount", "--lazy", str(folder)], check=True)

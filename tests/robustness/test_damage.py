@@ -16,7 +16,7 @@ import pytest
 
 from findling.stores.sqlite.store import SqliteStore
 from tests.counts import sample
-from tests.processes import run_process
+from tests.processes import small_disk
 
 if TYPE_CHECKING:
     from tests.robustness.conftest import Playground
@@ -352,23 +352,6 @@ def test_a_store_that_was_set_back_is_told_and_taken_when_that_is_wanted(playgro
 
 
 # No space
-
-
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Callable[[str], None]]:
-    """A file system of this size at `folder`; yields what gives it another size."""
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
-    if shutil.which("mount") is None or run_process(mount).returncode:
-        pytest.skip("a file system cannot be mounted here")
-
-    def resize(size: str) -> None:
-        run_process(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
-
-    try:
-        yield resize
-    finally:
-        run_process(["umount", str(folder)], check=True)
 
 
 @pytest.mark.parametrize("size", sample(["300k", "800k", "1300k", "2000k", "2600k"], short=3))

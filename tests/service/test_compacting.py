@@ -23,7 +23,7 @@ from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import count_pages, rewrite_store
 from findling.stores.vectors import vector_files
 from findling.stores.vectors.vector_files import read_header, write_header
-from tests.processes import run_process
+from tests.processes import small_disk
 
 WORDS = ["harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compass", "velvet", "saddle", "parchment"]
 QUERIES = ("harbour lantern", "meadow", "granite -velvet", "orchard compass saddle")
@@ -283,12 +283,8 @@ def test_there_must_be_an_index(tmp_path: Path, settings: findling.Settings) -> 
 
 def test_a_rewrite_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)]
-    if shutil.which("mount") is None or run_process(mount).returncode:
-        pytest.skip("a file system cannot be mounted here")
     monkeypatch.setenv("SQLITE_TMPDIR", str(disk))
-    try:
+    with small_disk(disk, "3m"):
         connection = sqlite3.connect(disk / "index.sqlite")
         connection.execute("CREATE TABLE held (text)")
         connection.executemany("INSERT INTO held VALUES (?)", [("x" * 4000,)] * 250)
@@ -296,8 +292,6 @@ def test_a_rewrite_without_room_is_refused(tmp_path: Path, monkeypatch: pytest.M
         connection.close()
         with pytest.raises(DiskFullError, match="rewriting"):
             rewrite_store(disk / "index.sqlite")
-    finally:
-        run_process(["umount", str(disk)], check=True)
 
 
 def test_accesses_are_counted_in_and_those_to_what_is_gone_are_dropped(

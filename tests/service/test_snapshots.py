@@ -25,7 +25,7 @@ from findling.domain.errors import (
 from findling.domain.records import GlossaryTerm
 from findling.service.upkeep.snapshots import WorkspaceSnapshots
 from findling.stores.sqlite.store import SqliteStore
-from tests.processes import run_process
+from tests.processes import small_disk
 
 QUERIES = ("harbour lantern", "meadow", "granite -velvet", "orchard compass", "remembered colour")
 WORDS = ["harbour", "lantern", "meadow", "thimble", "granite", "orchard", "compass", "velvet", "saddle", "parchment"]
@@ -360,11 +360,7 @@ def test_what_is_interrupted_leaves_nothing(engine: findling.Engine, snapshots: 
 
 def test_a_full_disk_leaves_nothing(engine: findling.Engine, snapshots: WorkspaceSnapshots, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]
-    if shutil.which("mount") is None or run_process(mount).returncode:
-        pytest.skip("a file system cannot be mounted here")
-    try:
+    with small_disk(disk, "1m") as resize:
         with pytest.raises(DiskFullError, match="no space left"):
             snapshots.create(to=disk / "copy.db")
 
@@ -372,11 +368,9 @@ def test_a_full_disk_leaves_nothing(engine: findling.Engine, snapshots: Workspac
             if not (disk / "filler").exists():
                 (disk / "filler").write_bytes(b"x" * (os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize))
 
-        run_process(["mount", "-o", "remount,size=60m", str(disk)], check=True)
+        resize("60m")
         engine.writer.store.put_vectors("m", {n.to_bytes(16, "big"): b"\0" * 60_000 for n in range(200)})
         with pytest.raises(DiskFullError, match="no space left"):
             snapshots.create(to=disk / "copy.db", on_step=fill)
         assert [file.name for file in disk.iterdir()] == ["filler"]
-    finally:
-        run_process(["umount", str(disk)], check=True)
     assert_sound(engine)

@@ -51,6 +51,39 @@ def assert_the_rest_is_there(engine: findling.Engine) -> None:
     assert [hit.path for hit in engine.search("harbour")] == ["z-note.txt"]
 
 
+ABANDONED = """
+import sys, threading
+import findling
+from findling.pipelines.indexing import workers
+
+workers._HELD_BACK_BYTES = 1  # so that a thread waits for its turn
+begun = threading.Event()
+
+def never_ending(progress):
+    if progress.done:
+        begun.set()
+        threading.Event().wait()
+
+def run():
+    settings = findling.Settings().override(
+        {"store.home": sys.argv[2], "search.mode": "keyword", "index.workers": 2}, "test")
+    findling.open(sys.argv[1], settings=settings).index(on_progress=never_ending)
+
+threading.Thread(target=run, daemon=True).start()
+assert begun.wait(float(sys.argv[3]))
+print("bye")
+"""
+
+
+def test_a_program_ends_beside_an_index_run(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    for number in range(120):
+        (root / f"n{number}.txt").write_text(f"Note {number}. " * 9000)
+    command = [sys.executable, "-c", ABANDONED, str(root), str(tmp_path / "home"), str(PATIENCE_S)]
+    assert run_process(command, check=True).stdout == "bye\n"
+
+
 def test_a_document_that_takes_too_long_is_given_up(tree: Path, tmp_path: Path) -> None:
     (tree / "slow.html").write_text("<table>" + "<tr><td>cell<td>cell</tr>" * 300_000 + "</table>")
     values = {"index.max_seconds": 1.0, "index.max_file_size": 64 << 20}

@@ -15,8 +15,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import findling
@@ -56,14 +57,20 @@ def prepare_in_workers(job: Job, batches: Sequence[list[Task]], workers: int) ->
     workers. Raises WorkerError when no worker can be started.
     """
     crew = _Crew(job)
-    pool = ThreadPoolExecutor(min(workers, len(batches)))
+    futures: deque[Future[list[_Answer]]] = deque(Future() for _ in batches)
+    jobs = deque(zip(count(), batches, futures, strict=False))
+    # No ThreadPoolExecutor: the interpreter waits for its threads, so a program could not end beside an index run.
+    threads = [threading.Thread(target=crew.work, args=(jobs,), daemon=True) for _ in range(min(workers, len(batches)))]
     try:
-        futures = deque(pool.submit(crew.prepare, number, tasks) for number, tasks in enumerate(batches))
+        for thread in threads:
+            thread.start()
         while futures:
             yield crew.result(futures.popleft())
     finally:
         crew.stop()
-        pool.shutdown(cancel_futures=True)
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
         for worker in crew.workers:
             worker.end()
 
@@ -101,12 +108,26 @@ class _Crew:
             for worker in self.workers:
                 worker.process.kill()
 
-    def prepare(self, number: int, tasks: list[Task]) -> list[_Answer]:
+    def work(self, jobs: deque[tuple[int, list[Task], Future[list[_Answer]]]]) -> None:
+        """Have one batch after another prepared, until none is left or the crew is stopped."""
+        while not self._stopped:
+            try:
+                number, tasks, future = jobs.popleft()
+            except IndexError:
+                return
+            try:
+                future.set_result(self._prepare(number, tasks))
+            except BaseException as error:  # raised where the result is waited for
+                future.set_exception(error)
+
+    def _prepare(self, number: int, tasks: list[Task]) -> list[_Answer]:
         """Have a batch prepared, when there is room to hold it back or the caller waits for it."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._held_back < _HELD_BACK_BYTES or number <= self._wanted or self._stopped
             )
+            if self._stopped:
+                return []
             worker = self._idle.pop() if self._idle else None
         answers: list[_Answer] = []
         waiting = [Batch(tasks)]

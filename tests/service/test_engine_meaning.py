@@ -182,10 +182,10 @@ def test_a_reader_writes_nothing_that_the_model_reads_on_its_way(tree: Path, set
     with findling.open(tree, settings=patient) as engine:
         engine.index()
         asked = engine.prepare("cat sleeping on carpet").request
-        answer = engine.opened.read(None, [], search, asked)
+        answer = search(engine.opened.reader().retrievers, asked)
         assert answer.hits[0].receipt.speed == "refined"
         assert engine.status().meaning["read"] == 0
-        engine.opened.keep_read()
+        engine.explain("cat sleeping on carpet", "nap.md")
         assert 0 < engine.status().meaning["read"] <= 5
 
 

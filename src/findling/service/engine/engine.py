@@ -112,7 +112,6 @@ class Engine(WorkspaceServices):
 
             asked = to_be_fused(asked)
         answer = self.opened.read(principals, notes, search, asked, scoped.parsed, self._lines, notes)
-        self.opened.keep_read()
         answer = replace(
             answer,
             scope=scoped.context,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,6 +45,9 @@ READ_UP_TO = "read up to "
 
 _GLANCE_S = 1.0
 
+_MOST_READ = 64
+"""Searches whose vectors wait to be stored: those that ran out of time store theirs with the next one."""
+
 _KEEP_PATIENCE_S = 0.05
 """A search waits no longer for a writer: the next one makes the vectors again."""
 
@@ -64,7 +68,7 @@ class WorkspaceVectors:
         self._guard = threading.RLock()
         self._embedders: dict[str, Embedder | None] = {}
         self._rerankers: list[Reranker | None] = []
-        self._read: list[tuple[str, Mapping[bytes, bytes], Sequence[int]]] = []
+        self._read: deque[tuple[str, Mapping[bytes, bytes], Sequence[int]]] = deque(maxlen=_MOST_READ)
 
     def close(self) -> None:
         """Release files; closing twice is fine."""
@@ -120,11 +124,11 @@ class WorkspaceVectors:
     def keep_read(self) -> None:
         """Store the vectors that searches have made on their way, and the chunks that the model should read next.
 
-        No answer depends on it: what cannot be written now is dropped.
+        No answer depends on it: what cannot be written now is dropped, and damage shows when a verb reads.
         """
-        read, self._read = self._read, []
-        with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError):
-            for model, vectors, unread in read:
+        with contextlib.suppress(FindlingError, IndexError):
+            while self._read:  # another thread may take the last one
+                model, vectors, unread = self._read.popleft()
                 self._files.store.put_vectors(model, vectors, patience_s=_KEEP_PATIENCE_S)
                 self._files.store.want(unread, patience_s=_KEEP_PATIENCE_S)
 

@@ -80,26 +80,25 @@ class Index:
         has replaced the index, and when something was written that a limited caller may see in one leg and not in the
         other.
         """
-        for is_last in (False, False, True):
-            reader = self.reader(principals)
-            try:
-                answer = verb(reader.retrievers, *args, **options)
-            except StoreDamagedError:
-                raise
-            except (CorruptError, ReplacedError) as error:
-                if is_last:
+        try:
+            for is_last in (False, False, True):
+                reader = self.reader(principals)
+                try:
+                    answer = verb(reader.retrievers, *args, **options)
+                except StoreDamagedError:
                     raise
-                if isinstance(error, CorruptError):
-                    notes += reader.mend(error)
-            else:
-                if is_last or reader.state is None or reader.state == self.views.state():
-                    break
+                except (CorruptError, ReplacedError) as error:
+                    if is_last:
+                        raise
+                    if isinstance(error, CorruptError):
+                        notes += reader.mend(error)
+                else:
+                    if is_last or reader.state is None or reader.state == self.views.state():
+                        break
+        finally:
+            if self._vectors is not None:
+                self._vectors.keep_read()
         return answer
-
-    def keep_read(self) -> None:
-        """Store what searches have read with a model on their way."""
-        if self._vectors is not None:
-            self._vectors.keep_read()
 
     def _mend(self, damage: CorruptError) -> list[Degradation]:
         # Damage inside a file of a leg shows only when a query comes upon it.

@@ -184,6 +184,7 @@ def _initializer(cls: type, *, kw_only: bool) -> Callable[..., None]:
     lines.insert(0, f"def __init__({', '.join(parameters)}):")
     exec("\n".join(lines), known)
     made: Callable[..., None] = known["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"  # names the class in a TypeError
     return made
 
 

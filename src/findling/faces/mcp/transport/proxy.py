@@ -144,12 +144,15 @@ class _Proxy:
         def run() -> None:
             refusal = "this is a fault in findling"
             try:
-                self._serve(its)
+                with its.dup() as end:  # `its` stays open until the reason for the end is known
+                    self._serve(end)
             except FindlingError as error:
                 refusal = f"{error.message}; try: {error.hint}" if error.hint else error.message
             except Exception:  # the client learns of it, and stderr has the rest
                 traceback.print_exc()
-            self._refusal = refusal
+            with self._changed:
+                self._refusal = refusal
+                self._changed.notify_all()
             its.close()
 
         threading.Thread(target=run, daemon=True).start()

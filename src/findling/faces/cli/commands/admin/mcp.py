@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["CLIENTS", "claude_command", "client_snippet", "mcp", "own_command", "skill_text"]
 
 
+_CONNECT_S = 1.0  # patience with a daemon that takes no connection
+
 CLIENTS = {
     "claude": ".mcp.json of the project",
     "cursor": ".cursor/mcp.json of the project, or ~/.cursor/mcp.json",
@@ -190,12 +192,14 @@ def _connect(place: _Place) -> socket | None:
         return None
     first = [place.seen_from_afar, place.caller.principals, settings_document(place.settings)]
     line = socket.socket(socket.AF_UNIX)
+    line.settimeout(_CONNECT_S)
     try:
         line.connect(path)
         line.sendall(json.dumps(first).encode() + b"\n")
-    except OSError:
+    except OSError:  # a daemon that hangs, too
         line.close()
         return None
+    line.settimeout(None)
     return line
 
 

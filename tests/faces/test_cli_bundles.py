@@ -71,6 +71,17 @@ def test_only_what_somebody_may_see(project: Path, home: Path, findling: Run) ->
     assert list(home.glob(".*.partial")) == []
 
 
+def test_a_folder_gives_its_files_and_says_so(project: Path, home: Path, findling: Run) -> None:
+    findling("index")
+    findling("remember", "The guide is due on Monday.")
+    code, out, err = findling("export", str(home / "docs.zip"), "docs")
+    assert (code, err.splitlines()[0]) == (0, f"findling: only the files of {project / 'docs'}")
+    assert f"findling export {home / 'docs.zip'} {project}" in err
+    files = sum(path.is_file() for path in (project / "docs").rglob("*"))
+    assert f": {files} resource" in out
+    assert findling("export", str(home / "all.zip"))[1].startswith(f"{home / 'all.zip'}: 5 resources")
+
+
 def test_settings_that_differ_are_noted(
     project: Path, home: Path, findling: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,3 +156,21 @@ def test_a_killed_export_leaves_the_old_page_or_the_new_one(engine: Engine, tmp_
         assert "session token" in unpacked(target)
     export_html(engine, target, title="last")
     assert "<title>last</title>" in target.read_text("utf-8")
+
+
+def test_the_page_of_a_folder_holds_its_files_alone(tmp_path: Path) -> None:
+    """Items that searches in the folder find went out with it, whoever was allowed to see them."""
+    pages = []
+    for world in ("with", "without"):
+        root = tmp_path / world / "project"
+        with made(root) as engine:
+            if world == "with":
+                only_bob = Resource(rid="decision:0", type="decision", title="Hidden login", visibility=("user:bob",))
+                engine.add([(only_bob, "Every login makes a hidden session token.")])
+                engine.add([(Resource(rid="memory:0", type="memory"), "Tokens are tea.")])
+        with open_engine(root / "docs") as part:
+            assert len(list(part.ls())) == (3 if world == "with" else 1)
+            assert export_html(part, tmp_path / f"{world}.html").documents == 1
+        pages.append((tmp_path / f"{world}.html").read_bytes())
+    assert pages[0] == pages[1]
+    assert b"<title>docs</title>" in pages[0]

@@ -21,6 +21,7 @@ from findling.domain.errors import (
     CorruptError,
     FormatError,
     InvalidValueError,
+    NotFoundError,
     NotIndexedError,
     PathNotFoundError,
     ReadOnlyError,
@@ -248,6 +249,24 @@ def test_a_bundle_for_somebody_holds_nothing_else(
     for rid in hidden - replaced:
         assert f'"{rid}"' not in text
     assert "kontingent" in text
+
+
+def test_the_bundle_of_a_folder_holds_its_files_alone(
+    original: findling.Engine, settings: findling.Settings, tmp_path: Path
+) -> None:
+    with open_engine(original.root / "part1", settings=settings) as part:
+        report = export_bundle(part, tmp_path / "part")
+        assert any(not one.path for one in part.ls())
+        with pytest.raises(NotFoundError, match="these may see nothing"):
+            export_bundle(part, tmp_path / "none", principals=["user:ana"])
+    assert (report.counts["resources"], report.counts["files"], report.counts["relations"]) == (20, 20, 0)
+    assert (report.counts["chunks"], report.counts["glossary"]) == (report.counts["vectors"], 0)
+    text = b"".join(path.read_bytes() for path in (tmp_path / "part").iterdir()).decode()
+    for other in ("decision:", "memory:", "part2", "user:ana", "kontingent", "blob.bin", str(original.root)):
+        assert other not in text
+    import_bundle(tmp_path / "part", workspace="part", settings=settings, trust=TRUSTS)
+    with open_engine(".", workspace="part", settings=settings) as copy:
+        assert {one.path.partition("/")[0] for one in copy.ls()} == {"part1"}
 
 
 def test_a_bundle_answers_where_it_lies(original: findling.Engine, bundle: Path, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def export_store(
     facts: Facts,
     *,
     vectors: bool = True,
+    glossary: bool = True,
     may_see: MaySee | None = None,
     force: bool = False,
 ) -> Record:
@@ -62,7 +63,7 @@ def export_store(
             "counts": {"files": sum(rid.startswith("file:") for rid in export.order), "characters": export.characters},
         }
 
-    return write_bundle(target, export.parts(facts, vectors), about, force=force)
+    return write_bundle(target, export.parts(facts, vectors, glossary), about, force=force)
 
 
 class _Export:
@@ -80,12 +81,12 @@ class _Export:
         self.order = [right.rid for right in rights]
         self._is_in_order = all(a.seq < b.seq for a, b in pairwise(rights))
 
-    def parts(self, facts: Facts, vectors: bool) -> Iterator[Part]:
+    def parts(self, facts: Facts, vectors: bool, glossary: bool) -> Iterator[Part]:
         """Every file with its lines."""
         yield "resources.jsonl", self._resources()
         yield "bm25.jsonl", self._terms()
         yield "vectors.jsonl", self._vectors() if vectors else ()
-        yield "glossary.jsonl", (term._asdict() for term in self._glossary())
+        yield "glossary.jsonl", (term._asdict() for term in (self._glossary() if glossary else ()))
         yield "relations.jsonl", (relation._asdict() for relation in ([] if self._may_see else self._store.relations()))
         yield "accesses.jsonl", self._accesses()
         yield "meta.json", [self._meta(facts)]

@@ -72,6 +72,8 @@ def export_html(
 ) -> BrowserReport:
     """Write one page with the resources that pass the filters and `may_see`; nothing else leaves a trace.
 
+    An engine for a folder of a workspace gives the files of that folder alone.
+
     Raises NotFoundError, InvalidValueError, PathNotFoundError, ReadOnlyError or DiskFullError. A failure leaves the
     target as it was.
     """
@@ -81,7 +83,7 @@ def export_html(
     started = time.monotonic()
     path = _checked_target(Path(target))
     index, documents = _indexed(engine, filters or Filters(), may_see, max_bytes)
-    about = {"title": title or engine.root.name or "findling", "created": time.strftime("%Y-%m-%d", time.gmtime())}
+    about = {"title": title or engine.asked.name or "findling", "created": time.strftime("%Y-%m-%d", time.gmtime())}
     texts = as_letters(index.texts.finished())
     _check_size(len(texts) + len(as_letters(deflated(index.packed(about)))), max_bytes)
     instant = instant_embedder() if engine.writer.settings["semantic.instant"] else None
@@ -122,7 +124,8 @@ def _indexed(
 def _documents(engine: Engine, filters: Filters, may_see: Callable[[Resource], bool] | None) -> Iterator[Document]:
     store = engine.writer.store
     for resource in engine.ls():
-        if passes(resource, filters) and (may_see is None or may_see(resource)):
+        is_part = bool(resource.path) or not engine.scope  # searches in a folder find items, too
+        if is_part and passes(resource, filters) and (may_see is None or may_see(resource)):
             document = store.document(resource.rid)
             # Another process may have changed it meanwhile, and its rights with it.
             if document is not None and document.chunks and (may_see is None or may_see(document.resource)):

@@ -31,6 +31,7 @@ from findling.service.index.embeddings import READ_UP_TO
 from findling.service.settings.settings import Settings, get_setting
 from findling.service.workspace.manifest import preprocessing_of, quota_of
 from findling.service.workspace.quotas import Allowance
+from findling.service.workspace.scope import is_below
 from findling.service.workspace.workspace import existing_path
 from findling.stores.bundle.bundle import Bundle
 from findling.stores.bundle.bundle_restore import restore_documents, restore_records, restore_survey, restore_vectors
@@ -91,8 +92,9 @@ def export_bundle(
 ) -> ExportReport:
     """Write all content of the workspace to a folder, or to an archive when the target ends in `.zip`.
 
-    With `principals` only the part that these may see. `created_at` of the manifest is given, or the variable
-    SOURCE_DATE_EPOCH, or now. Raises NotIndexedError, NotFoundError, InvalidValueError or LockedError.
+    An engine for a folder of it gives the files of that folder alone. `principals` limit it to what they may see.
+    `created_at` of the manifest is given, or the variable SOURCE_DATE_EPOCH, or now. Raises NotIndexedError,
+    NotFoundError, InvalidValueError or LockedError.
     """
     target = Path(target)
     writer = engine.writer
@@ -113,9 +115,14 @@ def export_bundle(
             root,
         )
         may_see = None if principals is None else sight_of(engine, principals)
+        may_see = _in_folder(engine.scope, may_see) if engine.scope else may_see
         if may_see is not None and not any(map(may_see, store.resources())):
+            if principals is None:
+                raise NotFoundError(f"there is nothing to export in {engine.asked}", hint="findling ls")
             raise NotFoundError("there is nothing to export: these may see nothing", hint="findling permissions list")
-        manifest = export_store(store, target, facts, vectors=vectors, may_see=may_see, force=force)
+        manifest = export_store(
+            store, target, facts, vectors=vectors, glossary=not engine.scope, may_see=may_see, force=force
+        )
     files = [target] if target.is_file() else list(target.iterdir())
     return ExportReport(target=target, counts=manifest["counts"], size_bytes=sum(one.stat().st_size for one in files))
 
@@ -149,6 +156,11 @@ def sight_of(engine: Engine, principals: Iterable[str]) -> MaySee:
     """A predicate: whether these principals may see a resource now. Raises InvalidValueError for a wrong principal."""
     rights = engine.permissions.rights(principals)
     return lambda resource: rights.may_see(resource.rid, resource.path, resource.visibility)
+
+
+def _in_folder(folder: str, may_see: MaySee | None) -> MaySee:
+    """The predicate for the files of a folder; what has no path is in none."""
+    return lambda one: bool(one.path) and is_below(one.path, folder) and (may_see is None or may_see(one))
 
 
 class _Import:

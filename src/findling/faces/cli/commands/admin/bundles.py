@@ -47,9 +47,13 @@ def export(
     """Write the index of PATH to the folder or .zip TARGET.
 
     It holds the texts of everything that is indexed, for its owner's eyes alone: mind who you give it to. With --as,
-    which may be repeated, it holds what these may see and nothing of anything else.
+    which may be repeated, it holds what these may see and nothing of anything else. A folder of a workspace gives its
+    files alone, without decisions, chats and memories.
     """
     with opened(path, resolve(path, workspace=workspace)) as engine:
+        if engine.scope:
+            whole = f"findling export {'--html ' if html else ''}{target} {engine.root}"
+            note(f"only the files of {engine.asked}", f"{whole} for the whole workspace")
         if html:
             if no_vectors or force:
                 raise UsageError("--html goes with neither --no-vectors nor --force", hint="findling export --help")

@@ -27,7 +27,7 @@ from findling.domain.queries import (
 )
 from findling.domain.resources import Chunk, Document, Resource
 from findling.stores.filtering import holds
-from findling.stores.keyword.scoring import (
+from findling.stores.keyword.term_weights import (
     IN_A_ROW,
     INFLECTED,
     NAMED_FILE,

@@ -12,9 +12,9 @@ import pytest
 from findling.domain.permissions import OWNER, Caller
 from findling.domain.resources import Document
 from findling.faces.http.security.guards import Guard
+from findling.service.index.views import VisibleStore
 from findling.service.server.engine_pool import Host
 from findling.service.server.tokens import TokenBook
-from findling.stores.filtered_store import VisibleStore
 from tests.faces.http_servers import Client, in_process
 
 ANN = Caller("ann", ("user:ann",), frozenset({"read"}))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import findling
+from findling.domain import budgets
+from findling.domain.budgets import finished_by
 from findling.domain.errors import OverdueError
-from findling.pipelines.retrieve import deadlines as time_limits
-from findling.pipelines.retrieve.deadlines import finished_by
 from tests.processes import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def test_what_fails_in_time_fails_as_it_would_without_a_limit() -> None:
 def test_late_work_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     import threading
 
-    monkeypatch.setattr(time_limits, "_late", set())
+    monkeypatch.setattr(budgets, "_late", set())
     release, begun = threading.Event(), []
 
     def wait() -> None:
@@ -94,6 +94,6 @@ def test_late_work_does_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
             finished_by(time.perf_counter() + 0.01, wait)
     assert len(begun) == 16
     release.set()
-    while time_limits._late:
+    while budgets._late:
         time.sleep(0.01)
     assert finished_by(time.perf_counter() + 60, lambda: 7) == 7

@@ -161,7 +161,7 @@ def test_completions_do_not_repeat_a_long_text_a_thousand_times(engine: findling
 
 
 def test_work_in_a_thread_of_its_own_draws_on_the_same_budget() -> None:
-    from findling.pipelines.retrieve.deadlines import finished_by
+    from findling.domain.budgets import finished_by
 
     with spending(WorkBudget()) as budget:
         assert finished_by(time.perf_counter() + 60, current_budget) is budget

@@ -11,7 +11,7 @@ import findling
 from findling.domain.errors import FindlingError
 from findling.domain.queries import SearchRequest
 from findling.domain.resources import Resource
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.faces.cli.main import run
 from findling.pipelines.answer.search import search
 from findling.pipelines.indexing.document_build import text_documents

@@ -21,7 +21,7 @@ from findling.service.workspace.workspace import Workspace, folder_name, locate
 from findling.service.workspace.workspace_folders import settle
 from findling.service.workspace.workspace_moves import move_root, move_workspace
 from findling.service.workspace.workspaces import create_workspace, drop_workspace, list_workspaces, rename_workspace
-from findling.stores.local.layout import STORE_FILE
+from findling.stores.local.identity import STORE_FILE
 from findling.stores.sqlite.store import SqliteStore
 from tests.processes import BoundedProcess
 

@@ -16,8 +16,7 @@ from findling.domain.queries import SearchRequest
 from findling.domain.results import Degradation
 from findling.service.engine.client import AnswerCache, cache_key
 from findling.service.server import engine_pool
-from findling.service.server.engine_pool import Host
-from findling.service.server.statistics import ServerStatistics
+from findling.service.server.engine_pool import Host, ServerStatistics
 from findling.service.workspace.workspaces import create_workspace
 
 ANN = Caller("ann", ("user:ann",), frozenset({"read"}))

@@ -41,7 +41,7 @@ from findling.service.workspace.workspaces import (
     list_workspaces,
     rename_workspace,
 )
-from findling.stores.local.layout import DAMAGED_FILE, STORE_FILE, keyword_folder
+from findling.stores.local.identity import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.lock import WriteLock
 
 MEMORY = (Resource(rid="memory:1", type="memory"), "The token is in the safe.")

@@ -35,7 +35,7 @@ from findling.service.workspace.workspaces import (
     list_workspaces,
     rename_workspace,
 )
-from findling.stores.local.layout import STORE_FILE
+from findling.stores.local.identity import STORE_FILE
 
 SETTINGS = Settings().override({"search.mode": "keyword", "semantic.instant": False}, "test")
 

@@ -14,9 +14,9 @@ import pytest
 from findling.domain.queries import Any, Filters, Near, Node, Word
 from findling.domain.resources import Document
 from findling.pipelines.indexing.fanout import catch_up
-from findling.stores.keyword.commit_note import NOTE_FILE, LegNote, read_opstamp, read_state, write_note
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.merge import adopt_index, count_entries
+from findling.stores.keyword.segment_files import NOTE_FILE, LegNote, read_opstamp, read_state, write_note
 from findling.testing.reference.memory_store import MemoryStore
 from findling.testing.samples import line_document
 from tests.processes import BoundedProcess

@@ -16,7 +16,7 @@ from findling.pipelines.indexing.document_build import make_document
 from findling.pipelines.indexing.fanout import catch_up
 from findling.sources.documents.extracted import Extracted
 from findling.stores.keyword.leg import TantivyLeg
-from findling.stores.keyword.scoring import PADDING
+from findling.stores.keyword.term_weights import PADDING
 from findling.testing.reference.memory_store import MemoryStore
 from findling.text.chunking.chunk_plan import ChunkPlan
 

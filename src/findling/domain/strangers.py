@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from findling.domain.errors import UsageError
 from findling.domain.plans import KNOBS
@@ -20,7 +19,6 @@ __all__ = [
     "cuts_too_fine",
     "is_safe_path",
     "raises_limit",
-    "read_json",
     "silence_telemetry",
 ]
 
@@ -123,21 +121,6 @@ def is_safe_path(path: str) -> bool:
     """Whether a path leads to something below the folder it is relative to, on every system; an empty one does not."""
     parts = path.replace("\\", "/").split("/")
     return "\0" not in path and not re.match(_DRIVE, path) and not any(part in ("", ".", "..") for part in parts)
-
-
-def read_json(text: str | bytes) -> Any:
-    """The value that JSON stands for, in a file that anybody may have written or damaged.
-
-    Raises ValueError, as `json.JSONDecodeError` or `UnicodeDecodeError`, also for what nests without an end.
-    """
-    import json  # which a command that asks the daemon does not need
-
-    try:
-        return json.loads(text)
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, lists in lists
-        raise json.JSONDecodeError("it nests too deeply, or holds a number without an end", "", 0) from error
 
 
 def silence_telemetry() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol, TypeVar, dataclass_transform
 
-__all__ = ["FIELDS", "LARGEST", "Row", "fit", "plain", "record", "wanted"]
+__all__ = ["FIELDS", "LARGEST", "Row", "fit", "plain", "read_json", "record", "wanted"]
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -142,6 +142,21 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
     return os.fspath(value)
+
+
+def read_json(text: str | bytes) -> Any:
+    """The value that JSON stands for, in a file that anybody may have written or damaged.
+
+    Raises ValueError, as `json.JSONDecodeError` or `UnicodeDecodeError`, also for what nests without an end.
+    """
+    import json  # which a command that asks the daemon does not need
+
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, lists in lists
+        raise json.JSONDecodeError("it nests too deeply, or holds a number without an end", "", 0) from error
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

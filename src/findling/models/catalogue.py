@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import ModelError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 
 __all__ = [
     "CARD_FILE",

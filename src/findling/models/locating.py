@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.errors import ModelDamagedError, ModelError, ModelNotFoundError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.models.catalogue import CARD_FILE, CATALOGUE, ModelCard, card_of_folder, known_card, recorded_sha256
 
 __all__ = ["ModelFiles", "file_sha256", "locate", "model_folder", "verified_sha256"]

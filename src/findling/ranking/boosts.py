@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
-from findling.ranking.checking import positive, unit
+from findling.ranking.evidence import positive, unit
 from findling.ranking.fusion import decayed
 
 __all__ = [

@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from findling.ranking.checking import finite, positive, unit
+from findling.ranking.evidence import finite, positive, unit
 
 __all__ = ["Cut", "Diverse", "Duplicate", "Kept", "adaptive_k", "collapse", "diversify", "jaccard"]
 

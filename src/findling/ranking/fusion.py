@@ -14,7 +14,7 @@ from math import fsum
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
-from findling.ranking.checking import finite, positive, unit
+from findling.ranking.evidence import finite, positive, unit
 
 __all__ = [
     "RECENCY_WEIGHTS",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import ModelError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.models.local.onnx_session import LocalModel, TextEncoder, TokenRow
 from findling.models.locating import ModelFiles, file_sha256
 

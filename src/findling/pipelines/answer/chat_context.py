@@ -10,7 +10,7 @@ from typing import NamedTuple
 from findling.domain.ports import ReadStore
 from findling.domain.resources import Document, Place, Resource, StoredChunk
 from findling.domain.results import Hit, Line
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.pipelines.answer.rankings import HighlightSpec
 from findling.pipelines.content.chat_parts import speaker_of, split_authors
 from findling.text.snippets import snippet

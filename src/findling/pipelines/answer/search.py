@@ -15,9 +15,8 @@ from findling.domain.queries import Any as AnyOf
 from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
 from findling.pipelines.answer.hits import asked_for, make_hit, term_weights
-from findling.pipelines.answer.plan_report import plan_account, quality_of, unknown_terms, vector_account
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking, StepContext
-from findling.pipelines.answer.steps import run_steps
+from findling.pipelines.answer.steps import plan_account, quality_of, run_steps, unknown_terms, vector_account
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, check_request, corrected, understand
 from findling.pipelines.retrieve.retrieval import find_candidates
@@ -155,7 +154,7 @@ def rank(
     if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
         ranking = _fill_page(legs, question, exclude, clock)
     else:
-        from findling.pipelines.retrieve.deadlines import finished_by
+        from findling.domain.budgets import finished_by
 
         try:
             ranking = finished_by(budget.deadline, lambda: _fill_page(legs, question, exclude, clock))

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.pipelines.evaluation.evaluation_collections import JudgedQuery
 from findling.ranking.metrics import MEASURES, Comparison, compare, interval, mean, measure, unique
 

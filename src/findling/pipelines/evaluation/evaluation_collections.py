@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.ranking.metrics import Grades
 
 __all__ = [

@@ -14,8 +14,8 @@ from findling.domain.queries import Any, Field, Filters, Not, Word
 from findling.domain.resources import Chunk, Document
 from findling.domain.results import Degradation, Evidence, Hit, SearchAnswer
 from findling.pipelines.answer.hits import make_hit
-from findling.pipelines.answer.plan_report import vector_account
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked, group_of, grouped
+from findling.pipelines.answer.steps import vector_account
 from findling.pipelines.answer.versions import demote, replaced_by
 from findling.pipelines.lookup.document_names import find_document
 from findling.pipelines.retrieve.legs import KEYWORD, Candidate, Retrievers, alone

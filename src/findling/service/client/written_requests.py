@@ -10,7 +10,7 @@ from typing import Any
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError
 from findling.domain.queries import Filters, SearchRequest
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.pipelines.retrieve.plan_files import filters_document, read_filters, read_plan
 from findling.service.settings.written_filters import read_moment, written_filters
 

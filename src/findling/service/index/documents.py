@@ -10,7 +10,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.ports import ReadStore
 from findling.domain.resources import Chunk, Document, Resource
 from findling.domain.results import SCHEMA_VERSION
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.pipelines.answer.rankings import line_span
 from findling.pipelines.answer.versions import predecessors, replaced_by, successors
 from findling.pipelines.lookup.document_names import find_document

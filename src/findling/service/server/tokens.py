@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from findling.domain.errors import CorruptError, FormatError, InvalidValueError, NotFoundError, TokenError
 from findling.domain.permissions import ALL_WORKSPACES, SCOPES, Caller, check_principal
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.stores.filesystem import FileErrors, make_private, write_whole
 from findling.stores.lock import WriteLock
 

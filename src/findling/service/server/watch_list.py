@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import CorruptError, FindlingError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.service.workspace.workspace import folder_name
 from findling.stores.filesystem import FileErrors, make_private, write_whole
 from findling.stores.lock import WriteLock

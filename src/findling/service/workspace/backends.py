@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError, MissingExtraError, WorkspaceError
-from findling.stores.local.layout import STORE_FILE
+from findling.stores.local.identity import STORE_FILE
 
 if TYPE_CHECKING:
     from findling.domain.backends import Backend

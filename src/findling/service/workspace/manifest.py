@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from findling.domain.errors import FormatError, ManifestError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.service.workspace.quotas import Quota, effective_quota
 from findling.service.workspace.workspace import is_name
 from findling.stores.filesystem import write_whole

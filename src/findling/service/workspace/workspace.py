@@ -18,7 +18,7 @@ from findling.domain.errors import (
     UntrustedSettingError,
 )
 from findling.service.workspace.backends import PROJECT_FOLDER, backend_at, has_store
-from findling.stores.local.layout import IDENTITY_FILE
+from findling.stores.local.identity import IDENTITY_FILE
 
 __all__ = [
     "PLACES",

@@ -42,7 +42,7 @@ from findling.service.workspace.workspace import (
 )
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 from findling.stores.filesystem import FileErrors, write_whole
-from findling.stores.local.layout import IDENTITY_FILE, STORE_FILE
+from findling.stores.local.identity import IDENTITY_FILE, STORE_FILE
 
 __all__ = [
     "FoundWorkspace",

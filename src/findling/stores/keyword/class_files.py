@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import tantivy
 
 from findling.domain.errors import CorruptError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.stores.filesystem import discard
 from findling.stores.keyword.entries import PreparedResource, entries, schema
 

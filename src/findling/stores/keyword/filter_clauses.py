@@ -15,8 +15,7 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.queries import Field, Filters, Range
 from findling.domain.resources import Resource
 from findling.stores.filtering import condition, dotted, prefixes, time_span
-from findling.stores.keyword.scoring import named_file
-from findling.stores.keyword.segment_files import Statistics
+from findling.stores.keyword.term_weights import Statistics, named_file
 from findling.text.analysis.analysis import terms
 
 __all__ = ["KeywordScope", "everything", "rid_token", "scope_tokens"]

@@ -20,17 +20,20 @@ from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
 from findling.stores.keyword.filter_clauses import KeywordScope
-from findling.stores.keyword.scoring import (
+from findling.stores.keyword.term_weights import (
     IN_A_ROW,
     NAMED_FILE,
     NAMED_STEM,
     OTHER_FORMS,
     UNADDED,
+    Form,
+    Forms,
+    KeywordWords,
+    begins_longer_terms,
     is_added,
     most_of_word,
     repeated,
 )
-from findling.stores.keyword.term_expansion import Form, Forms, KeywordWords, begins_longer_terms
 from findling.text.analysis.analysis import is_compound, phrase_terms, prefix_terms, row_terms, terms, word_terms
 
 __all__ = ["Leaves", "Memory", "ScoredQuery"]

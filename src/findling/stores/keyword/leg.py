@@ -23,11 +23,11 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
-from findling.stores.keyword.commit_note import LegNote, read_opstamp, read_state, write_note
 from findling.stores.keyword.entries import LAYOUT, entries, prepare, schema
 from findling.stores.keyword.filter_clauses import rid_token
 from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery
-from findling.stores.keyword.segment_files import DamageGuard, Statistics
+from findling.stores.keyword.segment_files import DamageGuard, LegNote, read_opstamp, read_state, write_note
+from findling.stores.keyword.term_weights import Statistics
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.query.tree import asks_for_text
 

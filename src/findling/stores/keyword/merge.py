@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import tantivy
 
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.stores.filesystem import discard, sync_folder
-from findling.stores.keyword.commit_note import NOTE_FILE, LegNote, read_state, write_note
-from findling.stores.keyword.segment_files import PARTS_FILE
+from findling.stores.keyword.segment_files import NOTE_FILE, PARTS_FILE, LegNote, read_state, write_note
 from findling.stores.vectors.vector_files import writing
 
 __all__ = ["Entries", "adopt_index", "count_entries"]

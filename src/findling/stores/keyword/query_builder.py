@@ -12,9 +12,7 @@ from findling.domain.backends import Scoring
 from findling.domain.queries import CONDITIONS, All, Any, Filters, Node, Not, Same
 from findling.stores.keyword.filter_clauses import KeywordScope, everything
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
-from findling.stores.keyword.scoring import counted
-from findling.stores.keyword.segment_files import Statistics
-from findling.stores.keyword.term_expansion import KeywordWords
+from findling.stores.keyword.term_weights import KeywordWords, Statistics, counted
 
 __all__ = ["BuiltQuery", "KeywordQuery"]
 

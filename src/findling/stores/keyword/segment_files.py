@@ -1,24 +1,99 @@
-"""Reading the files of a keyword leg, any of which may be damaged.
+"""The files of a keyword leg, any of which may be damaged, and the note beside them.
 
-Each has a checksum at its end, which tantivy writes and does not look at when it reads.
+Each file has a checksum at its end, which tantivy writes and does not look at when it reads.
+
+The note says whose the index is, and which change each of its commits has reached. It lies beside the index, not in
+it: an entry that changes with every commit would count in every score. A commit of tantivy is known by its `opstamp`, a
+number that grows. The note is written before the commit and is right for both states, the one before and the one
+after, so that no crash comes between the two.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 from zlib import crc32
 
-import tantivy
-
-from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError
-from findling.stores.keyword.scoring import PAD
+from findling.domain.values import read_json
 
-__all__ = ["PARTS_FILE", "DamageGuard", "Statistics", "damaged_parts", "note_parts", "sampled_damage"]
+__all__ = [
+    "NOTE_FILE",
+    "PARTS_FILE",
+    "DamageGuard",
+    "LegNote",
+    "LegState",
+    "damaged_parts",
+    "note_parts",
+    "read_opstamp",
+    "read_state",
+    "sampled_damage",
+    "write_note",
+]
+
+
+NOTE_FILE = "absorbed.json"
+
+
+class LegNote(NamedTuple):
+    """The commit with this `opstamp` has reached `seq`, any later one `later`. `made_for` says whose the index is."""
+
+    made_for: str
+    opstamp: int
+    seq: int
+    later: int
+
+
+class LegState(NamedTuple):
+    """A note, and the commit that the index beside it is at."""
+
+    note: LegNote
+    opstamp: int
+
+    @property
+    def seq(self) -> int:
+        """The change that the index has reached; 0 when it is older than its note, which says nothing about it then."""
+        if self.opstamp == self.note.opstamp:
+            return self.note.seq
+        return self.note.later if self.opstamp > self.note.opstamp else 0
+
+
+def read_state(folder: Path) -> LegState | None:
+    """The state of the index in a folder; `None` when there is no index, or none with a note that can be read.
+
+    Raises ValueError when the index is damaged.
+    """
+    try:
+        # The note first: whoever reads the same state before and after opening an index knows that it is at it.
+        note = LegNote(**read_json((folder / NOTE_FILE).read_bytes()))
+        state = LegState(note, read_opstamp(folder))
+    except (OSError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
+        return None  # as good as none: the index is rebuilt
+    return state if all(isinstance(number, int) for number in note[1:]) else None
+
+
+def read_opstamp(folder: Path) -> int:
+    """The commit that the index in a folder is at. Raises OSError when there is none, ValueError when it is damaged."""
+    try:
+        return int(read_json((folder / "meta.json").read_bytes())["opstamp"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{folder / 'meta.json'} is damaged") from error
+
+
+def write_note(folder: Path, note: LegNote) -> None:
+    """Replace the note in one step. The name outlives a power cut once tantivy, before it commits, syncs the folder."""
+    draft = folder / f"{NOTE_FILE}.new"
+    with draft.open("w") as file:
+        json.dump(note._asdict(), file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(folder / NOTE_FILE)
+
 
 PARTS_FILE = "parts.txt"
 """Lists the files of a leg with their checksums: a sound file of another leg must not pass for one of this."""
@@ -56,32 +131,6 @@ class DamageGuard:
         raise CorruptError(
             f"the keyword leg in {self._folder} cannot be read: {error}", hint="findling doctor --repair"
         ) from error
-
-
-class Statistics:
-    """The vocabulary of one state of the index. Every question may raise CorruptError."""
-
-    def __init__(self, searcher: tantivy.Searcher, reading: DamageGuard) -> None:
-        self._searcher = searcher
-        self._reading = reading
-        with reading:
-            self.entries = searcher.num_docs
-
-    def frequency(self, field: str, term: str) -> int:
-        """The frequency of a term in a field; deleted entries count until tantivy merges them away."""
-        with self._reading:
-            return self._searcher.doc_freq(field, term)
-
-    def begun(self, field: str, prefix: str, limit: int | None = None) -> list[tuple[str, int]]:
-        """The terms of a field that begin so, in order, each with its frequency."""
-
-        def walk() -> list[tuple[str, int]]:
-            with self._reading:
-                found = self._searcher.terms_with_prefix(field, prefix, limit=limit)
-            return found if prefix else [pair for pair in found if pair[0] != PAD]
-
-        # One letter begins thousands of terms, and a row that ends with it asks for them twice.
-        return current_budget().once((self, field, prefix, limit), walk)
 
 
 def damaged_parts(folder: Path) -> list[str]:

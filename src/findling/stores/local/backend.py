@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 from findling.domain.backends import Capabilities, StoreIdentity
 from findling.domain.errors import CorruptError, DiskFullError, NotIndexedError, StoreDamagedError
 from findling.stores.local.identity import (
+    STORE_FILE,
+    VIEWS,
     describe_loss,
-    find_way_back,
     forget_identity,
+    keyword_folder,
     note_identity,
     put_store_aside,
+    remove_drafts,
     store_bytes,
+    vector_folder,
 )
-from findling.stores.local.layout import STORE_FILE, VIEWS, keyword_folder, remove_drafts, vector_folder
 from findling.stores.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -114,7 +117,7 @@ class LocalBackend(LocalLegs):
     def exists(self) -> bool:
         size = store_bytes(self.folder)
         if not size and (loss := describe_loss(self.folder, None)):
-            raise StoreDamagedError(loss, hint=find_way_back(self.folder))
+            raise StoreDamagedError(loss, hint=_way_back(self.folder))
         return size is not None
 
     def identity(self) -> StoreIdentity | None:
@@ -133,12 +136,12 @@ class LocalBackend(LocalLegs):
         store = self._open_writable()
         if loss := describe_loss(self.folder, store, accepts_older=accepts_older):
             store.close()
-            raise StoreDamagedError(loss, hint=find_way_back(self.folder))
+            raise StoreDamagedError(loss, hint=_way_back(self.folder))
         return store
 
     def _open_writable(self) -> SqliteStore:
         """The store, read-only where it cannot be written."""
-        path, way_back = self.folder / STORE_FILE, partial(find_way_back, self.folder)
+        path, way_back = self.folder / STORE_FILE, partial(_way_back, self.folder)
         readonly = not (os.access(path, os.W_OK) and os.access(self.folder, os.W_OK))
         self._no_room = None
         try:
@@ -198,3 +201,12 @@ def _stamp(path: Path) -> tuple[int, ...]:
     except FileNotFoundError:
         return ()
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _way_back(folder: Path) -> str:
+    """The command for a damaged store: restore the latest snapshot, or rebuild."""
+    if not (folder / "snapshots").is_dir():
+        return "findling index --rebuild"
+    from findling.stores.local.snapshot_files import way_back
+
+    return way_back(folder)

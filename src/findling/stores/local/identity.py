@@ -1,7 +1,7 @@
-"""The identity of a truth store, noted beside it: its id, its latest change, its resources that are no files.
+"""The files of a workspace in a folder, and the identity of its truth store: id, latest change, and what is no file.
 
-Every write notes it. A store that knows less than its note is an error: an emptied, deleted, older or exchanged store
-must never pass for a new one.
+Every write notes the identity. A store that knows less than its note is an error: an emptied, deleted, older or
+exchanged store must never pass for a new one.
 """
 
 from __future__ import annotations
@@ -14,23 +14,58 @@ from zlib import crc32
 
 from findling.domain.errors import FindlingError
 from findling.domain.ports import TruthStore
-from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE
 
 __all__ = [
-    "NO_WAY_BACK",
+    "DAMAGED_FILE",
+    "IDENTITY_FILE",
+    "STORE_FILE",
+    "VIEWS",
     "Identity",
     "describe_loss",
-    "find_way_back",
     "forget_identity",
     "identity_problem",
+    "keyword_folder",
     "note_identity",
     "put_store_aside",
     "read_identity",
+    "remove_drafts",
     "store_bytes",
+    "vector_folder",
 ]
 
-NO_WAY_BACK = "findling index --rebuild"
-"""The command for a damaged store without a snapshot."""
+
+STORE_FILE = "index.sqlite"
+"""The truth of a workspace; a folder that holds it is a workspace."""
+
+IDENTITY_FILE = "truth.txt"
+"""The identity of the truth, noted beside it, so that a lost one is missed."""
+
+DAMAGED_FILE = f"{STORE_FILE}.damaged"
+"""A damaged store that another one has replaced."""
+
+VIEWS = "views"
+"""The folder of a workspace that holds the keyword legs of callers."""
+
+
+def keyword_folder(folder: Path, unit: str) -> Path:
+    """The folder of the keyword leg; each unit has its own, so that a switch rebuilds nothing."""
+    return folder / ("keyword" if unit == "chunk" else f"keyword-{unit}")
+
+
+def vector_folder(folder: Path, model: str) -> Path:
+    """The folder of a model's vectors; its header names the model."""
+    from hashlib import blake2b  # 3 ms of OpenSSL that a search by words has no use for
+
+    return folder / f"vectors-{blake2b(model.encode(), digest_size=6).hexdigest()}"
+
+
+def remove_drafts(folder: Path) -> None:
+    """Delete drafts of killed processes from a workspace. The caller holds its write lock."""
+    for pattern in (".*.new", "keyword*/.tmp*", "keyword*/.*.new", "vectors-*/*.new"):
+        for draft in folder.glob(pattern):
+            with suppress(OSError):
+                draft.unlink()
+
 
 _SIGNS = ("manifest.json", "snapshots", "keyword/meta.json", "keyword-page/meta.json")
 """Files that lie beside a store alone: each is a sign that there was one."""
@@ -50,15 +85,6 @@ def store_bytes(folder: Path) -> int | None:
         return (folder / STORE_FILE).stat().st_size
     except OSError:
         return None
-
-
-def find_way_back(folder: Path) -> str:
-    """The command for a damaged store: restore the latest snapshot, or rebuild."""
-    if not (folder / "snapshots").is_dir():
-        return NO_WAY_BACK
-    from findling.stores.local.snapshot_files import way_back
-
-    return way_back(folder)
 
 
 def read_identity(folder: Path) -> Identity | None:

@@ -17,7 +17,7 @@ from findling.stores.filesystem import discard, file_size, sync_folder
 from findling.stores.keyword.class_segments import discard_classes
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.merge import Entries, adopt_index, count_entries
-from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, VIEWS, keyword_folder
+from findling.stores.local.identity import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, VIEWS, keyword_folder
 from findling.stores.sqlite.backup import copy_store
 from findling.stores.sqlite.store import SqliteStore
 from findling.stores.sqlite.vacuum import FREE_SHARE, count_pages, drop_idle, fold_log, rewrite_store, trim_log

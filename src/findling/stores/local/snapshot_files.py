@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from findling import __version__
 from findling.domain.errors import CorruptError, FindlingError, FormatError, InvalidValueError, PathNotFoundError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.stores.filesystem import FileErrors, check_room, sync_folder, write_whole
-from findling.stores.local.layout import STORE_FILE
+from findling.stores.local.identity import STORE_FILE
 from findling.stores.lock import WriteLock
 from findling.stores.sqlite.backup import copy_store, find_damage, read_facts
 from findling.stores.sqlite.schema import FORMAT

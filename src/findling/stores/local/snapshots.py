@@ -13,8 +13,7 @@ from pathlib import Path
 from findling.domain.errors import FindlingError
 from findling.stores.filesystem import FileErrors, create_private, sync_folder
 from findling.stores.keyword.merge import adopt_index
-from findling.stores.local.identity import forget_identity
-from findling.stores.local.layout import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, keyword_folder
+from findling.stores.local.identity import DAMAGED_FILE, IDENTITY_FILE, STORE_FILE, forget_identity, keyword_folder
 from findling.stores.local.snapshot_files import (
     FOLDER,
     LOCK_FILE,

@@ -1,4 +1,4 @@
-"""The connections of a store: a few readers, which threads take in turns, and one writer."""
+"""The connections of a store, a few readers in turns and one writer, and SQLite's errors in findling's words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,182 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from findling.domain.errors import LockedError, ReadOnlyError, ReplacedError
-from findling.stores.sqlite.files import BUSY_SECONDS, StoreErrors, connect, connect_readonly, transaction
+from findling.domain.errors import (
+    FindlingError,
+    InvalidValueError,
+    LockedError,
+    NotIndexedError,
+    ReadOnlyError,
+    ReplacedError,
+    StoreDamagedError,
+    WorkspaceError,
+)
 
-__all__ = ["Connections"]
+__all__ = ["BUSY_SECONDS", "Connections", "StoreErrors", "connect", "connect_readonly", "transaction"]
+
+
+BUSY_SECONDS = 30.0
+"""The patience of one connection with another."""
+
+_CACHE_KIB = 16_384
+"""Holds the pages that a batch of 8 MB changes, so that none is written to the log twice."""
+
+_CHECKPOINT_PAGES = 4_000
+"""Merges the log when it holds 16 MB; it then stays below that plus one batch. Twice as much is not faster."""
+
+_SCARCE_BYTES = 1 << 20
+"""With less space than this, an I/O error is a full disk: not every file system says so in so many words."""
+
+_NO_SIDE_FILE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
+"""Errors of SQLite when it cannot create the index of its log."""
+
+_UNREADABLE_ROW = (ValueError, TypeError, AttributeError, LookupError)
+"""Errors of decoding a row that holds something else than was written."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that may write to an existing file."""
+    connection = _connect(path, "mode=rw")
+    # Content that was acknowledged must outlive a power cut: some of it (memories, decisions) has no other source, and
+    # a leg may never know a number that the store has forgotten. The price is one sync per commit.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit = {_CHECKPOINT_PAGES * 4096}")
+    return connection
+
+
+def connect_readonly(path: Path) -> sqlite3.Connection:
+    """A connection that only reads, also in a read-only directory. Raises NotIndexedError for a missing file."""
+    is_there = path.exists()
+    try:
+        connection = _connect(path, "mode=ro")
+    except sqlite3.OperationalError:
+        # Looking afterwards could meet the file of a writer that has just created it.
+        if is_there:
+            raise
+        raise _missing(path) from None
+    try:
+        connection.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as error:
+        connection.close()
+        # A log-mode database needs its -shm file, which SQLite cannot create in a read-only directory or on a full
+        # disk. Without a log everything is in the main file and nobody here can be changing it, so it may be read as
+        # immutable; with a log that would silently hide what was committed last.
+        if error.sqlite_errorcode & 0xFF not in _NO_SIDE_FILE or _has_log(path):
+            raise
+        return _connect(path, "mode=ro&immutable=1")
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, begin: str = "BEGIN") -> Iterator[None]:
+    """Statements that land together, or not at all."""
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has rolled back by itself after some errors, a full disk among them.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+class StoreErrors:
+    """A context that translates errors of SQLite and the file system; it may be entered many times.
+
+    `way_back` names the command for a damaged file. With `reads`, a row that cannot be decoded is damage, too.
+    """
+
+    def __init__(self, path: Path, way_back: Callable[[], str] | None = None, *, reads: bool = False) -> None:
+        self._path = path
+        self._way_back = way_back
+        self._reads = reads
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        translated = None if error is None else _translate(error, self._path, reads=self._reads)
+        if translated is None:
+            return
+        if self._way_back is not None and isinstance(translated, StoreDamagedError):
+            translated.hint = self._way_back()
+        raise translated from error
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    # Transactions are ours to begin and end; connections are shared between threads under a lock of their own.
+    uri = f"{path.absolute().as_uri()}?{mode}"
+    return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+
+
+def _has_log(path: Path) -> bool:
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def _translate(error: BaseException, path: Path, *, reads: bool) -> FindlingError | None:
+    if isinstance(error, StoreDamagedError):
+        return None if str(path) in error.message else _damaged(path, error.message)
+    from findling.stores.filesystem import translate_file_error  # only errors need it
+
+    if (translated := translate_file_error(error, path)) is not None:
+        return translated
+    if isinstance(error, sqlite3.Error):
+        return _translate_sqlite_error(error, path)
+    if reads and isinstance(error, _UNREADABLE_ROW):
+        return _damaged(path, f"a row cannot be read: {error!r}")
+    return None
+
+
+def _translate_sqlite_error(error: sqlite3.Error, path: Path) -> FindlingError | None:
+    from findling.stores.filesystem import disk_full, read_only
+
+    # The low byte is the kind of error, the rest its detail. What Python's module itself finds carries no code: text
+    # that is not UTF-8 is damage, anything else is a bug of ours.
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:
+        return _damaged(path, error) if "decode" in str(error) else None
+    match code & 0xFF:
+        case sqlite3.SQLITE_FULL:
+            return disk_full(path)
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            return read_only(path)
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_SCHEMA | sqlite3.SQLITE_MISMATCH:
+            return _damaged(path, error)
+        case sqlite3.SQLITE_ERROR if "syntax" not in str(error):  # an unknown format, or a missing table
+            return _damaged(path, error)
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return LockedError(f"{path} is being written by another process", hint="try again when it has finished")
+        case sqlite3.SQLITE_CONSTRAINT:
+            return InvalidValueError(f"{path} does not take this: {error}", hint="chunk ids must differ everywhere")
+        case sqlite3.SQLITE_TOOBIG:
+            return InvalidValueError(f"{path} does not take a text this large: {error}", hint="split the resource")
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR if not path.exists():
+            return _missing(path)
+        case sqlite3.SQLITE_CANTOPEN:
+            return WorkspaceError(f"{path} cannot be opened", hint="check who may read it and its folder")
+        case sqlite3.SQLITE_IOERR if _is_disk_full(path):
+            return disk_full(path)
+        case sqlite3.SQLITE_IOERR:
+            return WorkspaceError(f"{path} cannot be read or written: {error}", hint="check the disk")
+    return None
+
+
+def _missing(path: Path) -> NotIndexedError:
+    return NotIndexedError(f"{path} is not there", hint="findling index PATH")
+
+
+def _damaged(path: Path, why: object) -> StoreDamagedError:
+    return StoreDamagedError(f"{path} is damaged: {why}", hint="findling index --rebuild")
+
+
+def _is_disk_full(path: Path) -> bool:
+    from shutil import disk_usage  # 2 ms to load, and only an error needs it
+
+    return disk_usage(path.parent).free < _SCARCE_BYTES
+
 
 _MOST_READERS = 4
 """Reading is a tenth of a search: more threads seldom read at once, and each costs two open files."""

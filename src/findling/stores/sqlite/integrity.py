@@ -11,10 +11,9 @@ from findling.stores.sqlite.rows import (
     GLOSSARY_COLUMNS,
     RESOURCE_COLUMNS,
     row_sum,
-    scan_predecessors,
     text_sum,
 )
-from findling.stores.sqlite.schema import GLOSSARY_FORMAT, SUMS_FORMAT, is_older
+from findling.stores.sqlite.schema import GLOSSARY_FORMAT, SUMS_FORMAT, is_older, scan_predecessors
 
 __all__ = ["find_problems"]
 

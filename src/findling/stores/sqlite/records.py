@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from findling.domain.errors import StoreDamagedError
 from findling.stores.sqlite import schema
-from findling.stores.sqlite.connections import Connections
-from findling.stores.sqlite.files import StoreErrors
-from findling.stores.sqlite.rows import GLOSSARY_COLUMNS, check_row, row_sum, rows_in, scan_predecessors, stored_time
+from findling.stores.sqlite.connections import Connections, StoreErrors
+from findling.stores.sqlite.rows import GLOSSARY_COLUMNS, check_row, row_sum, rows_in, stored_time
 from findling.stores.validation import check_accesses, check_glossary, check_relations
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ class SqliteRecords:
         wanted = list(dict.fromkeys(rids))
         with self._connections.reading() as connection:
             if schema.is_older(connection, schema.GLOSSARY_FORMAT):
-                rows = list(scan_predecessors(connection))
+                rows = list(schema.scan_predecessors(connection))
             else:
                 columns = "SELECT id, rid, supersedes FROM resources"
                 rows = list(rows_in(connection, f"{columns} WHERE supersedes IN ({{}}) ORDER BY seq", wanted))
@@ -40,7 +39,7 @@ class SqliteRecords:
     def superseded(self, among: Container[int] | None = None) -> list[str]:
         with self._connections.reading() as connection:
             if schema.is_older(connection, schema.GLOSSARY_FORMAT):
-                rows = list(scan_predecessors(connection))
+                rows = list(schema.scan_predecessors(connection))
             else:
                 named = "SELECT id, rid, supersedes FROM resources WHERE supersedes IS NOT NULL"
                 rows = connection.execute(named).fetchall()

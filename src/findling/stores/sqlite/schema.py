@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from findling.domain.errors import FormatError, NotIndexedError, ReadOnlyError, StoreDamagedError
-from findling.stores.sqlite.files import BUSY_SECONDS, transaction
+from findling.domain.resources import Resource
+from findling.stores.sqlite.connections import BUSY_SECONDS, transaction
+from findling.stores.validation import predecessor
 
 __all__ = [
     "APPLICATION_ID",
@@ -29,6 +31,7 @@ __all__ = [
     "is_older",
     "prepare",
     "read_header",
+    "scan_predecessors",
     "sum_column",
 ]
 
@@ -241,9 +244,21 @@ _FORMAT_4 = (
 )
 
 
-def _note_predecessors(connection: sqlite3.Connection) -> None:
-    from findling.stores.sqlite.rows import scan_predecessors
+def scan_predecessors(connection: sqlite3.Connection) -> Iterator[tuple[int, str, str]]:
+    """Number and id of each resource that supersedes another one, and the id of that one, oldest change first."""
+    import json
 
+    # Only columns that every format has: a migration relies on it.
+    rows = connection.execute(
+        "SELECT id, rid, fields FROM resources WHERE fields LIKE '%\"supersedes\"%' ORDER BY seq"
+    ).fetchall()
+    for id_, rid, fields in rows:
+        replaced = predecessor(Resource(rid=rid, fields=json.loads(fields)))
+        if replaced is not None:
+            yield id_, rid, replaced
+
+
+def _note_predecessors(connection: sqlite3.Connection) -> None:
     rows = [(replaced, id_) for id_, _, replaced in scan_predecessors(connection)]
     connection.executemany("UPDATE resources SET supersedes = ? WHERE id = ?", rows)
 

@@ -13,14 +13,17 @@ from findling.domain.ports import Change, SkippedPath
 from findling.domain.queries import Filters
 from findling.domain.resources import Document, Fingerprint, Resource, StoredChunk
 from findling.stores.sqlite import schema
-from findling.stores.sqlite.connections import Connections
-from findling.stores.sqlite.files import StoreErrors, connect, connect_readonly
-from findling.stores.sqlite.reads import load_changes, load_chunks, load_counts, load_documents, load_resources
+from findling.stores.sqlite.connections import Connections, StoreErrors, connect, connect_readonly
 from findling.stores.sqlite.records import SqliteRecords
 from findling.stores.sqlite.rows import (
     FINGERPRINT_COLUMNS,
     RESOURCE_COLUMNS,
     Row,
+    load_changes,
+    load_chunks,
+    load_counts,
+    load_documents,
+    load_resources,
     skipped_row,
     to_resource,
     to_skipped,
@@ -65,7 +68,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         """
         path = Path(path)
         with StoreErrors(path, way_back, reads=True):
-            if not readonly:
+            if not readonly and not path.exists():
                 from findling.stores.filesystem import create_private
 
                 create_private(path)

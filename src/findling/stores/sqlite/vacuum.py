@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.stores.filesystem import check_room
-from findling.stores.sqlite.files import StoreErrors, connect, connect_readonly, transaction
+from findling.stores.sqlite.connections import StoreErrors, connect, connect_readonly, transaction
 
 __all__ = [
     "FREE_SHARE",

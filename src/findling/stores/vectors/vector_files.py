@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError, DiskFullError, FindlingError, ReadOnlyError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.stores.filesystem import sync_folder
 
 __all__ = [

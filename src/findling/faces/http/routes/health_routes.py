@@ -22,8 +22,7 @@ from findling.faces.http.base.json_text import json_response, report_text
 from findling.faces.http.request.context import CheckedRoute, Owning, Served
 from findling.faces.http.routes.openapi import Report
 from findling.service.engine.executor import WorkLine
-from findling.service.server.engine_pool import Host
-from findling.service.server.statistics import BUCKETS_S
+from findling.service.server.engine_pool import BUCKETS_S, Host
 
 __all__ = ["METRICS", "PAGE_HEADERS", "docs_page", "metrics_text", "router"]
 

@@ -29,9 +29,8 @@ from findling.domain.reports import IndexProgress, Progress
 from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
 from findling.faces.mcp.tools.arguments import Arguments, input_schema, output_schema, read_arguments
 from findling.faces.mcp.tools.budget import Budget, compact_json, fit_text
-from findling.faces.mcp.tools.instructions import make_instructions, status_document
 from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS
-from findling.faces.mcp.tools.tools import Tool, offered_tools
+from findling.faces.mcp.tools.tools import Tool, make_instructions, offered_tools, status_document
 from findling.service.workspace.writer_queue import REFRESH_PATIENCE_S, WriterQueue
 
 __all__ = ["STATUS", "STATUS_ADDRESS", "TEMPLATE", "Runner", "make_server", "read_resource"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError, UsageError
-from findling.domain.strangers import read_json
+from findling.domain.values import read_json
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.command_table import GroupWithMoves

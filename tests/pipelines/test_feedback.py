@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from findling.ranking.feedback import Drift, Feedback, drift, expansion
+from findling.pipelines.retrieve.feedback_step import Drift, Feedback, drift, expansion
 
 no_deadline = settings(deadline=None, max_examples=60)
 

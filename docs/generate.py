@@ -19,8 +19,7 @@ from findling.domain.errors import FindlingError
 from findling.domain.strangers import LOWERED
 from findling.faces.cli.main import cli
 from findling.models.remote.providers import providers
-from findling.service.settings.setting_files import PROJECT_FILE
-from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Setting
+from findling.service.settings.settings import ENVIRONMENT, PROJECT_FILE, SETTINGS, Setting
 from findling.sources.documents.table import FORMATS
 from findling.sources.files import file_types
 from findling.sources.files.discovery import REASONS

@@ -17,9 +17,8 @@ import findling
 from findling.domain.errors import FindlingError
 from findling.faces.cli.main import cli, route
 from findling.service.export.evaluating import GOLDEN_SET
-from findling.service.settings.profiles import read_profiles
 from findling.service.settings.setting_list import REMOVED
-from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Settings
+from findling.service.settings.settings import ENVIRONMENT, SETTINGS, Settings, read_profiles
 from findling.service.settings.type_plugins import read_types
 from findling.sources.files.discovery import REASONS
 from tests.processes import run_process

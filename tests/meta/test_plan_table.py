@@ -36,7 +36,7 @@ from findling.faces.cli.main import cli, run
 from findling.faces.http.request.bodies import PlanBody, SearchBody, SearchParameters
 from findling.faces.mcp.tools.arguments import SearchArguments
 from findling.pipelines.retrieve.plan_files import plan_document, read_plan
-from findling.service.settings.profiles import plan_of
+from findling.service.settings.settings import plan_of
 from findling.service.settings.settings import load_settings
 from findling.domain.permissions import OWNER
 

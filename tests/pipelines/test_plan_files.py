@@ -16,8 +16,7 @@ from findling.domain.plans import FIELDS, FUSIONS, KNOBS, MODES, TYPOS, WORDS, P
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Phrase, Range, SearchRequest, Term
 from findling.pipelines.retrieve.plan_files import filters_document, plan_document, read_filters, read_plan
 from findling.pipelines.retrieve.query_planner import check_request
-from findling.service.settings.profiles import PROFILES, plan_of
-from findling.service.settings.settings import Settings
+from findling.service.settings.settings import PROFILES, Settings, plan_of
 from findling.service.workspace.scope import prepared
 from tests.counts import tries
 

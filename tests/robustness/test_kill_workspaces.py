@@ -14,10 +14,9 @@ import pytest
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.service.engine.engine import Engine
 from findling.service.settings.settings import Settings
-from findling.service.workspace.backends import PROJECT_FOLDER
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.quotas import Quota
-from findling.service.workspace.workspace import Workspace, folder_name, locate
+from findling.service.workspace.workspace import PROJECT_FOLDER, Workspace, folder_name, locate
 from findling.service.workspace.workspace_folders import settle
 from findling.service.workspace.workspace_moves import move_root, move_workspace
 from findling.service.workspace.workspaces import create_workspace, drop_workspace, list_workspaces, rename_workspace

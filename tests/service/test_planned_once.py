@@ -14,7 +14,7 @@ from findling.domain.permissions import OWNER
 from findling.pipelines.retrieve import query_planner
 from findling.service.engine import engine as engine_module
 from findling.service.server.engine_pool import Host
-from findling.service.settings.profiles import plan_of
+from findling.service.settings.settings import plan_of
 from findling.service.workspace.scope import prepared
 from findling.text.query import parser
 

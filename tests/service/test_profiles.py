@@ -13,9 +13,8 @@ from click.testing import CliRunner
 from findling.domain.errors import FindlingError, InvalidValueError, UnknownSettingError, UntrustedSettingError
 from findling.domain.plans import KNOBS, Plan
 from findling.faces.cli.commands.admin.config import config
-from findling.service.settings.profiles import PROFILES, apply_profile, plan_of, profile_names
 from findling.service.settings.setting_files import format_value, read_file
-from findling.service.settings.settings import Settings, load_settings
+from findling.service.settings.settings import PROFILES, Settings, apply_profile, load_settings, plan_of, profile_names
 
 
 class Place:

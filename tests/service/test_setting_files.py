@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.domain.errors import InvalidValueError, UsageError
-from findling.service.settings.setting_files import format_value, read_file, set_value, unset_value, user_file
+from findling.service.settings.setting_files import format_value, read_file, set_value, unset_value
+from findling.service.settings.settings import user_file
 
 HAND_WRITTEN = """\
 # my settings

@@ -262,7 +262,7 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(
 def test_vectors_of_another_length_end_no_search(sound: Path, settings: findling.Settings) -> None:
     """A model that is chosen later finds them; a million numbers once ended every search in a traceback."""
     from findling.models.local.instant import InstantEmbedder
-    from findling.pipelines.indexing.vector_fanout import RefinedLeg
+    from findling.pipelines.indexing.fanout import RefinedLeg
     from findling.stores.vectors.vector_matrix import VectorMatrix
 
     model = InstantEmbedder()

@@ -13,8 +13,7 @@ from findling.domain.plans import Plan
 from findling.domain.queries import Filters, SearchRequest
 from findling.pipelines.content.resource_types import half_life_of, replaces_only, weights_of
 from findling.service.engine.engine import Engine, open_engine
-from findling.service.settings.profiles import plan_of
-from findling.service.settings.settings import Settings, load_settings
+from findling.service.settings.settings import Settings, load_settings, plan_of
 from findling.service.workspace.scope import prepared
 
 OWN = """

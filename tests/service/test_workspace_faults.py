@@ -27,10 +27,9 @@ from findling.domain.resources import Resource
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.export.searching_across import search_across
 from findling.service.settings.settings import Settings
-from findling.service.workspace.backends import PROJECT_FOLDER
 from findling.service.workspace.manifest import MANIFEST_FILE, read_manifest
 from findling.service.workspace.quotas import Quota, disk_usage
-from findling.service.workspace.workspace import folder_name, folder_of, indexed_root, locate
+from findling.service.workspace.workspace import PROJECT_FOLDER, folder_name, folder_of, indexed_root, locate
 from findling.service.workspace.workspace_folders import changing, discard
 from findling.service.workspace.workspace_moves import adopt_index, adoptable_index, move_workspace
 from findling.service.workspace.workspaces import (

@@ -10,9 +10,9 @@ from findling.domain.errors import QuotaError, UsageError
 from findling.domain.resources import Resource
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.settings.settings import Settings
-from findling.service.workspace.backends import PROJECT_FOLDER
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.quotas import Quota
+from findling.service.workspace.workspace import PROJECT_FOLDER
 from findling.service.workspace.workspaces import change_workspace, create_workspace
 
 

@@ -21,10 +21,9 @@ from findling.domain.resources import Resource
 from findling.service.engine.engine import Engine
 from findling.service.export.searching_across import search_across
 from findling.service.settings.settings import Settings
-from findling.service.workspace.backends import PROJECT_FOLDER
 from findling.service.workspace.manifest import read_manifest
 from findling.service.workspace.quotas import Quota
-from findling.service.workspace.workspace import Workspace, locate, workspace_in
+from findling.service.workspace.workspace import PROJECT_FOLDER, Workspace, locate, workspace_in
 from findling.service.workspace.workspace_folders import settle, synced_by
 from findling.service.workspace.workspace_moves import move_root, move_workspace
 from findling.service.workspace.workspaces import (

@@ -10,7 +10,8 @@ import pytest
 from findling.domain.backends import VectorTable
 from findling.domain.errors import InvalidValueError, MissingExtraError
 from findling.domain.ports import KeywordLeg, TruthStore
-from findling.service.workspace.backends import PLACE_FILE, backend_at, open_backend, shown_url
+from findling.service.workspace.backends import open_backend, shown_url
+from findling.service.workspace.workspace import PLACE_FILE, backend_at
 from findling.stores.local.backend import LocalBackend
 from findling.testing.backend import BackendSuite
 from findling.testing.keyword_leg import KeywordLegSuite

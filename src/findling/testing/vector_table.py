@@ -24,8 +24,7 @@ import pytest
 from findling.domain.backends import VectorTable
 from findling.domain.ports import TruthStore, VectorLeg
 from findling.models.ports import Embedder
-from findling.pipelines.indexing.fanout import catch_up
-from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
+from findling.pipelines.indexing.fanout import InstantLeg, RefinedLeg, catch_up
 from findling.testing.samples import HISTORY, StoreSuite, line_document, stored_document
 
 if TYPE_CHECKING:

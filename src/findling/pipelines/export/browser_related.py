@@ -11,7 +11,7 @@ from findling.domain.ports import TruthStore
 from findling.domain.resources import Document
 from findling.models.ports import Embedder
 from findling.pipelines.export.browser_index import Related
-from findling.pipelines.indexing.embedding_run import to_rows
+from findling.pipelines.indexing.fanout import to_rows
 from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:

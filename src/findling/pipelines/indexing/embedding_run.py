@@ -17,9 +17,9 @@ from findling.models.ports import Embedder
 from findling.text.chunking.chunk_plan import passage
 
 if TYPE_CHECKING:
-    from findling.domain.ports import Vectors
+    pass
 
-__all__ = ["RefineProgress", "RefineReport", "embed_chunks", "refine", "to_rows"]
+__all__ = ["RefineProgress", "RefineReport", "embed_chunks", "refine"]
 
 _BATCH = 16  # passages read and kept at a time: a killed run loses a second of a model
 
@@ -98,8 +98,3 @@ def embed_chunks(embedder: Embedder, chunks: Iterable[StoredChunk]) -> dict[byte
     vectors = embedder.embed([passage(stored.resource, stored.chunk.heading, stored.text) for stored in chunks])
     rows = np.asarray(vectors, dtype="<f2")
     return {stored.chunk.digest: row.tobytes() for stored, row in zip(chunks, rows, strict=True)}
-
-
-def to_rows(vectors: Sequence[bytes]) -> Vectors:
-    """Stored vectors, at least one, as the rows of a matrix."""
-    return np.frombuffer(b"".join(vectors), dtype="<f2").reshape(len(vectors), -1).astype(np.float32)

@@ -1,13 +1,138 @@
-"""Legs that are written together."""
+"""Legs that are written together, and those that find by meaning: filled from the text, or from a model's vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
 
+from findling.domain.errors import CorruptError
 from findling.domain.ports import Change, LegIndex, TruthStore
 from findling.domain.resources import Document
+from findling.models.ports import Embedder
+from findling.text.chunking.chunk_plan import passage
 
-__all__ = ["Legs", "catch_up"]
+if TYPE_CHECKING:
+    from findling.domain.backends import VectorTable
+    from findling.domain.ports import Vectors
+
+__all__ = ["InstantLeg", "Legs", "RefinedLeg", "catch_up", "to_rows"]
+
+
+_ROWS_AT_A_TIME = 2048
+
+
+class _TableLeg:
+    """The common part of both legs: one table, and the number of the last change it has absorbed."""
+
+    def __init__(self, table: VectorTable) -> None:
+        self.table = table
+        self.search, self.count = table.search, table.count
+        self.clear, self.close = table.clear, table.close
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def seq(self) -> int:
+        """The number of the latest change that is durably absorbed."""
+        return self.table.state.get("seq", 0)
+
+    def has_news(self) -> bool:
+        """Whether there is something to absorb besides changes."""
+        return False
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Absorb changes; they become visible and durable with `commit`."""
+        for change in changes:
+            self.table.drop(change.dropped)
+            if change.document is not None and change.added:
+                new = [place for place, chunk in enumerate(change.document.chunks) if chunk.cid in change.added]
+                self._add_chunks(change.document, new, change.number)
+
+    def commit(self, seq: int) -> None:
+        """Make everything applied so far durable, together with the number it reaches."""
+        self.table.commit(seq=seq)
+
+    def _add_chunks(self, document: Document, places: list[int], number: int) -> None:
+        raise NotImplementedError
+
+
+class InstantLeg(_TableLeg):
+    """A vector for every chunk that holds a known word, made while it is indexed."""
+
+    speed = "instant"
+
+    def __init__(self, table: VectorTable, embedder: Embedder) -> None:
+        super().__init__(table)
+        self._embedder = embedder
+
+    def _add_chunks(self, document: Document, places: list[int], number: int) -> None:
+        resource, text, chunks = document.resource, document.text, [document.chunks[place] for place in places]
+        if document.vectors:
+            from findling.models.local.instant import from_codes
+
+            vectors = from_codes([document.vectors[place] for place in places])
+        else:
+            vectors = self._embedder.embed([passage(resource, c.heading, text[c.start : c.end]) for c in chunks])
+        # A chunk without a known word has no direction.
+        known = [row for row, vector in enumerate(vectors) if vector.any()]
+        self.table.add([chunks[row].cid for row in known], [number] * len(known), vectors[known])
+
+
+class RefinedLeg(_TableLeg):
+    """The vectors that the store holds of one model."""
+
+    speed = "refined"
+
+    def __init__(self, table: VectorTable, store: TruthStore, model: str) -> None:
+        super().__init__(table)
+        self._store = store
+        self._model = model
+
+    def has_news(self) -> bool:
+        """Whether the store holds vectors that the leg has not absorbed."""
+        return next(iter(self._store.vector_rows(self._model, self._mark())), None) is not None
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Absorb changes; the first `commit` absorbs the vectors of all chunks by itself."""
+        if self.seq():
+            super().apply(changes)
+
+    def commit(self, seq: int) -> None:
+        """Make everything applied so far durable, and with it all new vectors of the store."""
+        mark = self._mark()
+        rows = iter(self._store.vector_rows(self._model, mark))
+        while batch := list(islice(rows, _ROWS_AT_A_TIME)):
+            self._add([row.cid for row in batch], [row.number for row in batch], [row.vector for row in batch])
+            mark = batch[-1].mark
+        self.table.commit(seq=seq, mark=mark)
+
+    def _mark(self) -> int:
+        """The mark of the latest vector that is durably absorbed."""
+        return self.table.state.get("mark", 0)
+
+    def _add_chunks(self, document: Document, places: list[int], number: int) -> None:
+        chunks = [document.chunks[place] for place in places]
+        known = self._store.vectors(self._model, [chunk.digest for chunk in chunks])
+        chunks = [chunk for chunk in chunks if chunk.digest in known]
+        if chunks:
+            self._add([chunk.cid for chunk in chunks], [number] * len(chunks), [known[c.digest] for c in chunks])
+
+    def _add(self, cids: list[int], numbers: list[int], vectors: list[bytes]) -> None:
+        try:
+            self.table.add(cids, numbers, to_rows(vectors))
+        except ValueError as error:  # a bundle may have brought them
+            raise CorruptError(
+                f"the vectors of {self._model} in the index are not as its model makes them: {error}",
+                hint="findling index --rebuild, then findling refine",
+            ) from error
+
+
+def to_rows(vectors: Sequence[bytes]) -> Vectors:
+    """Stored vectors, at least one, as the rows of a matrix."""
+    import numpy as np  # which a leg of words does not need
+
+    return np.frombuffer(b"".join(vectors), dtype="<f2").reshape(len(vectors), -1).astype(np.float32)
 
 
 def catch_up(store: TruthStore, leg: LegIndex) -> bool:

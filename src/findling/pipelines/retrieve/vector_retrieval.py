@@ -259,7 +259,8 @@ def read_in_time(
 
     `keep` takes the new vectors, and the chunks to be read next. Raises ModelError when the model cannot read.
     """
-    from findling.pipelines.indexing.embedding_run import embed_chunks, to_rows
+    from findling.pipelines.indexing.embedding_run import embed_chunks
+    from findling.pipelines.indexing.fanout import to_rows
 
     chunks = list(store.chunks(cids).values())
     embedder = judge.space.embedder

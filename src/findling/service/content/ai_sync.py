@@ -11,7 +11,7 @@ from findling.domain.errors import PathNotFoundError
 from findling.domain.ports import SkippedPath, TruthStore
 from findling.domain.resources import Resource
 from findling.service.index.writing import WorkspaceWriter
-from findling.service.settings.setting_files import user_home
+from findling.service.settings.settings import user_home
 from findling.sources.ai_folders import AI_FOLDER, KINDS, PROJECT, USER, AiFile, describe, find_ai_files, read_ai_file
 from findling.sources.files.file_text import UnreadableError
 

@@ -224,7 +224,7 @@ class WorkspaceMemories:
 
     def _plan(self, mode: str | None) -> Plan:
         """The profile `memory` weighs meaning 0.7 and words 0.3; a memory has no path to route to."""
-        from findling.service.settings.profiles import plan_of
+        from findling.service.settings.settings import plan_of
 
         plan = plan_of(self._writer.settings, MEMORY)
         return replace(

@@ -17,11 +17,9 @@ from findling.domain.queries import SearchRequest, request_with
 from findling.pipelines.answer.search import search
 from findling.service.engine.services import WorkspaceServices
 from findling.service.index.index import Index
-from findling.service.settings.profiles import plan_of
-from findling.service.settings.settings import Settings, load_settings
-from findling.service.workspace.backends import backend_at
+from findling.service.settings.settings import Settings, load_settings, plan_of
 from findling.service.workspace.scope import Scoped, is_below, placed, prepared, timings_for
-from findling.service.workspace.workspace import Workspace, has_items, home_folder, locate, workspaces_above
+from findling.service.workspace.workspace import Workspace, backend_at, has_items, home_folder, locate, workspaces_above
 
 if TYPE_CHECKING:
     from findling.domain.reports import Progress

@@ -35,8 +35,7 @@ from findling.pipelines.evaluation.evaluation_collections import (
     read_documents,
 )
 from findling.ranking.metrics import GAINS, interval, mean
-from findling.service.settings.profiles import apply_profile
-from findling.service.settings.settings import Settings
+from findling.service.settings.settings import Settings, apply_profile
 
 if TYPE_CHECKING:
     from findling.service.engine.engine import Engine

@@ -28,12 +28,11 @@ from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.model_choice import ModelTable, may_send
 from findling.service.settings.settings import Settings
-from findling.service.workspace.backends import backend_at, has_store
-from findling.service.workspace.workspace import home_folder
+from findling.service.workspace.workspace import backend_at, has_store, home_folder
 
 if TYPE_CHECKING:
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
-    from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
+    from findling.pipelines.indexing.fanout import InstantLeg, RefinedLeg
 
 __all__ = ["READ_UP_TO", "WorkspaceVectors", "instant_embedder"]
 
@@ -310,7 +309,7 @@ class WorkspaceVectors:
         return leg
 
     def _leg(self, embedder: Embedder, *, again: bool = False) -> InstantLeg | RefinedLeg:
-        from findling.pipelines.indexing.vector_fanout import InstantLeg, RefinedLeg
+        from findling.pipelines.indexing.fanout import InstantLeg, RefinedLeg
 
         key, store = embedder.fingerprint, self._files.store
         if store is not self._legs_of:

@@ -21,7 +21,7 @@ from findling.domain.ports import KeywordLeg, TruthStore
 from findling.domain.results import Degradation
 from findling.domain.values import record
 from findling.pipelines.retrieve.legs import Retrievers
-from findling.service.workspace.backends import backend_at
+from findling.service.workspace.workspace import backend_at
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 
 __all__ = ["LAZY", "IndexState", "OpenedWorkspace", "Reader"]

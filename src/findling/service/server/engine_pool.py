@@ -21,8 +21,7 @@ from findling.service.index.index import Index
 from findling.service.index.model_choice import ModelTable
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings
-from findling.service.workspace.backends import has_store
-from findling.service.workspace.workspace import Workspace, home_folder, indexed_root, locate, workspace_in
+from findling.service.workspace.workspace import Workspace, has_store, home_folder, indexed_root, locate, workspace_in
 from findling.service.workspace.workspaces import FoundWorkspace, WorkspaceAccount, all_workspaces, list_workspaces
 
 if TYPE_CHECKING:

@@ -14,10 +14,8 @@ from pathlib import Path
 from findling.domain.errors import FindlingError, PathNotFoundError
 from findling.service.index.refresh import options_of
 from findling.service.server.watch_list import note_problem, note_state, watch_lock, watcher_of
-from findling.service.settings.setting_files import PROJECT_FILE, user_file
-from findling.service.settings.settings import Settings, load_settings
-from findling.service.workspace.backends import has_store
-from findling.service.workspace.workspace import Workspace, home_folder, indexed_root, locate, workspace_in
+from findling.service.settings.settings import PROJECT_FILE, Settings, load_settings, user_file
+from findling.service.workspace.workspace import Workspace, has_store, home_folder, indexed_root, locate, workspace_in
 from findling.service.workspace.workspaces import all_workspaces
 from findling.sources.files.ignore_rules import IGNORE_FILES
 from findling.sources.files.watching import Tree, TreeWatch, open_watch

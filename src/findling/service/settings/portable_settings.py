@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from findling.domain.errors import InvalidValueError
-from findling.service.settings.profiles import check_profile
 from findling.service.settings.setting_list import Value
-from findling.service.settings.settings import SETTINGS, Settings
+from findling.service.settings.settings import SETTINGS, Settings, check_profile
 
 __all__ = ["read_settings", "settings_document"]
 

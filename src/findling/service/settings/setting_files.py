@@ -1,9 +1,8 @@
-"""Settings files: their paths, their content, and changes of one value that keep every other line."""
+"""Settings files: their content, and changes of one value that keep every other line."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,11 @@ from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.values import record
 
 __all__ = [
-    "PROJECT_FILE",
-    "find_project_file",
     "format_value",
     "read_file",
     "set_value",
     "unset_value",
-    "user_file",
-    "user_home",
 ]
-
-PROJECT_FILE = ".findling.toml"
 
 _MOST_BYTES = 1 << 16
 """The largest file that is read: all settings at once take 5 KB."""
@@ -32,34 +25,6 @@ _MOST_DOTS = 4096
 
 _DEEPEST = 8
 """Tables and lists inside each other; `profiles.NAME.search.types` are five."""
-
-
-def user_file(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The user's own settings file, which need not exist; `None` when the user has no home."""
-    environ = os.environ if environ is None else environ
-    if environ.get("FINDLING_CONFIG"):
-        return Path(environ["FINDLING_CONFIG"]).absolute()
-    if sys.platform in ("win32", "darwin"):
-        from platformdirs import user_config_path
-
-        return user_config_path("findling", appauthor=False) / "config.toml"
-    # platformdirs gives the same folder, but its import costs 7 ms of every search.
-    base, home = environ.get("XDG_CONFIG_HOME", ""), user_home()
-    if base.startswith("/"):
-        return Path(base, "findling", "config.toml")
-    return None if home is None else home / ".config" / "findling" / "config.toml"
-
-
-def find_project_file(path: str | Path = ".") -> Path | None:
-    """The nearest `.findling.toml` at or above `path`, up to a repository's top, the home folder or the root."""
-    start, home = Path(path).resolve(), user_home()
-    for folder in (start, *start.parents):
-        candidate = folder / PROJECT_FILE
-        if candidate.is_file():
-            return candidate
-        if folder == home or (folder / ".git").exists():
-            return None
-    return None
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -300,11 +265,3 @@ def _replace(path: Path, data: bytes) -> None:
 
 def _not_editable(path: Path, name: str) -> InvalidValueError:
     return InvalidValueError(f"cannot change {name} in {path} and keep the rest as it is", hint=f"edit {path} by hand")
-
-
-def user_home() -> Path | None:
-    """The home folder of the user; None without one, as in some containers."""
-    try:
-        return Path.home()
-    except RuntimeError:  # no HOME and no entry in the user database
-        return None

@@ -15,7 +15,8 @@ from findling.service.index.access_log import AccessLog
 from findling.service.index.embeddings import WorkspaceVectors, instant_embedder
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.settings.settings import Settings
-from findling.service.workspace.backends import backend_at, require
+from findling.service.workspace.backends import require
+from findling.service.workspace.workspace import backend_at
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S
 from findling.stores.local import maintenance
 from findling.stores.local.maintenance import measure_parts

@@ -7,20 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError, MissingExtraError, WorkspaceError
-from findling.stores.local.identity import STORE_FILE
 
 if TYPE_CHECKING:
     from findling.domain.backends import Backend
 
 __all__ = [
-    "PLACE_FILE",
-    "PROJECT_FOLDER",
-    "backend_at",
     "folder_of_url",
-    "has_store",
     "is_url",
     "open_backend",
-    "place_of",
     "require",
     "shown_url",
 ]
@@ -28,14 +22,8 @@ __all__ = [
 _GROUP = "findling.backends"
 """The entry points of backends: the name is the scheme, the value a callable `(url, folder) -> Backend`."""
 
-PLACE_FILE = "place.url"
-"""The file in a workspace's folder that holds the URL of its truth, if that is elsewhere."""
-
 _URL = r"(?s)([a-z][a-z0-9+.-]+):.*"
 """A scheme has two letters at least: one is a drive of Windows."""
-
-PROJECT_FOLDER = ".findling"
-"""The folder of a workspace inside the root. A stranger who ships one must not have findling connect to a URL."""
 
 
 def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
@@ -46,7 +34,9 @@ def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
     url = str(place)
     path = folder_of_url(url) if is_url(url) else Path(place)
     if path is not None:
-        return _local(path)
+        from findling.stores.local.backend import LocalBackend
+
+        return LocalBackend(path)
     scheme = url.partition(":")[0]
     from importlib.metadata import entry_points  # 15 ms that a local place has no use for
 
@@ -68,27 +58,6 @@ def open_backend(place: str | Path, folder: Path | None = None) -> Backend:
         raise InvalidValueError(f"a place of the kind {scheme}: needs a folder on this host", hint="name one")
     backend: Backend = factory(url, folder)
     return backend
-
-
-def backend_at(folder: Path) -> Backend:
-    """The backend of the workspace in a folder. Raises as `open_backend` does."""
-    url = place_of(folder)
-    return open_backend(url, folder) if url else _local(folder)
-
-
-def place_of(folder: Path) -> str:
-    """The URL of the place that holds the truth of a workspace; empty when that is the folder itself."""
-    if folder.name == PROJECT_FOLDER:
-        return ""
-    try:
-        return (folder / PLACE_FILE).read_text("utf-8").strip()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-
-
-def has_store(folder: Path) -> bool:
-    """Whether a folder holds a truth store, or names the place of one."""
-    return (folder / STORE_FILE).exists() or bool(place_of(folder))
 
 
 def is_url(place: str) -> bool:
@@ -118,9 +87,3 @@ def require(backend: Backend, capability: str) -> None:
 def shown_url(url: str) -> str:
     """A URL without its password."""
     return re.sub(r"(?<=//)([^/@:]*):[^/@]*@", r"\1@", url)
-
-
-def _local(folder: Path) -> Backend:
-    from findling.stores.local.backend import LocalBackend
-
-    return LocalBackend(folder)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.errors import (
     CorruptError,
@@ -17,17 +17,23 @@ from findling.domain.errors import (
     PathNotFoundError,
     UntrustedSettingError,
 )
-from findling.service.workspace.backends import PROJECT_FOLDER, backend_at, has_store
-from findling.stores.local.identity import IDENTITY_FILE
+from findling.stores.local.identity import IDENTITY_FILE, STORE_FILE
+
+if TYPE_CHECKING:
+    from findling.domain.backends import Backend
 
 __all__ = [
     "PLACES",
+    "PLACE_FILE",
+    "PROJECT_FOLDER",
     "Workspace",
+    "backend_at",
     "check_name",
     "existing_path",
     "folder_name",
     "folder_of",
     "has_items",
+    "has_store",
     "holds_file",
     "holds_workspace",
     "home_folder",
@@ -36,6 +42,7 @@ __all__ = [
     "is_name",
     "is_vast",
     "locate",
+    "place_of",
     "pointer_of",
     "refuse_link",
     "workspace_in",
@@ -44,6 +51,12 @@ __all__ = [
 
 PLACES = ("home", "project")
 """Places of a new workspace: with all others, or in the folder that it indexes."""
+
+PLACE_FILE = "place.url"
+"""The file in a workspace's folder that holds the URL of its truth, if that is elsewhere."""
+
+PROJECT_FOLDER = ".findling"
+"""The folder of a workspace inside the root. A stranger who ships one must not have findling connect to a URL."""
 
 _POINTERS = ".places"
 """The folder in the home that lists the workspaces elsewhere; no workspace can have this name.
@@ -154,6 +167,32 @@ def folder_of(key: str, home: Path) -> Path:
 def holds_workspace(folder: Path) -> bool:
     """Whether there is a workspace in a folder, also one that has lost its store."""
     return has_store(folder) or (folder / IDENTITY_FILE).exists()
+
+
+def backend_at(folder: Path) -> Backend:
+    """The backend of the workspace in a folder. Raises as `open_backend` does."""
+    if url := place_of(folder):
+        from findling.service.workspace.backends import open_backend
+
+        return open_backend(url, folder)
+    from findling.stores.local.backend import LocalBackend
+
+    return LocalBackend(folder)
+
+
+def place_of(folder: Path) -> str:
+    """The URL of the place that holds the truth of a workspace; empty when that is the folder itself."""
+    if folder.name == PROJECT_FOLDER:
+        return ""
+    try:
+        return (folder / PLACE_FILE).read_text("utf-8").strip()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+
+
+def has_store(folder: Path) -> bool:
+    """Whether a folder holds a truth store, or names the place of one."""
+    return (folder / STORE_FILE).exists() or bool(place_of(folder))
 
 
 def pointer_of(key: str, home: Path) -> Path:

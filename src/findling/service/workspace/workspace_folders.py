@@ -11,10 +11,11 @@ from pathlib import Path
 from findling.domain.backends import BackendLock
 from findling.domain.errors import InvalidValueError
 from findling.domain.results import Degradation
-from findling.service.workspace.backends import PROJECT_FOLDER, has_store
 from findling.service.workspace.workspace import (
+    PROJECT_FOLDER,
     Workspace,
     folder_name,
+    has_store,
     is_formerly_named,
     is_name,
     pointer_of,

@@ -12,9 +12,20 @@ from pathlib import Path
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.service.workspace import workspace_folders as folders
-from findling.service.workspace.backends import PROJECT_FOLDER, backend_at, has_store, place_of, shown_url
+from findling.service.workspace.backends import shown_url
 from findling.service.workspace.manifest import read_manifest, write_manifest
-from findling.service.workspace.workspace import folder_name, folder_of, indexed_root, is_name, pointer_of, refuse_link
+from findling.service.workspace.workspace import (
+    PROJECT_FOLDER,
+    backend_at,
+    folder_name,
+    folder_of,
+    has_store,
+    indexed_root,
+    is_name,
+    place_of,
+    pointer_of,
+    refuse_link,
+)
 from findling.service.workspace.workspaces import FoundWorkspace, existing_root, find_workspace
 from findling.stores.filesystem import FileErrors, sync_folder
 from findling.stores.local.maintenance import copy_folder

@@ -16,28 +16,24 @@ from typing import Any, NamedTuple
 from findling.domain.backends import BackendLock
 from findling.domain.errors import FindlingError, InvalidValueError, NotFoundError
 from findling.service.workspace import workspace_folders as folders
-from findling.service.workspace.backends import (
-    PLACE_FILE,
-    PROJECT_FOLDER,
-    backend_at,
-    folder_of_url,
-    has_store,
-    is_url,
-    place_of,
-    shown_url,
-)
+from findling.service.workspace.backends import folder_of_url, is_url, shown_url
 from findling.service.workspace.manifest import Manifest, read_manifest, write_manifest
 from findling.service.workspace.quotas import Quota, disk_usage
 from findling.service.workspace.workspace import (
+    PLACE_FILE,
     PLACES,
+    PROJECT_FOLDER,
+    backend_at,
     check_name,
     existing_path,
     folder_name,
     folder_of,
+    has_store,
     holds_workspace,
     indexed_root,
     is_formerly_named,
     is_name,
+    place_of,
     pointer_of,
 )
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
 from findling.domain.errors import LockedError, NotFoundError, PathNotFoundError, ReadOnlyError
-from findling.service.workspace.backends import backend_at, place_of, shown_url
+from findling.service.workspace.backends import shown_url
+from findling.service.workspace.workspace import backend_at, place_of
 
 if TYPE_CHECKING:
     from findling.domain.backends import BackendLock

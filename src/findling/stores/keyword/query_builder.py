@@ -19,6 +19,8 @@ __all__ = ["BuiltQuery", "KeywordQuery"]
 _REMEMBERED = 20_000
 """Terms whose queries are kept for the next search."""
 
+_NO_FILTERS = Filters()
+
 
 class BuiltQuery(NamedTuple):
     """A query (None when nothing can match), the most it can score, and the forms of each term that is asked for."""
@@ -53,6 +55,8 @@ class KeywordQuery:
         return BuiltQuery(query, ceiling, leaves.forms)
 
     def _limits(self, filters: Filters, weights: Mapping[str, float] | None) -> list[tuple[Occur, Query]] | None:
+        if filters == _NO_FILTERS:
+            return []
         clauses = self._scope.clauses(filters)
         if filters.where is None:
             return clauses

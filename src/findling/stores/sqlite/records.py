@@ -1,4 +1,4 @@
-"""The small tables of a SQLite store: glossary, supersession, relations, accesses, named values."""
+"""The small tables of a SQLite store: glossary, supersession, relations, accesses."""
 
 from __future__ import annotations
 
@@ -63,9 +63,6 @@ class SqliteRecords:
 
             return [GlossaryTerm(*row[:-1]) for row in rows]
 
-    def glossary_version(self) -> int:
-        return int(self.get_meta(schema.GLOSSARY_VERSION) or 0)
-
     def write_glossary(self, terms: Iterable[GlossaryTerm], dropped: Iterable[tuple[str, str]] = ()) -> None:
         """Drop terms by group and key, then put terms in. Raises InvalidValueError and writes nothing."""
         kept, gone = list(terms), list(dropped)
@@ -99,9 +96,6 @@ class SqliteRecords:
                 raise StoreDamagedError(what, hint="findling snapshot list")
             return [Relation(*row[:3]) for row in rows]
 
-    def relations_version(self) -> int:
-        return int(self.get_meta(schema.RELATIONS_VERSION) or 0)
-
     def write_relations(self, added: Iterable[Relation], dropped: Iterable[Relation] = ()) -> None:
         """Drop relations, then put relations in. Raises InvalidValueError and writes nothing."""
         kept, gone = list(added), list(dropped)
@@ -130,15 +124,6 @@ class SqliteRecords:
                     " SET count = count + excluded.count, last_at = max(last_at, excluded.last_at)",
                     [(rid, access.count, access.last_at) for rid, access in accesses.items()],
                 )
-
-    def get_meta(self, key: str) -> str | None:
-        with self._connections.glancing() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
-
-    def set_meta(self, key: str, value: str) -> None:
-        with self._connections.writing() as connection, self._errors:
-            connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
 
 def _count_up(connection: sqlite3.Connection, key: str) -> None:

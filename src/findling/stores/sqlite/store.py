@@ -220,6 +220,21 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
                     counts[name] = counts.get(name, 0) + count
         return counts
 
+    def get_meta(self, key: str) -> str | None:
+        with self._connections.glancing() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def set_meta(self, key: str, value: str) -> None:
+        with self._connections.writing() as connection, self._errors:
+            connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+    def glossary_version(self) -> int:
+        return int(self.get_meta(schema.GLOSSARY_VERSION) or 0)
+
+    def relations_version(self) -> int:
+        return int(self.get_meta(schema.RELATIONS_VERSION) or 0)
+
     def integrity(self) -> list[str]:
         from findling.stores.sqlite.integrity import find_problems
 

@@ -162,8 +162,7 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
     from findling.service.engine.engine import open_engine
 
     if not creates and (name := settings["workspace.name"]):
-        from findling.service.workspace.backends import has_store
-        from findling.service.workspace.workspace import folder_of, home_folder
+        from findling.service.workspace.workspace import folder_of, has_store, home_folder
 
         if not has_store(folder_of(name, home_folder(settings["store.home"]))):
             hint = f"findling workspaces create {name}, or findling index --workspace {name} PATH"

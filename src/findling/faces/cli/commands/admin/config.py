@@ -10,17 +10,19 @@ from findling.domain.errors import InvalidValueError, UntrustedSettingError, Usa
 from findling.faces.cli.output.terminal import note, write
 from findling.faces.cli.request.command_table import GroupWithMoves
 from findling.faces.cli.request.options import json_option
-from findling.service.settings.setting_files import (
+from findling.service.settings.setting_files import format_value, read_file, set_value, unset_value
+from findling.service.settings.setting_list import REMOVED
+from findling.service.settings.settings import (
     PROJECT_FILE,
+    Settings,
+    Value,
     find_project_file,
-    format_value,
-    read_file,
-    set_value,
-    unset_value,
+    get_setting,
+    load_settings,
+    parse_text,
+    refuse_raised,
     user_file,
 )
-from findling.service.settings.setting_list import REMOVED
-from findling.service.settings.settings import Settings, Value, get_setting, load_settings, parse_text, refuse_raised
 
 __all__ = ["change_setting", "config"]
 

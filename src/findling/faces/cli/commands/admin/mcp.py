@@ -123,9 +123,8 @@ class _Place(NamedTuple):
 def _place(path: str | None, workspace: str | None, principals: tuple[str, ...]) -> _Place:
     """Raises UsageError for a path or workspace that is not there, and for what is no principal."""
     from findling.domain.permissions import check_principal
-    from findling.service.workspace.backends import has_store
     from findling.service.workspace.scope import placed
-    from findling.service.workspace.workspace import home_folder, locate
+    from findling.service.workspace.workspace import has_store, home_folder, locate
 
     settings, where = placed(resolve(path or ".", in_context=True, workspace=workspace), path)
     seen = tuple(check_principal(one) for one in principals)

@@ -10,25 +10,29 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError
 from findling.domain.plans import KNOBS, Plan
-from findling.service.settings.layers import (
+from findling.domain.strangers import cuts_too_fine, raises_limit
+from findling.service.settings.setting_list import (
+    ENVIRONMENT,
     PROJECT_ORIGIN,
+    REMOVED,
+    SETTINGS,
+    Setting,
     Settings,
+    Value,
     check_value,
     closest_name,
     flatten,
     get_setting,
     parse_text,
-    refuse_raised,
-    refuse_untrusted,
+    plan_row,
+    variable_of,
 )
-from findling.service.settings.setting_files import read_file
-from findling.service.settings.setting_list import ENVIRONMENT, REMOVED, SETTINGS, Setting, Value, plan_row, variable_of
 
 if TYPE_CHECKING:
     from findling.text.chunking.chunk_plan import ChunkPlan
@@ -167,13 +171,19 @@ def chunk_plan(settings: Settings) -> ChunkPlan:
 
 
 def _apply_file(settings: Settings, file: Path, origin: str) -> Settings:
+    from findling.service.settings.setting_files import read_file  # most searches have no file
+
     tables = read_file(file)
     profiles, types = tables.pop("profiles", None), tables.pop("types", None)
-    values = dict(flatten(tables))
-    if origin.startswith(PROJECT_ORIGIN):
-        refuse_untrusted(values, str(file))
+    values, is_project = dict(flatten(tables)), origin.startswith(PROJECT_ORIGIN)
+    for name in values if is_project else ():
+        if name in settings and get_setting(name).user_only:
+            raise UntrustedSettingError(
+                f"{file} sets {name}, which a project may not set for you",
+                hint=f"remove it from there; for yourself: findling config set {name} VALUE",
+            )
     changed = settings.override(values, origin)
-    if origin.startswith(PROJECT_ORIGIN):
+    if is_project:
         refuse_raised(changed, settings, values, origin)
     # Few files have any of these.
     if types is not None:
@@ -199,6 +209,31 @@ def _apply_environment(settings: Settings, environ: Mapping[str, str]) -> Settin
         if name in given and setting and environ[name]:
             settings = settings.override_text(setting, environ[name], f"env {name}")
     return settings
+
+
+def refuse_raised(changed: Mapping[str, Any], own: Mapping[str, Any], names: Iterable[str], where: str) -> None:
+    """Raise UntrustedSettingError, naming `where`, for limits above the user's own, and for a flood of chunks."""
+    for name in names:
+        if raises_limit(name, changed[name], own[name]):
+            raise UntrustedSettingError(
+                f"{where}: {name} is {changed[name]}, above your own {own[name]}; a project may only lower it",
+                hint=f"lower it there; for yourself: findling config set {name} {changed[name]}",
+            )
+    if "chunk.preset" in names and _is_flood(changed["chunk.preset"]):
+        raise UntrustedSettingError(
+            f"{where}: chunk.preset would cut texts into a flood of chunks",
+            hint="a size of at least 50, an overlap of at most half of it; your own settings may cut finer",
+        )
+
+
+def _is_flood(preset: str) -> bool:
+    from findling.text.chunking.chunk_plan import read_preset
+
+    try:
+        plan = read_preset(preset)
+    except ValueError:
+        return False  # the chunker reports it
+    return cuts_too_fine(plan.size, plan.overlap)
 
 
 def plan_of(settings: Settings, profile: str = "") -> Plan:

@@ -8,7 +8,7 @@ from typing import Any
 from findling.domain.errors import InvalidValueError, UnknownSettingError
 from findling.domain.resources import FieldRule, ResourceType
 from findling.pipelines.content.resource_types import BUILTIN_TYPES, check_type, types
-from findling.service.settings.layers import closest_name
+from findling.service.settings.setting_list import closest_name
 
 __all__ = ["declared_types", "read_types"]
 

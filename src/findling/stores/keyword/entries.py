@@ -9,7 +9,7 @@ import tantivy
 
 from findling.domain.plans import FIELDS
 from findling.domain.resources import Document, Resource
-from findling.stores.keyword.filter_clauses import scope_tokens
+from findling.stores.keyword.query_builder import scope_tokens
 from findling.stores.keyword.term_weights import PAD, padding
 from findling.text.analysis.analysis import chunk_terms, index_form
 

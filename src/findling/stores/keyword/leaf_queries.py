@@ -19,7 +19,6 @@ from findling.domain.budgets import current_budget
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import FIELDS
 from findling.domain.queries import Fuzzy, Near, Phrase, Prefix, Term, Word
-from findling.stores.keyword.filter_clauses import KeywordScope
 from findling.stores.keyword.term_weights import (
     IN_A_ROW,
     NAMED_FILE,
@@ -69,11 +68,15 @@ Memory = dict[tuple[object, ...], tuple[ScoredQuery, dict[str, tuple[str, ...]]]
 """Leaves met before, under which weights, with their queries and known forms; good for one state of the index."""
 
 
+Named = Callable[[str, float], Query | None]
+"""A query for the file that a text names, at a score; None if there is none."""
+
+
 class Leaves:
     """Builds the leaves of one tree, and gathers the `forms` of the terms that they ask for."""
 
     def __init__(
-        self, schema: tantivy.Schema, words: KeywordWords, scope: KeywordScope, scoring: Scoring, memory: Memory
+        self, schema: tantivy.Schema, words: KeywordWords, named: Named, scoring: Scoring, memory: Memory
     ) -> None:
         unknown = scoring.weights.keys() - set(FIELDS)
         if unknown:
@@ -81,14 +84,14 @@ class Leaves:
         self.forms: dict[str, tuple[str, ...]] = {}
         self._schema = schema
         self._words = words
-        self._scope = scope
+        self._named = named
         self._scoring = scoring
         self._memory = memory
         self._weights = {field: weight for field in FIELDS if (weight := scoring.weights.get(field, 0.0))}
 
     def aside(self) -> Leaves:
         """Leaves of the same tree whose terms nobody asks for."""
-        return Leaves(self._schema, self._words, self._scope, self._scoring, self._memory)
+        return Leaves(self._schema, self._words, self._named, self._scoring, self._memory)
 
     def part(self, leaf: Word | Term | Phrase | Prefix | Fuzzy | Near) -> ScoredQuery:
         """The query for one leaf. Raises InvalidValueError for a field that does not exist."""
@@ -147,7 +150,7 @@ class Leaves:
     def _with_named_file(self, part: ScoredQuery, text: str) -> ScoredQuery:
         """The same, but a file that the text names gains by it."""
         share = NAMED_FILE if "." in text else NAMED_STEM
-        named = self._scope.named(text, share * part.ceiling)
+        named = self._named(text, share * part.ceiling)
         if part.query is None or named is None:
             return part
         return part._replace(query=Query.boolean_query([(Occur.Must, part.query), (Occur.Should, named)]))

@@ -24,8 +24,7 @@ from findling.domain.errors import CorruptError, DiskFullError, LockedError, Rea
 from findling.domain.ports import Change, KeywordHits
 from findling.domain.queries import Filters, Node
 from findling.stores.keyword.entries import LAYOUT, entries, prepare, schema
-from findling.stores.keyword.filter_clauses import rid_token
-from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery
+from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery, rid_token
 from findling.stores.keyword.segment_files import DamageGuard, LegNote, read_opstamp, read_state, write_note
 from findling.stores.keyword.term_weights import Statistics
 from findling.text.analysis.analysis import FINGERPRINT

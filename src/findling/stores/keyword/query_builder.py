@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -9,12 +10,153 @@ import tantivy
 from tantivy import Occur, Query
 
 from findling.domain.backends import Scoring
-from findling.domain.queries import CONDITIONS, All, Any, Filters, Node, Not, Same
-from findling.stores.keyword.filter_clauses import KeywordScope, everything
+from findling.domain.errors import InvalidValueError
+from findling.domain.queries import CONDITIONS, All, Any, Field, Filters, Node, Not, Range, Same
+from findling.domain.resources import Resource
+from findling.stores.filtering import condition, dotted, prefixes, time_span
 from findling.stores.keyword.leaf_queries import Leaves, Memory, ScoredQuery
-from findling.stores.keyword.term_weights import KeywordWords, Statistics, counted
+from findling.stores.keyword.term_weights import KeywordWords, Statistics, counted, named_file
+from findling.text.analysis.analysis import terms
 
-__all__ = ["BuiltQuery", "KeywordQuery"]
+__all__ = ["BuiltQuery", "KeywordQuery", "KeywordScope", "everything", "rid_token", "scope_tokens"]
+
+
+_CASELESS = ("author", "lang", "system", "tag", "type")
+_PLAIN = ("ext", "rid", *_CASELESS)
+
+
+def scope_tokens(resource: Resource) -> list[str]:
+    """The tokens that filters look for: one for each thing a resource can be limited by.
+
+    A path gives a token for itself and for every folder above it, so that a path prefix is one term.
+    """
+    parts = resource.path.split("/")
+    tokens = [rid_token(resource.rid), _token("type", resource.type)]
+    tokens += [_token("path", "/".join(parts[: i + 1])) for i in range(len(parts))]
+    if resource.path:
+        name = parts[-1].lower()
+        tokens += [_token("ext", name[i:]) for i, letter in enumerate(name) if letter == "." and i]
+        tokens += [_token("name", given) for given in {name, name.partition(".")[0], "/".join(parts[-2:]).lower()}]
+    for kind, value in (("lang", resource.lang), ("author", resource.author)):
+        if value:
+            tokens.append(_token(kind, value))
+    tokens += [_token("tag", tag) for tag in resource.tags]
+    systems = resource.fields.get("system", "").split(",")
+    tokens += [_token("system", system) for value in systems if (system := value.strip())]
+    return tokens
+
+
+def rid_token(rid: str) -> str:
+    """The token that all entries of a resource have in common."""
+    return _token("rid", rid)
+
+
+def everything() -> Query:
+    """A query for every chunk, without a score."""
+    return Query.const_score_query(Query.all_query(), 0.0)
+
+
+class KeywordScope:
+    """Builds queries about resources against one state of the index. None of them adds to a score."""
+
+    def __init__(self, schema: tantivy.Schema, statistics: Statistics) -> None:
+        self._schema = schema
+        self._statistics = statistics
+        self._paths: list[tuple[str, str]] | None = None
+
+    def clauses(self, filters: Filters) -> list[tuple[Occur, Query]]:
+        """One clause for each filter but the tree."""
+        wanted: list[tuple[str, Iterable[str]]] = [
+            ("ext", dotted(filters.ext)),
+            ("path", prefixes(filters)),
+            # The empty path is that of everything that lies nowhere.
+            ("path", ["", folder] if (folder := filters.within.strip("/")) else []),
+            ("type", filters.type),
+            ("lang", filters.lang),
+            ("tag", filters.tag),
+        ]
+        tokens = [[_token(kind, value) for value in values] for kind, values in wanted]
+        clauses = [(Occur.Must, self._any_of(given)) for given in tokens if given]
+        if filters.author:
+            clauses.append((Occur.Must, self._written_by(filters.author)))
+        if filters.not_ext:
+            unwanted = self._any_of([_token("ext", ext) for ext in dotted(filters.not_ext)])
+            clauses.append((Occur.MustNot, unwanted))
+        if (span := time_span(filters)) is not None:
+            clauses.append((Occur.Must, self._changed_within(span)))
+        return clauses
+
+    def query(self, node: Field | Range) -> Query:
+        """The chunks of the resources for which it holds. Raises InvalidValueError for an unknown property."""
+        if isinstance(node, Range):
+            span = time_span(node)
+            return everything() if span is None else self._changed_within(span)
+        if node.name == "path":
+            return self._any_of(self._tokens_of_paths(node))
+        if node.name == "author":
+            return self._written_by(node.values)
+        if node.name not in _PLAIN:
+            names = ", ".join(sorted(["path", *_PLAIN]))
+            raise InvalidValueError(f"resources have no property {node.name!r}", hint=f"one of {names}")
+        values = dotted(node.values) if node.name == "ext" else node.values
+        return self._any_of([_token(node.name, value) for value in values])
+
+    def named(self, text: str, worth: float) -> Query | None:
+        """The file that the text names, with or without its extension or folder, at a score; None if there is none."""
+        token = _token("name", named_file(text))
+        if not self._statistics.frequency("scope", token):
+            return None
+        return Query.const_score_query(self._term("scope", token), worth)
+
+    def _any_of(self, tokens: list[str]) -> Query:
+        return Query.const_score_query(Query.term_set_query(self._schema, "scope", tokens), 0.0)
+
+    def _changed_within(self, span: tuple[int, int]) -> Query:
+        query = Query.range_query(self._schema, "updated", tantivy.FieldType.Integer, *span, True, False)
+        return Query.const_score_query(query, 0.0)
+
+    def _written_by(self, values: Iterable[str]) -> Query:
+        """Any author among whose names all of one value are."""
+        asked = [names for value in values if (names := terms(value))]
+        each = [Query.boolean_query([(Occur.Must, self._term("author", name)) for name in names]) for names in asked]
+        return Query.const_score_query(Query.boolean_query([(Occur.Should, query) for query in each]), 0.0)
+
+    def _tokens_of_paths(self, node: Field) -> list[str]:
+        """The files and folders for which it holds, without what lies in one of these folders."""
+        # The meaning of a path is that of every store. It is asked of names, not of the index: tantivy's own patterns
+        # end at 1,000 states, which is a name of 300 letters.
+        holds = condition(node, lambda _, accepts: accepts)
+        if self._paths is None:
+            tokens = [token for token, _ in self._statistics.begun("scope", "path=")]
+            # The content of a folder comes right after it, not after files with a similar name.
+            self._paths = sorted(((_value(token), token) for token in tokens), key=lambda path: path[0].split("/"))
+        found: list[str] = []
+        above = "\0"
+        for path, token in self._paths:
+            if not path.startswith(above) and holds(path):
+                found.append(token)
+                above = f"{path}/" if path else above
+        return found
+
+    def _term(self, field: str, token: str) -> Query:
+        return Query.term_query(self._schema, field, token, index_option="basic")
+
+
+_UNSAFE = re.compile(r"[%\s\ud800-\udfff]")
+_ESCAPED = r"%([0-9a-f]+);"
+
+
+def _token(kind: str, value: str) -> str:
+    # tantivy splits the field at white space, so a value must not bring any of its own; and it takes no halves of
+    # surrogate pairs, which is what bytes that are no UTF-8 arrive as.
+    value = value.lower() if kind in _CASELESS else value
+    return f"{kind}={_UNSAFE.sub(lambda m: f'%{ord(m.group()):x};', value)}"
+
+
+def _value(token: str) -> str:
+    value = token.partition("=")[2]
+    return re.sub(_ESCAPED, lambda m: chr(int(m.group(1), 16)), value) if "%" in value else value
+
 
 _REMEMBERED = 20_000
 """Terms whose queries are kept for the next search."""
@@ -108,4 +250,4 @@ class KeywordQuery:
         scoring = self._scoring._replace(weights={**self._scoring.weights, **weights}) if weights else self._scoring
         if len(self._memory) > _REMEMBERED:
             self._memory.clear()
-        return Leaves(self._schema, self.words, self._scope, scoring, self._memory)
+        return Leaves(self._schema, self.words, self._scope.named, scoring, self._memory)

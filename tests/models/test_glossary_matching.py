@@ -8,7 +8,7 @@ import pytest
 
 from findling.domain.errors import ModelError, ProviderError
 from findling.models.remote.provider_models import RemoteChat
-from findling.pipelines.glossary.glossary_matching import match
+from findling.pipelines.glossary.glossary_mining import match
 from findling.text.mining.synonyms import SynonymCandidate
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from findling.pipelines.glossary.glossary_matching import Presence
+from findling.pipelines.glossary.glossary_mining import Presence
 
 
 @pytest.mark.parametrize(

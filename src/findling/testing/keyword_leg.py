@@ -38,8 +38,19 @@ from findling.domain.queries import (
     Word,
 )
 from findling.domain.resources import Document
-from findling.testing.keyword_samples import FILTERS, LIBRARY, MATCHES, PROPERTIES
-from findling.testing.samples import HISTORY, StoreSuite, cid_of, cids_of, line_document, stored_document, with_metadata
+from findling.testing.samples import (
+    FILTERS,
+    HISTORY,
+    LIBRARY,
+    MATCHES,
+    PROPERTIES,
+    StoreSuite,
+    cid_of,
+    cids_of,
+    line_document,
+    stored_document,
+    with_metadata,
+)
 
 __all__ = ["EVERYTHING", "MANY", "KeywordChangesSuite", "KeywordLegSuite", "catch_up"]
 

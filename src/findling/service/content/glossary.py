@@ -183,7 +183,7 @@ def _matched(
     chat = choose_chat(settings)
     if chat is None or not groups:
         return []
-    from findling.pipelines.glossary.glossary_matching import Presence, match
+    from findling.pipelines.glossary.glossary_mining import Presence, match
 
     if not chat.host:
         return match(chat, found, [group.canonical for group in groups])

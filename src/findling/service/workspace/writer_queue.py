@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
 from findling.domain.errors import LockedError, NotFoundError, PathNotFoundError, ReadOnlyError
-from findling.service.workspace.backends import shown_url
 from findling.service.workspace.workspace import backend_at, place_of
 
 if TYPE_CHECKING:
@@ -155,6 +154,8 @@ class WriterQueue:
             lock = self._file_lock()
             # Waiting for a lock of the own thread would never end.
             if not is_ours or self._is_locked or not self._acquire(lock, patience_s, must_exist=must_exist):
+                from findling.service.workspace.backends import shown_url
+
                 place = shown_url(place_of(self.folder)) or self.folder
                 raise LockedError(f"another process is writing {place}", hint="try again when it has finished")
             self._is_locked = self.has_written = True

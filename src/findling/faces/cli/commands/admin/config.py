@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from findling.domain.errors import InvalidValueError, UntrustedSettingError, UsageError
+from findling.domain.errors import FindlingError, InvalidValueError, UntrustedSettingError, UsageError
 from findling.faces.cli.output.terminal import note, write
 from findling.faces.cli.request.command_table import GroupWithMoves
 from findling.faces.cli.request.options import json_option
@@ -25,6 +25,7 @@ from findling.service.settings.settings import (
 )
 
 __all__ = ["change_setting", "config"]
+
 
 _project_option = click.option(
     "--project", is_flag=True, help=f"Change the project's {PROJECT_FILE}, not your own file."
@@ -159,13 +160,21 @@ def _carry_out(key: str) -> int:
     """Write a policy into the workspaces that there are: a daemon that runs reads no settings again."""
     if key != "permissions.unset":
         return 0
-    from findling.service.engine.policies import set_policies
+    from findling.service.engine.engine import Engine
+    from findling.service.workspace.workspace import home_folder, workspace_in
+    from findling.service.workspace.workspaces import all_workspaces
 
-    changed, failed = set_policies(load_settings(None))
-    for folder, error in failed.items():
-        note(f"{folder} keeps its policy: {error.message}", error.hint)
+    settings, changed, code = load_settings(None), 0, 0
+    for found in all_workspaces(home_folder(settings["store.home"])):
+        try:
+            with Engine(workspace_in(found.folder), settings) as engine:
+                engine.permissions.set_policy(settings["permissions.unset"])
+            changed += 1
+        except FindlingError as error:
+            note(f"{found.folder} keeps its policy: {error.message}", error.hint)
+            code = 2
     note(f"workspaces that follow: {changed:,}")
-    return 2 if failed else 0
+    return code
 
 
 def _target_file(project: bool) -> Path:

@@ -189,6 +189,20 @@ def test_a_reader_writes_nothing_that_the_model_reads_on_its_way(tree: Path, set
         assert 0 < engine.status().meaning["read"] <= 5
 
 
+def test_a_reader_writes_no_leg_that_is_behind(engine: findling.Engine) -> None:
+    engine.index()
+    engine.search("cat")  # brings the keyword leg in step
+    engine.items.add([{"type": "decision", "title": "Fly lower", "rationale": "The aircraft needs less fuel."}])
+    engine.refresh()
+    asked = engine.prepare("cheaper flights with the plane").request
+    before = {path: path.stat().st_mtime_ns for path in engine.home.rglob("*") if path.is_file()}
+    reader = engine.opened.reader()
+    assert "decision" not in {hit.type for hit in search(reader.retrievers, asked)}
+    assert reader.lacking
+    assert {path: path.stat().st_mtime_ns for path in engine.home.rglob("*") if path.is_file()} == before
+    assert engine.search(asked).hits[0].type == "decision"
+
+
 def test_nothing_is_read_twice(tree: Path, settings: findling.Settings, tmp_path: Path) -> None:
     with findling.open(tree, settings=settings) as engine:
         engine.index()

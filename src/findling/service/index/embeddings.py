@@ -26,9 +26,9 @@ from findling.models.ports import Embedder, Reranker
 from findling.pipelines.indexing.fanout import catch_up
 from findling.pipelines.retrieve.vector_retrieval import Meaning, Space, read_in_time
 from findling.service.index.index_files import OpenedWorkspace
-from findling.service.index.model_choice import ModelTable, may_send
+from findling.service.index.model_choice import ModelTable, borrow_vectors, lending_stores, may_send
 from findling.service.settings.settings import Settings
-from findling.service.workspace.workspace import backend_at, has_store, home_folder
+from findling.service.workspace.workspace import home_folder
 
 if TYPE_CHECKING:
     from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
@@ -79,12 +79,15 @@ class WorkspaceVectors:
         """Whether there are legs in memory, and a model."""
         return bool(self._legs), any(model is not None for model in self._embedders.values())
 
-    def meaning(self) -> Meaning:
-        """Vectors and models for a search by meaning; legs that are behind catch up if nobody else is writing."""
-        with self._guard:
-            return self._meaning()
+    def meaning(self, lacking: dict[Embedder, bool] | None = None) -> Meaning:
+        """Vectors and models for a search by meaning, as they are.
 
-    def _meaning(self) -> Meaning:
+        `lacking` notes the legs that are behind, and whether a chunk has no vector in the answer because of it.
+        """
+        with self._guard:
+            return self._meaning({} if lacking is None else lacking)
+
+    def _meaning(self, lacking: dict[Embedder, bool]) -> Meaning:
         notes: list[Degradation] = []
         spaces: list[Space] = []
         chosen = self._or_note(notes, self._embedder)
@@ -97,14 +100,15 @@ class WorkspaceVectors:
             budget = bool(self._settings["semantic.query_budget_ms"]) and chosen.in_process
             if not coverage and not chosen.in_process:
                 notes.append(Degradation(what=f"{chosen.name} has read nothing yet", fix="findling refine"))
-            leg = self._or_note(notes, partial(self._level, model)) if coverage or budget else None
+            open_leg = partial(self._opened, model, lacking, is_whole=coverage >= 1)
+            leg = self._or_note(notes, open_leg) if coverage or budget else None
             if leg is not None:
                 spaces.append(Space(leg, model, is_whole=coverage >= 1))
                 read_on = (
                     partial(read_in_time, self._files.store, self._note_read) if budget and model is chosen else None
                 )
         if coverage < 1:
-            spaces += self._instant_spaces(notes)
+            spaces += self._instant_spaces(lacking, notes)
         reranker = self._or_note(notes, self._reranker)
         return Meaning(
             tuple(spaces),
@@ -113,23 +117,53 @@ class WorkspaceVectors:
             may_send(self._settings) if reranker is not None and reranker.host else _anything,
             reranker,
             instant_embedder() if self._settings["semantic.instant"] else None,
-            self._instant_spaces,
+            partial(self._instant_spaces, lacking),
             tuple(notes),
         )
 
     def _note_read(self, model: str, vectors: Mapping[bytes, bytes], unread: Sequence[int]) -> None:
         self._read.append((model, vectors, unread))
 
-    def keep_read(self) -> None:
+    def level(self, lacking: Mapping[Embedder, bool], notes: list[Degradation]) -> bool:
+        """Store what searches have read on their way, and bring legs in step with the truth if nobody else writes.
+
+        Returns whether an answer that lacked something would gain from it; `notes` says what is wrong with a leg.
+        """
+        behind = {**dict.fromkeys(self._keep_read(), False), **lacking}
+        if not behind:
+            return False
+        try:
+            with self._guard, self._files.writing(patience_s=0.0):
+                for embedder in behind:
+                    self._sound(embedder)
+        except CorruptError as damage:
+            if (note := Degradation.of(damage)) in notes:
+                return False
+            notes.append(note)
+            return True
+        except (DiskFullError, LockedError, MissingExtraError, ModelError, ReadOnlyError):
+            return False
+        return any(behind.values())
+
+    def level_all(self) -> Meaning:
+        """Bring every leg that serves in step with the truth; the vectors and models after that."""
+        lacking: dict[Embedder, bool] = {}
+        at_hand = self.meaning(lacking)
+        return self.meaning() if self.level(dict.fromkeys(lacking, True), []) else at_hand
+
+    def _keep_read(self) -> list[Embedder]:
         """Store the vectors that searches have made on their way, and the chunks that the model should read next.
 
-        No answer depends on it: what cannot be written now is dropped, and damage shows when a verb reads.
+        Returns the models. No answer depends on it: what cannot be written now is dropped.
         """
+        models: set[str] = set()
         with contextlib.suppress(FindlingError, IndexError):
             while self._read:  # another thread may take the last one
                 model, vectors, unread = self._read.popleft()
                 self._files.store.put_vectors(model, vectors, patience_s=_KEEP_PATIENCE_S)
                 self._files.store.want(unread, patience_s=_KEEP_PATIENCE_S)
+                models |= {model} if vectors else set()
+        return [one for one in self._embedders.values() if one is not None and one.fingerprint in models]
 
     def writable(self) -> list[InstantLeg | RefinedLeg]:
         """The legs that are written while files are indexed, in step with the truth. The caller holds the lock."""
@@ -172,18 +206,19 @@ class WorkspaceVectors:
         if model is None:
             raise ModelNotFoundError("there is no model to read with", hint="findling models list")
         lock = self._files.backend.lock("refine")
-        # Whoever asks for the status holds it for a moment.
-        if not lock.acquire(_GLANCE_S):
+        if not lock.acquire(_GLANCE_S):  # a status holds it for a moment
             raise LockedError("another process is having the passages read", hint="findling status")
         try:
             store = self._files.store
             store.set_meta(_CHOSEN_BY + model.fingerprint, self._settings["semantic.model"])
-            with self._borrowing(model.fingerprint) as borrow:
+            with lending_stores(
+                home_folder(self._settings["store.home"]), self._files.folder, model.fingerprint
+            ) as lenders:
                 report = refine(
                     store,
                     model,
                     may_read=may_send(self._settings) if model.host else _anything,
-                    borrow=borrow,
+                    borrow=partial(borrow_vectors, lenders, model.fingerprint),
                     cpu_share=cpu_share,
                     on_progress=on_progress,
                     should_stop=lambda: should_stop() or self._files.is_replaced(),
@@ -196,8 +231,7 @@ class WorkspaceVectors:
             covered, chunks = store.coverage(model.fingerprint)
             if covered + report.withheld >= chunks:
                 store.set_meta(READ_UP_TO + model.fingerprint, str(seq))
-            with self._guard:
-                self._or_note([], partial(self._level, model))
+            self.level({model: False}, [])
             self._or_note([], partial(self._note_model, model))
         return report
 
@@ -237,11 +271,11 @@ class WorkspaceVectors:
             "problems": [str(note) for note in notes],
         }
 
-    def _instant_spaces(self, notes: list[Degradation]) -> list[Space]:
+    def _instant_spaces(self, lacking: dict[Embedder, bool], notes: list[Degradation]) -> list[Space]:
         """The space that needs no model, unless the settings or a damage stand in the way."""
         if not self._settings["semantic.instant"]:
             return []
-        leg = self._or_note(notes, partial(self._level, instant_embedder()))
+        leg = self._or_note(notes, partial(self._opened, instant_embedder(), lacking))
         return [] if leg is None else [Space(leg, instant_embedder())]
 
     # Models
@@ -277,24 +311,23 @@ class WorkspaceVectors:
 
     # Legs
 
-    def _level(self, embedder: Embedder) -> InstantLeg | RefinedLeg:
-        """A leg in step with the truth, or as far as it is while another process is writing."""
+    def _opened(
+        self, embedder: Embedder, lacking: dict[Embedder, bool], *, is_whole: bool = True
+    ) -> InstantLeg | RefinedLeg:
+        """A leg as far as it has come. Where it `is_whole`, a vector that it lacks is in no other leg either."""
+        store = self._files.store
         try:
             leg = self._leg(embedder)
-            if not self._is_behind(leg):
-                return leg
-            leg = self._leg(embedder, again=True)
-            if not self._is_behind(leg):
-                return leg
+            if leg.seq() != store.seq() or leg.has_news():
+                leg = self._leg(embedder, again=True)  # another process may have brought it in step
         except CorruptError:
-            with self._files.writing(patience_s=0.0):
-                return self._sound(embedder)
-        with contextlib.suppress(DiskFullError, LockedError, ReadOnlyError), self._files.writing(patience_s=0.0):
-            return self._sound(embedder)
+            lacking[embedder] = True
+            raise
+        if leg.seq() != store.seq():
+            lacking[embedder] = True
+        elif leg.has_news():
+            lacking[embedder] = is_whole
         return leg
-
-    def _is_behind(self, leg: InstantLeg | RefinedLeg) -> bool:
-        return leg.seq() != self._files.store.seq() or leg.has_news()
 
     def _sound(self, embedder: Embedder) -> InstantLeg | RefinedLeg:
         """A leg in step with the truth, rebuilt when it is damaged. The caller holds the lock."""
@@ -319,40 +352,13 @@ class WorkspaceVectors:
             # Not closed: another thread may be writing or searching it.
             self._legs.pop(key, None)
         if key not in self._legs:
-            dimensions = embedder.dimensions or self._stored_dimensions(key)
+            # A provider tells the length of its vectors only with the first of them.
+            row = None if embedder.dimensions else next(iter(store.vector_rows(key, 0)), None)
+            dimensions = embedder.dimensions or (len(row.vector) // 2 if row else 0)
             table = self._files.backend.vector_table(store.get_meta("store_id") or "", key, dimensions)
             is_instant = embedder is instant_embedder()
             self._legs[key] = InstantLeg(table, embedder) if is_instant else RefinedLeg(table, store, key)
         return self._legs[key]
-
-    def _stored_dimensions(self, model: str) -> int:
-        """The length of a provider's vectors, which it tells only with the first of them."""
-        row = next(iter(self._files.store.vector_rows(model, 0)), None)
-        return len(row.vector) // 2 if row else 0
-
-    # Inside
-
-    @contextlib.contextmanager
-    def _borrowing(self, model: str) -> Iterator[Callable[[Sequence[bytes]], Mapping[bytes, bytes]]]:
-        """Vectors that other workspaces hold: what one of them has had read is not read again."""
-
-        with contextlib.ExitStack() as stack:
-            stores = []
-            for folder in sorted(home_folder(self._settings["store.home"]).glob("*/")):
-                if folder != self._files.folder and has_store(folder):
-                    # One that is damaged, or made by another version, has nothing to lend.
-                    with contextlib.suppress(FindlingError):
-                        other = stack.enter_context(contextlib.closing(backend_at(folder).open_store(readonly=True)))
-                        stores += [other] if model in other.models() else []
-
-            def borrow(digests: Sequence[bytes]) -> dict[bytes, bytes]:
-                found: dict[bytes, bytes] = {}
-                for other in stores:
-                    missing = [digest for digest in digests if digest not in found]
-                    found |= other.vectors(model, missing) if missing else {}
-                return found
-
-            yield borrow
 
     def _is_refining(self) -> bool:
         lock = self._files.backend.lock("refine")

@@ -16,6 +16,7 @@ from findling.service.index.index_files import OpenedWorkspace, Reader
 from findling.service.workspace.workspace import Workspace, home_folder
 
 if TYPE_CHECKING:
+    from findling.models.ports import Embedder
     from findling.pipelines.indexing.fanout import Legs
     from findling.service.index.embeddings import WorkspaceVectors
     from findling.service.index.model_choice import ModelTable
@@ -63,8 +64,9 @@ class Index:
         self.require()
         if principals is not None:
             return self.views.reader(principals)
-        retrievers = Retrievers(self.files.store, self.files.leg, lambda: self.vectors.meaning())
-        return Reader(retrievers, self._mend)
+        lacking: dict[Embedder, bool] = {}
+        retrievers = Retrievers(self.files.store, self.files.leg, lambda: self.vectors.meaning(lacking))
+        return Reader(retrievers, self._mend, lacking)
 
     def read(
         self,
@@ -77,27 +79,27 @@ class Index:
         """The answer of a verb to what principals may see.
 
         The verb is asked again when its reader turns out to be damaged, which is mended and noted, when another process
-        has replaced the index, and when something was written that a limited caller may see in one leg and not in the
-        other.
+        has replaced the index, when vectors were behind, and when something was written that a limited caller may see
+        in one leg and not in the other. The reader itself writes nothing: the writer does, between two readers.
         """
-        try:
-            for is_last in (False, False, True):
-                reader = self.reader(principals)
-                try:
-                    answer = verb(reader.retrievers, *args, **options)
-                except StoreDamagedError:
+        for is_last in (False, False, True):
+            reader = self.reader(principals)
+            try:
+                answer = verb(reader.retrievers, *args, **options)
+            except StoreDamagedError:
+                raise
+            except (CorruptError, ReplacedError) as error:
+                if is_last:
                     raise
-                except (CorruptError, ReplacedError) as error:
-                    if is_last:
-                        raise
-                    if isinstance(error, CorruptError):
-                        notes += reader.mend(error)
-                else:
-                    if is_last or reader.state is None or reader.state == self.views.state():
-                        break
-        finally:
-            if self._vectors is not None:
-                self._vectors.keep_read()
+                if isinstance(error, CorruptError):
+                    notes += reader.mend(error)
+                continue
+            # A limited caller learns nothing of what is wrong with a leg.
+            gains = self._vectors is not None and self._vectors.level(
+                reader.lacking, notes if principals is None else []
+            )
+            if is_last or (not gains and (reader.state is None or reader.state == self.views.state())):
+                break
         return answer
 
     def _mend(self, damage: CorruptError) -> list[Degradation]:
@@ -126,7 +128,7 @@ class Index:
             if self._views is None:
                 from findling.service.index.views import WorkspaceSights
 
-                self._views = WorkspaceSights(self.files, self._settings, lambda: self.vectors.meaning())
+                self._views = WorkspaceSights(self.files, self._settings, lambda lacking: self.vectors.meaning(lacking))
             return self._views
 
     def _table(self) -> ModelTable:
@@ -163,7 +165,7 @@ class Index:
         self.files.leg.size()
         times["keyword_load"] = time.perf_counter() - started
         started = time.perf_counter()
-        meaning = self.vectors.meaning()
+        meaning = self.vectors.level_all()
         notes += meaning.degraded
         if meaning.spaces:
             times["vector_warmup"] = time.perf_counter() - started

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from findling.domain.backends import LimitedLegs
 from findling.domain.errors import (
@@ -24,6 +24,9 @@ from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.workspace.workspace import backend_at
 from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 
+if TYPE_CHECKING:
+    from findling.models.ports import Embedder
+
 __all__ = ["LAZY", "IndexState", "OpenedWorkspace", "Reader"]
 
 
@@ -39,11 +42,13 @@ class IndexState:
 class Reader(NamedTuple):
     """The truth and the legs that a caller reads; nothing in it is exchanged once it is handed out.
 
-    `mend` has a damaged leg rebuilt and returns what to tell. An owner's reader has no state: nothing is out of sight.
+    `mend` has a damaged leg rebuilt and returns what to tell. `lacking` fills with the vector legs that are behind when
+    a search opens them. An owner's reader has no state: nothing is out of sight.
     """
 
     retrievers: Retrievers
     mend: Callable[[CorruptError], list[Degradation]]
+    lacking: Mapping[Embedder, bool]
     state: IndexState | None = None
 
 

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from findling.domain.errors import InvalidValueError, ModelNotFoundError
+from findling.domain.errors import FindlingError, InvalidValueError, ModelNotFoundError
 from findling.domain.resources import Resource
 from findling.models.catalogue import CATALOGUE, DEFAULT_EMBEDDER
 from findling.models.locating import ModelFiles, locate
 from findling.models.ports import Chat, Embedder, Reranker
 from findling.models.remote.providers import is_remote_spec
 from findling.service.settings.settings import Settings
-from findling.service.workspace.workspace import home_folder
+from findling.service.workspace.workspace import backend_at, has_store, home_folder
 
 if TYPE_CHECKING:
+    from findling.domain.ports import TruthStore
     from findling.models.ports import Embedder, Reranker
 
 __all__ = [
     "PRIVATE_TAG",
     "ModelTable",
+    "borrow_vectors",
     "choose_chat",
     "choose_embedder",
     "choose_reranker",
     "find_model",
+    "lending_stores",
     "may_send",
     "models_home",
 ]
@@ -188,3 +192,26 @@ class ModelTable:
 
 
 _OF_MODELS = ("semantic.", "rerank.", "remote.", "store.")
+
+
+@contextmanager
+def lending_stores(home: Path, borrower: Path, model: str) -> Iterator[list[TruthStore]]:
+    """Open the stores of the other workspaces of a home that hold vectors of a model."""
+    with ExitStack() as stack:
+        lenders = []
+        for folder in sorted(home.glob("*/")):
+            if folder != borrower and has_store(folder):
+                # One that is damaged, or made by another version, has nothing to lend.
+                with suppress(FindlingError):
+                    store = stack.enter_context(closing(backend_at(folder).open_store(readonly=True)))
+                    lenders += [store] if model in store.models() else []
+        yield lenders
+
+
+def borrow_vectors(lenders: Sequence[TruthStore], model: str, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+    """The vectors that other stores hold: what one of them has had read is not read again."""
+    found: dict[bytes, bytes] = {}
+    for store in lenders:
+        missing = [digest for digest in digests if digest not in found]
+        found |= store.vectors(model, missing) if missing else {}
+    return found

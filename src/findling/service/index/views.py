@@ -27,6 +27,7 @@ from findling.service.index.index_files import IndexState, OpenedWorkspace, Read
 
 if TYPE_CHECKING:
     from findling.domain.ports import Vectors
+    from findling.models.ports import Embedder
     from findling.service.settings.settings import Settings
 
 __all__ = ["VisibleStore", "WorkspaceSights"]
@@ -110,7 +111,9 @@ class _Seen(NamedTuple):
 class WorkspaceSights:
     """The legs of every caller of one workspace. `meaning` gives what a search by meaning has at hand."""
 
-    def __init__(self, files: OpenedWorkspace, settings: Settings, meaning: Callable[[], Meaning]) -> None:
+    def __init__(
+        self, files: OpenedWorkspace, settings: Settings, meaning: Callable[[dict[Embedder, bool]], Meaning]
+    ) -> None:
         self._files = files
         self._settings = settings
         self._meaning = meaning
@@ -125,7 +128,8 @@ class WorkspaceSights:
         Raises InvalidValueError for what is no principal, CorruptError when the truth is damaged.
         """
         seen = self._look(tuple(principals))
-        return Reader(self._limited(seen), lambda _: self._discard(seen), seen.state)
+        lacking: dict[Embedder, bool] = {}
+        return Reader(self._limited(seen, lacking), lambda _: self._discard(seen), lacking, seen.state)
 
     def sight(self, principals: Iterable[str]) -> Sight:
         """The sight of these principals now."""
@@ -204,13 +208,13 @@ class WorkspaceSights:
         is_public = self._settings["permissions.unset"] == "public"
         return Rights(principals, self._files.store.relations(), unset_is_public=is_public)
 
-    def _limited(self, seen: _Seen) -> Retrievers:
+    def _limited(self, seen: _Seen, lacking: dict[Embedder, bool]) -> Retrievers:
         store = VisibleStore(self._files.store, seen.sight)
-        return Retrievers(store, seen.leg, lambda: self._limited_meaning(seen))
+        return Retrievers(store, seen.leg, lambda: self._limited_meaning(seen, lacking))
 
-    def _limited_meaning(self, seen: _Seen) -> Meaning:
+    def _limited_meaning(self, seen: _Seen, lacking: dict[Embedder, bool]) -> Meaning:
         """Vectors that all of what may be seen has: how far a model has come elsewhere must not show."""
-        at_hand = self._meaning()
+        at_hand = self._meaning(lacking)
         numbers = seen.sight.numbers
         limited = [_limited_space(space, numbers) for space in (*at_hand.spaces, *at_hand.spare([]))]
         refined = [one for one in limited if one.leg.speed == "refined" and self._is_read(one, seen)][:1]

@@ -77,7 +77,7 @@ def compact(
     before = measure_parts(folder)
     sweep_if_idle(folder)
     # Outside the lock, which it takes for each leg that has to catch up.
-    spaces = vectors.meaning().spaces
+    spaces = vectors.level_all().spaces
     with files.writing(patience_s):
         files.sound_leg()
         vectors.writable()

@@ -222,7 +222,7 @@ def _make_legs(staging: Path, settings: Settings) -> None:
         with staged.writing():
             staged.sound_leg()
             vectors.writable()
-        vectors.meaning()  # lets the leg of the model catch up, which takes the lock by itself
+        vectors.level_all()  # takes the lock by itself
     finally:
         vectors.close()
         staged.close()

@@ -18,7 +18,7 @@ from findling.domain.ports import Change
 from findling.domain.queries import All, Any, Filters, Fuzzy, Near, Node, Not, Phrase, Prefix, Same, Term, Word
 from findling.domain.resources import Document
 from findling.domain.sight import Audiences, Population, Rights, Sight
-from findling.stores.keyword import class_segments
+from findling.stores.keyword import class_files, class_segments
 from findling.stores.keyword.class_segments import ClassSegments
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.sqlite.store import SqliteStore
@@ -50,6 +50,7 @@ NODES: Sequence[Node] = (
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(class_segments, "_LEAST_CHARACTERS", 1500)
+    monkeypatch.setattr(class_files, "_BLOCK_CHARACTERS", 300)
 
 
 @pytest.fixture
@@ -121,6 +122,48 @@ def test_numbers_stay_right_whatever_is_written(tmp_path: Path, store: SqliteSto
         for who in ((ANN,), (BOB, "group:eng")):
             seen = sight(store, *who, relations=shared)
             assert_same(pool.for_sight(seen, store), copy_of(tmp_path, store, seen))
+
+
+def test_numbers_stay_right_when_only_what_was_changed_is_compared(tmp_path: Path, store: SqliteStore) -> None:
+    pool, dice = segments(tmp_path), random.Random(8)
+    population, seq = Population.of(Audiences(()), store.rights()), store.seq()
+    for turn in range(30):
+        if turn % 3:
+            store.write([note(dice, dice.randrange(70), dice.choice(LISTS))])
+        else:
+            store.write((), [f"note:{dice.randrange(70)}"])
+        population = Population.of(Audiences(()), store.rights(seq), population).only(store.matching(Filters()))
+        seq = store.seq()
+        for who in [(ANN,), (BOB, "group:eng")][: dice.randint(1, 2)]:
+            seen = Sight(Rights(who, (), unset_is_public=True), population)
+            leg = pool.for_sight(seen, store)
+            cids = {chunk.cid for _, one in store.documents(seen.numbers) for chunk in one.chunks}
+            assert leg.cids() == cids
+            assert pool._judge(population).broken == ClassSegments._judge(_reopened(pool), population).broken
+    assert_same(leg, copy_of(tmp_path, store, seen))
+
+
+def _reopened(pool: ClassSegments) -> ClassSegments:
+    """The same segments, of which none has been compared yet."""
+    another = ClassSegments(pool._folder, store_id="store", unit="chunk")
+    another._known = pool._known
+    return another
+
+
+def test_an_edit_packs_the_terms_of_its_neighbours_again_and_no_others(tmp_path: Path, store: SqliteStore) -> None:
+    pool = segments(tmp_path)
+    pool.for_sight(sight(store, ANN, BOB), store)
+    before = {block.packed for block in _all_blocks(pool)}
+    store.write([note(random.Random(1), 3, LISTS[3])])
+    pool.for_sight(sight(store, ANN, BOB), store)
+    after = _all_blocks(pool)
+    assert len(before) > 16
+    assert 0 < len({block.packed for block in after} - before) <= 2
+    assert sum(block.weight for block in after) == sum(one.weight for one in pool._known.values())
+
+
+def _all_blocks(pool: ClassSegments) -> list[class_files.TermBlock]:
+    return [block for one in pool._known.values() for block in class_files.read_terms(one)]
 
 
 def test_an_edit_replaces_one_segment(tmp_path: Path, store: SqliteStore) -> None:
@@ -210,7 +253,8 @@ def test_where_nothing_can_be_written_a_process_has_segments_of_its_own(tmp_path
 _CALLER = """
 import random, sys
 from pathlib import Path
-from findling.stores.keyword import class_segments
+from findling.stores.keyword import class_files, class_segments
+class_files._BLOCK_CHARACTERS = 300
 class_segments._LEAST_CHARACTERS = 1500
 from findling.stores.sqlite.store import SqliteStore
 from tests.stores.test_class_segments import note, segments, sight

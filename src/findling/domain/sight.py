@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from itertools import chain
@@ -85,14 +86,24 @@ class Audiences:
 
 
 class Population:
-    """The resources of one state, by their audiences: numbers, each with its latest change. It never changes."""
+    """The resources of one state, by their audiences: numbers, each with its latest change. It never changes.
+
+    `changed` are numbers that may have another audience or change than `before`.
+    """
 
     def __init__(
-        self, audiences: Audiences, classes: Mapping[Audience, Mapping[int, int]], audience_of: Mapping[int, Audience]
+        self,
+        audiences: Audiences,
+        classes: Mapping[Audience, Mapping[int, int]],
+        audience_of: Mapping[int, Audience],
+        before: Population | None = None,
+        changed: frozenset[int] = frozenset(),
     ) -> None:
         self.audiences = audiences
         self.classes = classes
         self.audience_of = audience_of
+        self._before = None if before is None else weakref.ref(before)
+        self._changed = changed
 
     @classmethod
     def of(cls, audiences: Audiences, entries: Iterable[Right], before: Population | None = None) -> Population:
@@ -106,14 +117,17 @@ class Population:
                 classes[audience] = own[audience] = dict(classes.get(audience, ()))
             return own[audience]
 
+        changed = set()
         for one in entries:
+            changed.add(one.number)
             audience = audiences.of(one.rid, one.path, one.visibility)
             former = audience_of.get(one.number, audience)
             if former != audience:
                 del members(former)[one.number]
             members(audience)[one.number] = one.seq
             audience_of[one.number] = audience
-        return cls(audiences, {audience: held for audience, held in classes.items() if held}, audience_of)
+        kept = {audience: held for audience, held in classes.items() if held}
+        return cls(audiences, kept, audience_of, before, frozenset(changed))
 
     def only(self, numbers: Iterable[int]) -> Population:
         """The same without what is not among the numbers."""
@@ -122,7 +136,15 @@ class Population:
         touched = {self.audience_of[number] for number in gone}
         left = {one: {n: seq for n, seq in self.classes[one].items() if n not in gone} for one in touched}
         classes = {audience: left.get(audience, held) for audience, held in self.classes.items()}
-        return Population(self.audiences, {audience: held for audience, held in classes.items() if held}, audience_of)
+        kept = {audience: held for audience, held in classes.items() if held}
+        before = None if self._before is None else self._before()
+        return Population(self.audiences, kept, audience_of, before, self._changed | gone)
+
+    def changed_since(self, former: Population) -> frozenset[int] | None:
+        """The numbers that may differ from the population that this one was made of; None for any other one."""
+        if former is self:
+            return frozenset()
+        return self._changed if self._before is not None and self._before() is former else None
 
 
 class Numbers(Collection[int]):

@@ -190,8 +190,10 @@ class WorkspaceSights:
             names = audiences.differing(former[1].audiences)
             if not any(name.startswith(PATH) for name in names):  # else a folder, with all that lies below it
                 shared = [right for name in names if (right := store.right_to(name)) is not None]
-                population = Population.of(audiences, [*store.rights(former[0].seq), *shared], former[1])
-                if len(population.audience_of) != store.counts()["resources"]:  # something was deleted
+                changed = store.rights(former[0].seq)
+                population = Population.of(audiences, [*changed, *shared], former[1])
+                # A change that no resource bears was a deletion, or that of a resource which has changed again.
+                if sum(one.seq <= state.seq for one in changed) < state.seq - former[0].seq:
                     population = population.only(store.matching(Filters()))
         if population is None:
             population = Population.of(audiences, store.rights())

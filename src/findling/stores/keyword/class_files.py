@@ -1,7 +1,7 @@
 """The files of segments that hold one class of visibility; several open as one index.
 
 A folder holds a tantivy index, `held` (which resources at which changes) and `terms` (the resources in the words of
-the index, so that another segment can take them over). It gets its name when it is complete, and never changes then.
+the index, so that another segment can adopt them). It gets its name when it is complete, and never changes then.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 import weakref
 import zlib
 from array import array
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,17 @@ from findling.domain.values import read_json
 from findling.stores.filesystem import discard
 from findling.stores.keyword.entries import PreparedResource, entries, schema
 
-__all__ = ["SEGMENT", "Links", "Segment", "discard_segment", "read_segment", "read_terms", "write_segment"]
+__all__ = [
+    "SEGMENT",
+    "Links",
+    "Segment",
+    "TermBlock",
+    "discard_segment",
+    "pack_terms",
+    "read_segment",
+    "read_terms",
+    "write_segment",
+]
 
 SEGMENT = ".seg"
 """The end of the name of a segment's folder."""
@@ -37,6 +47,11 @@ _HEAP_BYTES = 15_000_000
 
 _HEAP_A_CHARACTER = 12
 """So that a segment is written in one piece; several would be as good, but slower."""
+
+_BLOCK_CHARACTERS = 16_000
+"""A block of terms. An edit packs one of them, and 17 others of the segment are copied: 0.5 ms of CPU instead of 5."""
+
+_LENGTH_BYTES = 4
 
 _DAY_S = 86_400
 
@@ -58,26 +73,57 @@ class Segment(NamedTuple):
         return (self.folder / _HELD).exists()
 
 
-def write_segment(
-    folder: Path, batch: Sequence[PreparedResource], held: dict[int, int], weight: int, made_for: str
-) -> Segment:
+class TermBlock(NamedTuple):
+    """Some resources in the words of the index, their characters, and both as a segment keeps them."""
+
+    resources: Sequence[PreparedResource]
+    weight: int
+    packed: bytes
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it had better be packed with others."""
+        return self.weight < _BLOCK_CHARACTERS // 2
+
+
+def pack_terms(resources: Iterable[PreparedResource]) -> Iterator[TermBlock]:
+    """Resources in blocks of about one size; a large one has a block of its own."""
+    batch, weight = list[PreparedResource](), 0
+    for prepared in resources:
+        batch.append(prepared)
+        weight += prepared.weight
+        if weight >= _BLOCK_CHARACTERS:
+            yield _block(batch, weight)
+            batch, weight = [], 0
+    if batch:
+        yield _block(batch, weight)
+
+
+def _block(resources: list[PreparedResource], weight: int) -> TermBlock:
+    content = json.dumps((weight, resources), ensure_ascii=False, separators=(",", ":"))
+    return TermBlock(resources, weight, zlib.compress(content.encode("utf-8", "surrogatepass"), 1))
+
+
+def write_segment(folder: Path, blocks: Sequence[TermBlock], held: dict[int, int], made_for: str) -> Segment:
     """Write a segment of resources; `held` may name some that have no text any more. Raises OSError."""
     name = os.urandom(8).hex() + SEGMENT
     draft = folder / f"{name}.new"
+    weight = sum(block.weight for block in blocks)
     try:
         draft.mkdir(mode=0o700)
         writer = tantivy.Index(schema(), path=str(draft)).writer(
             max(_HEAP_BYTES, _HEAP_A_CHARACTER * weight), num_threads=1
         )
-        for prepared in batch:
-            for entry in entries(prepared):
-                writer.add_document(entry)
+        for block in blocks:
+            for prepared in block.resources:
+                for entry in entries(prepared):
+                    writer.add_document(entry)
         writer.commit()
         writer.wait_merging_threads()
-        terms = json.dumps(batch, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-        (draft / _TERMS).write_bytes(zlib.compress(terms, 1))
-        packed = array("q", [weight, *(part for pair in held.items() for part in pair)]).tobytes()
-        content = made_for.encode() + b"\n" + packed
+        packed = [part for one in blocks for part in (len(one.packed).to_bytes(_LENGTH_BYTES, "little"), one.packed)]
+        (draft / _TERMS).write_bytes(b"".join(packed))
+        numbers = array("q", [weight, *(part for pair in held.items() for part in pair)]).tobytes()
+        content = made_for.encode() + b"\n" + numbers
         (draft / _HELD).write_bytes(content + zlib.crc32(content).to_bytes(4, "little"))
         draft.rename(folder / name)
     except ValueError as error:  # what tantivy says when it cannot write
@@ -106,14 +152,15 @@ def read_segment(folder: Path, made_for: str) -> Segment | None:
     return Segment(folder, dict(zip(numbers[1::2], numbers[2::2], strict=True)), numbers[0])
 
 
-def read_terms(segment: Segment) -> Iterator[PreparedResource]:
+def read_terms(segment: Segment) -> Iterator[TermBlock]:
     """The resources of a segment, for another one; none when they cannot be read, for the truth has them, too."""
-    try:
-        rows = read_json(zlib.decompress((segment.folder / _TERMS).read_bytes()))
-        found = [PreparedResource(*row) for row in rows]
-    except (OSError, ValueError, TypeError, zlib.error):
-        return
-    yield from (prepared for prepared in found if prepared.number in segment.held)
+    with suppress(OSError, ValueError, TypeError, zlib.error):
+        data, start = (segment.folder / _TERMS).read_bytes(), 0
+        while start < len(data):
+            end = start + _LENGTH_BYTES + int.from_bytes(data[start : start + _LENGTH_BYTES], "little")
+            packed, start = data[start + _LENGTH_BYTES : end], end
+            weight, rows = read_json(zlib.decompress(packed))
+            yield TermBlock([PreparedResource(*row) for row in rows], weight, packed)
 
 
 def discard_segment(folder: Path) -> None:

@@ -156,8 +156,8 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
             yield from ((number, found[number][0]) for number in batch if number in found)
 
     def rights(self, since: int = 0) -> list[Right]:
-        # Without the condition they come in order, and need no sorting.
-        return self._rights(f"WHERE seq > {since:d} ORDER BY id" if since else "ORDER BY id")
+        # The sign keeps SQLite from walking all resources in order, 2 ms of 20,000, instead of the few latest ones.
+        return self._rights(f"WHERE seq > {since:d} ORDER BY +id" if since else "ORDER BY id")
 
     def right_to(self, rid: str) -> Right | None:
         return next(iter(self._rights("WHERE rid = ?", rid)), None)

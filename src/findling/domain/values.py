@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol, TypeVar, dataclass_transform
 
-__all__ = ["FIELDS", "LARGEST", "Row", "fit", "plain", "read_json", "record", "wanted"]
+__all__ = ["FIELDS", "LARGEST", "Row", "closest_name", "fit", "plain", "read_json", "record", "wanted"]
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -157,6 +157,17 @@ def read_json(text: str | bytes) -> Any:
         raise
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, lists in lists
         raise json.JSONDecodeError("it nests too deeply, or holds a number without an end", "", 0) from error
+
+
+def closest_name(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A hint for an unknown name: the nearest known one, and all of them; `otherwise` stands for a long list."""
+    from difflib import get_close_matches
+
+    names = list(known)
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    if otherwise:
+        return f"{near[0]} instead" if near else otherwise
+    return f"{f'{near[0]} instead? ' if near else ''}there are: {', '.join(names) or 'none'}"
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))

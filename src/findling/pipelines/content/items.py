@@ -13,7 +13,8 @@ from typing import NamedTuple, NoReturn
 from findling.domain.errors import InvalidValueError, UnknownSettingError
 from findling.domain.permissions import check_visibility
 from findling.domain.resources import FieldRule, Resource, ResourceType
-from findling.pipelines.content.resource_types import COMMON_KEYS, MADE_ELSEWHERE, names_hint
+from findling.domain.values import closest_name
+from findling.pipelines.content.resource_types import COMMON_KEYS, MADE_ELSEWHERE
 
 __all__ = ["TRAVERSED", "Entry", "EntryStream", "Link", "compose", "links_of", "read_entries", "read_links"]
 
@@ -202,7 +203,7 @@ def _check_keys(type: ResourceType, item: Mapping[str, object]) -> None:  # noqa
     known = list(dict.fromkeys((*COMMON_KEYS, *type.fields)))
     for key in item:
         if key not in known:
-            raise UnknownSettingError(f"items of type {type.name} have no {key!r}", hint=names_hint(key, known))
+            raise UnknownSettingError(f"items of type {type.name} have no {key!r}", hint=closest_name(key, known))
     for name, rule in type.fields.items():
         if rule.required and not _text_list(item.get(name), name):
             raise InvalidValueError(f"items of type {type.name} must have {name!r}", hint=f'add "{name}"')
@@ -258,7 +259,7 @@ def _link(entry: object, where: str) -> Link:
         raise InvalidValueError(f"{where} must be an object", hint='{"to": "decision:ID", "type": "depends"}')
     for key in entry:
         if key not in Link._fields:
-            raise UnknownSettingError(f"{where} has no {key!r}", hint=names_hint(key, Link._fields))
+            raise UnknownSettingError(f"{where} has no {key!r}", hint=closest_name(key, Link._fields))
     to, kind = _one_line(entry.get("to"), f"{where}: to"), _one_line(entry.get("type"), f"{where}: type")
     if not to or not kind:
         raise InvalidValueError(f"{where} must say what it leads to and of which type it is", hint='"to" and "type"')

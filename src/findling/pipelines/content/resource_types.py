@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from findling.domain.errors import InvalidValueError, NotFoundError
 from findling.domain.plans import FIELDS
 from findling.domain.resources import PLACES, FieldRule, ResourceType
+from findling.domain.values import closest_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -22,7 +23,6 @@ __all__ = [
     "MADE_ELSEWHERE",
     "check_type",
     "half_life_of",
-    "names_hint",
     "register",
     "replaces_only",
     "resource_type",
@@ -120,7 +120,7 @@ def resource_type(name: str, own: Mapping[str, ResourceType] | None = None) -> R
     plugins = {plugin.name: plugin for plugin in entry_points(group="findling.types")}
     if name not in plugins:
         known = sorted({*types(), *(own or {}), *plugins})
-        raise NotFoundError(f"no type of resources is called {name!r}", hint=names_hint(name, known))
+        raise NotFoundError(f"no type of resources is called {name!r}", hint=closest_name(name, known))
     _registered[name] = _load(plugins[name])
     return _registered[name]
 
@@ -172,14 +172,6 @@ def replaces_only(names: Iterable[str], own: Mapping[str, ResourceType] | None =
 def half_life_of(name: str) -> float:
     """The days after which recency counts half for a type; an unknown one has the usual number."""
     return (_of_search(name) or _USUAL).half_life_days
-
-
-def names_hint(name: str, known: Sequence[str]) -> str:
-    """A hint that lists the names there are, with the one that is closest to a wrong one first."""
-    from difflib import get_close_matches
-
-    closest = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"{f'{closest[0]} instead? ' if closest else ''}there are: {', '.join(known)}"
 
 
 _USUAL = ResourceType(name="any")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import KNOBS, Knob, Plan
 from findling.domain.queries import All, Filters, Node
-from findling.domain.values import LARGEST, Row, fit, plain
+from findling.domain.values import LARGEST, Row, closest_name, fit, plain
 
 __all__ = ["filters_document", "plan_document", "read_changes", "read_filters", "read_plan"]
 
@@ -79,21 +79,13 @@ def _read(document: Mapping[str, object], rules: Mapping[str, Row], what: str) -
     values = {}
     for name, value in document.items():
         if name not in rules:
-            raise InvalidValueError(f"{what}: nothing is called {name}", hint=_closest(str(name), rules))
+            raise InvalidValueError(f"{what}: nothing is called {name}", hint=closest_name(str(name), rules))
         try:
             values[name] = fit(rules[name], value)
         except ValueError as error:
             found = "null" if value is None else repr(value)
             raise InvalidValueError(f"{what}: {name} must be {error}, not {found}", hint=f"correct {name}") from None
     return values
-
-
-def _closest(name: str, names: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    known = list(names)
-    closest = get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"{closest[0]} instead" if closest else f"there are: {', '.join(known)}"
 
 
 def _read_where(text: str) -> Node:

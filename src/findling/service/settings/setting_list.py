@@ -5,7 +5,7 @@ Help, files, environment, command line and documentation derive from the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from findling.domain.errors import InvalidValueError, UnknownSettingError
 from findling.domain.plans import KNOBS, Knob
 from findling.domain.strangers import PROJECT_SETTINGS
-from findling.domain.values import FIELDS, fit, record, wanted
+from findling.domain.values import FIELDS, closest_name, fit, record, wanted
 
 if TYPE_CHECKING:
     from findling.domain.resources import ResourceType
@@ -28,7 +28,6 @@ __all__ = [
     "Settings",
     "Value",
     "check_value",
-    "closest_name",
     "flatten",
     "get_setting",
     "parse_text",
@@ -307,7 +306,7 @@ def get_setting(name: str, where: str = "") -> Setting:
     if name.startswith("profiles."):
         hint = f"write it into the table [{name.rpartition('.')[0]}] of a settings file"
     else:
-        hint = closest_name(name, _BY_NAME)
+        hint = closest_name(name, _BY_NAME, "findling config show")
     raise UnknownSettingError(f"{lead}no setting is called {name}", hint=hint)
 
 
@@ -352,14 +351,3 @@ def flatten(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
             yield from flatten(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
-
-
-def closest_name(name: str, known: Iterable[str], *, lists: bool = False) -> str:
-    """A hint: the known name that is nearest to an unknown one, and with `lists` all of them."""
-    from difflib import get_close_matches
-
-    names = list(known)
-    matches = get_close_matches(name, names, n=1, cutoff=0.5)
-    if lists:
-        return f"{f'{matches[0]} instead? ' if matches else ''}there are: {', '.join(names)}"
-    return f"{matches[0]} instead" if matches else "findling config show"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from findling.domain.errors import InvalidValueError, UnknownSettingError, UntrustedSettingError
 from findling.domain.plans import KNOBS, Plan
 from findling.domain.strangers import cuts_too_fine, raises_limit
+from findling.domain.values import closest_name
 from findling.service.settings.setting_list import (
     ENVIRONMENT,
     PROJECT_ORIGIN,
@@ -26,7 +27,6 @@ from findling.service.settings.setting_list import (
     Settings,
     Value,
     check_value,
-    closest_name,
     flatten,
     get_setting,
     parse_text,
@@ -204,7 +204,7 @@ def _apply_environment(settings: Settings, environ: Mapping[str, str]) -> Settin
                 if name == variable_of(removed):
                     raise UnknownSettingError(f"environment variable {name} sets nothing any more", hint=instead)
             message = f"environment variable {name} is not one that findling knows"
-            raise UnknownSettingError(message, hint=closest_name(name, _VARIABLES))
+            raise UnknownSettingError(message, hint=closest_name(name, _VARIABLES, "findling config show"))
     for name, setting in _VARIABLES.items() if given else ():
         if name in given and setting and environ[name]:
             settings = settings.override_text(setting, environ[name], f"env {name}")
@@ -303,7 +303,7 @@ def _row(name: str, where: str) -> Setting:
 def _values(settings: Settings, name: str) -> Mapping[str, Value]:
     found = PROFILES.get(name, settings.profiles.get(name))
     if found is None:
-        hint = closest_name(name, profile_names(settings), lists=True)
+        hint = closest_name(name, profile_names(settings))
         raise InvalidValueError(f"no profile is called {name}", hint=hint)
     return found
 
@@ -322,7 +322,7 @@ def _read(
     elif isinstance(base, str) and base in profile_names(known):
         inherited = _values(known, base)
     else:
-        hint = closest_name(str(base), dict.fromkeys((*profile_names(known), *tables)), lists=True)
+        hint = closest_name(str(base), dict.fromkeys((*profile_names(known), *tables)))
         raise InvalidValueError(f"{where}: no profile is called {base}, its base", hint=hint)
     return {**inherited, **_checked(own, {**known, **inherited}, where)}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from findling.domain.errors import InvalidValueError, UnknownSettingError
 from findling.domain.resources import FieldRule, ResourceType
+from findling.domain.values import closest_name
 from findling.pipelines.content.resource_types import BUILTIN_TYPES, check_type, types
-from findling.service.settings.setting_list import closest_name
 
 __all__ = ["declared_types", "read_types"]
 
@@ -51,7 +51,7 @@ def _checked(table: object, keys: Mapping[str, type], where: str) -> dict[str, A
         raise InvalidValueError(f"{where} must be a table, not {table!r}", hint=f"it takes {', '.join(keys)}")
     for key, value in table.items():
         if key not in keys:
-            raise UnknownSettingError(f"{where} has no {key!r}", hint=closest_name(key, keys, lists=True))
+            raise UnknownSettingError(f"{where} has no {key!r}", hint=closest_name(key, keys))
         wanted = keys[key]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not (is_number if wanted is float else isinstance(value, wanted)):

@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.plans import KNOBS, Knob
 from findling.domain.queries import Filters
+from findling.domain.values import closest_name
 from findling.service.settings.written_filters import written_filters
 
 __all__ = [
@@ -260,9 +261,4 @@ def _told(place: tuple[int | str, ...], kind: str, message: str) -> str:
 
 def _known(kind: type[BaseModel], place: tuple[int | str, ...]) -> str:
     """The nearest name to an unknown argument, and all names."""
-    from difflib import get_close_matches
-
-    model = SearchFilters if len(place) > 1 else kind
-    names = list(model.model_fields)
-    near = get_close_matches(str(place[-1])[:_LONGEST_ECHO], names, n=1, cutoff=0.5)
-    return f"{f'{near[0]} instead? ' if near else ''}there are: {', '.join(names) or 'none'}"
+    return closest_name(str(place[-1])[:_LONGEST_ECHO], (SearchFilters if len(place) > 1 else kind).model_fields)

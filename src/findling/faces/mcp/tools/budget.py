@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
-from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS
+from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS, cut
 
 __all__ = ["Budget", "compact_json", "count_tokens", "end_of_line", "fit_answer", "fit_facts", "fit_text"]
 
@@ -71,14 +71,14 @@ def fit_answer(document: dict[str, Any], budget: Budget, *, can_go_on: bool = Tr
             return fitted, len(results)
     fewest = steps[-1][0]
 
-    def with_first(count: int, told: str = "x" * _LONGEST_TOLD) -> dict[str, Any]:
+    def withcut(count: int, told: str = "x" * _LONGEST_TOLD) -> dict[str, Any]:
         return {**document, "results": fewest[:count], "truncated": True, "left_out": told}
 
     most = max(0, len(results) - 1)
-    kept = max(min(1, len(results)), _most(most, lambda count: budget.allows(with_first(count))))
+    kept = max(min(1, len(results)), _most(most, lambda count: budget.allows(withcut(count))))
     # Where tokens alone would have allowed one more, it is the characters that are too few.
-    is_short = kept < len(results) and Budget(budget.tokens, 1 << 62).allows(with_first(kept + 1))
-    fitted = with_first(kept, _told(kept, len(results), more_chars=is_short, can_go_on=can_go_on))
+    is_short = kept < len(results) and Budget(budget.tokens, 1 << 62).allows(withcut(kept + 1))
+    fitted = withcut(kept, _told(kept, len(results), more_chars=is_short, can_go_on=can_go_on))
     never = ("results", "left_out", "next_cursor", "search_type", "quality")
     least = fit_facts(fitted, budget, kept=never)
     if not budget.allows(least):
@@ -138,12 +138,12 @@ def _lean(result: dict[str, Any]) -> dict[str, Any]:
     """A result whose path is said once, in its id, and whose address is a short one."""
     path = "" if result["id"].endswith(result["path"]) else result["path"]
     short = DOCUMENT_ADDRESS + result["passage"]
-    return {**result, "path": path, "url": min(result["url"], short, key=len), "title": _first(result["title"], 60)}
+    return {**result, "path": path, "url": min(result["url"], short, key=len), "title": cut(result["title"], 60)}
 
 
 def _barest(result: dict[str, Any]) -> dict[str, Any]:
     """As little of a result as can still be fetched."""
-    bare = {**result, "path": "", "title": _first(result["title"], 20), "lines": _first(result["lines"], 20), "why": []}
+    bare = {**result, "path": "", "title": cut(result["title"], 20), "lines": cut(result["lines"], 20), "why": []}
     return {**bare, "id": min(result["id"], result["passage"], key=len)}
 
 
@@ -162,10 +162,6 @@ def _told(kept: int, of: int, *, more_chars: bool, can_go_on: bool) -> str:
 def _cut(result: dict[str, Any], size: int) -> dict[str, Any]:
     snippet = result["snippet"]
     return result if len(snippet) <= size else {**result, "snippet": f"{snippet[:size]}…" if size else ""}
-
-
-def _first(text: str, size: int) -> str:
-    return text if len(text) <= size else f"{text[: size - 1]}…"
 
 
 def _most(upper: int, fits: Callable[[int], bool]) -> int:

@@ -23,6 +23,7 @@ __all__ = [
     "SearchResult",
     "SearchResults",
     "StatusResult",
+    "cut",
     "describe_explanation",
     "describe_fetched",
     "describe_search",
@@ -147,7 +148,7 @@ def describe_search(
         "weaker": answer.weaker,
         "search_type": answer.strategy,
         "quality": answer.quality,
-        "understood_as": _cut(answer.understood_as, _LONGEST_TEXT),
+        "understood_as": cut(answer.understood_as, _LONGEST_TEXT),
         "truncated": False,
         "left_out": "",
         "next_cursor": answer.next_cursor,
@@ -182,7 +183,7 @@ def describe_fetched(
     }
     return {
         "id": document.rid,
-        "title": _cut(document.title or document.path or document.rid, _LONGEST_PREVIEW),
+        "title": cut(document.title or document.path or document.rid, _LONGEST_PREVIEW),
         "text": text,
         "url": _address(
             document.rid, document.type, document.path, root, 0 if document.is_whole else document.line_start
@@ -202,9 +203,9 @@ def describe_explanation(told: Explanation) -> dict[str, Any]:
         "found": told.found,
         "rank": told.rank,
         "shown": told.shown,
-        "understood_as": _cut(told.understood_as, _LONGEST_TEXT),
+        "understood_as": cut(told.understood_as, _LONGEST_TEXT),
         "reasons": _told(told.reasons),
-        "filters": {_cut(name, _LONGEST_TEXT): passes for name, passes in told.filters[:_MOST_TOLD]},
+        "filters": {cut(name, _LONGEST_TEXT): passes for name, passes in told.filters[:_MOST_TOLD]},
         "legs": [vars(leg) for leg in told.legs],
         "score": round(told.hit.score, 4) if told.hit else 0.0,
         "why": _reasons(receipt)[:_MOST_TOLD] if receipt else [],
@@ -245,31 +246,31 @@ def _result(
     return {
         "id": hit.rid,
         "passage": hit.id,
-        "title": _cut(hit.title or hit.path or hit.rid, _LONGEST_PREVIEW),
+        "title": cut(hit.title or hit.path or hit.rid, _LONGEST_PREVIEW),
         "url": _address(hit.rid, hit.type, hit.path, root, hit.line or hit.line_start),
         "path": hit.path,
         "lines": _lines(hit.line_start, hit.line_end, hit.place),
         "type": hit.type,
         "score": round(hit.score, 4),
         "snippet": _snippet(shown, is_whole=is_whole),
-        "preview": _cut(facts.get("description") or _best_line(hit), _LONGEST_PREVIEW),
+        "preview": cut(facts.get("description") or _best_line(hit), _LONGEST_PREVIEW),
         "why": reasons[: _MOST_TOLD if is_full else _MOST_REASONS],
         "metadata": _filled(facts),
     }
 
 
 def _neighbour(hit: Hit) -> dict[str, Any]:
-    return {"id": hit.rid, "title": _cut(hit.title or hit.path or hit.rid, _LONGEST_PREVIEW), "is_match": False}
+    return {"id": hit.rid, "title": cut(hit.title or hit.path or hit.rid, _LONGEST_PREVIEW), "is_match": False}
 
 
 def _looser(hit: Hit) -> dict[str, Any]:
     told = {"lines": _lines(hit.line_start, hit.line_end, hit.place), "score": round(hit.score, 4)}
-    return {**_neighbour(hit), "passage": hit.id, **told, "preview": _cut(_best_line(hit), _LONGEST_PREVIEW)}
+    return {**_neighbour(hit), "passage": hit.id, **told, "preview": cut(_best_line(hit), _LONGEST_PREVIEW)}
 
 
 def _of_item(item: FetchedDocument) -> dict[str, Any]:
     """Fields of an item under the names that its author used."""
-    own = {name: _cut(value, _LONGEST_TEXT) for name, value in item.fields.items()}
+    own = {name: cut(value, _LONGEST_TEXT) for name, value in item.fields.items()}
     return {**own, "tags": list(item.tags)}
 
 
@@ -288,7 +289,7 @@ def _reasons(receipt: Receipt) -> list[str]:
     if receipt.missing:
         reasons.append(f"without {', '.join(receipt.missing)}")
     reasons += [f"{step.name}: {step.reason}" for step in receipt.steps]
-    return [_cut(reason, _LONGEST_PREVIEW) for reason in reasons] or ["fulfils the conditions"]
+    return [cut(reason, _LONGEST_PREVIEW) for reason in reasons] or ["fulfils the conditions"]
 
 
 def _receipt(receipt: Receipt) -> dict[str, Any]:
@@ -369,12 +370,13 @@ def _lines(first: int, last: int, place: str) -> str:
 
 
 def _told(texts: Iterable[str]) -> list[str]:
-    return [_cut(text, _LONGEST_TEXT) for text in list(texts)[:_MOST_TOLD]]
+    return [cut(text, _LONGEST_TEXT) for text in list(texts)[:_MOST_TOLD]]
 
 
 def _filled(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value not in ("", [], {}, None)}
 
 
-def _cut(text: str, size: int) -> str:
+def cut(text: str, size: int) -> str:
+    """The text, or as much of it as fits with an ellipsis."""
     return text if len(text) <= size else f"{text[: size - 1]}…"

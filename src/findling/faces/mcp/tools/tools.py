@@ -11,6 +11,7 @@ from findling.domain.errors import FindlingError, InvalidValueError, NotFoundErr
 from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
 from findling.domain.results import SearchAnswer
+from findling.domain.values import closest_name
 from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
 from findling.faces.mcp.tools import arguments as given
 from findling.faces.mcp.tools import tool_results as shapes
@@ -325,11 +326,7 @@ def _check_types(desk: Desk, names: tuple[str, ...]) -> None:
         present = visible_types(client)
     for name in unknown:
         if name not in present:
-            from difflib import get_close_matches
-
-            known = sorted({*declared, *present})
-            near = get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"{f'{near[0]} instead? ' if near else ''}there are: {', '.join(known)}"
+            hint = closest_name(name, sorted({*declared, *present}))
             raise InvalidValueError(f"nothing is of type {name}", hint=hint)
 
 

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self, TypedDict
 
 from findling.domain.errors import InvalidValueError, MissingExtraError, NotFoundError, UsageError
 from findling.domain.permissions import check_principal
 from findling.domain.queries import Filters, request_with
 from findling.domain.results import Hit, SearchAnswer
+from findling.domain.values import closest_name
 from findling.service.client.written_requests import filters_from
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, Viewer, open_engine
@@ -71,7 +71,7 @@ class Searcher:
         """
         known = AdapterOptions.__annotations__
         if unknown := [name for name in options if name not in known]:
-            raise InvalidValueError(f"there is no option {unknown[0]}", hint=f"there are: {', '.join(known)}")
+            raise InvalidValueError(f"there is no option {unknown[0]}", hint=closest_name(unknown[0], known))
         who = None if principals is None else checked_principals(principals)
         fields: dict[str, Any] = {**options, "filters": filters_from(options.get("filters"))}
         self._request = request_with("", {**fields, "principals": who})
@@ -131,9 +131,7 @@ class Closing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -282,8 +282,7 @@ def evidence(hit: Hit, usual: tuple[float, float] | None) -> tuple[str, ...]:
         reasons.append(f"near in meaning (cosine {receipt.vector_score:.2f})")
     elif receipt.vector_rank and usual and (near := closeness(receipt.vector_score, usual)) >= THRESHOLD:
         reasons.append(f"near in meaning: {near:.2f} of {THRESHOLD:g} (cosine {receipt.vector_score:.2f})")
-    further = [part for part in receipt.further if part.evidence]
-    return (*reasons, *(f"{part.leg}: {part.why or f'{part.measure} {part.raw:.4g}'}" for part in further))
+    return (*reasons, *(f"{part.leg}: {part.remark}" for part in receipt.further if part.evidence))
 
 
 def _spelling(text: str) -> str:

@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from findling.domain.errors import UsageError
@@ -107,9 +106,7 @@ class AsyncEngine(_AsyncReads):
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -229,9 +226,7 @@ class _Reports:
     def __enter__(self) -> Progress | None:
         return self._report if self._on_progress is not None or self._stops else None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._is_wanted = False
 
     def _report(self, progress: IndexProgress) -> None:

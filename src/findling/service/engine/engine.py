@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import InvalidValueError, NotFoundError
@@ -69,9 +68,7 @@ class Engine(WorkspaceServices):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

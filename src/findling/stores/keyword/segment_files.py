@@ -15,7 +15,6 @@ import os
 import re
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 from zlib import crc32
 
@@ -122,9 +121,7 @@ class DamageGuard:
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # A panic arrives as an exception that is no Exception and whose class cannot be imported.
         if error is None or not (isinstance(error, ValueError) or type(error).__name__ == "PanicException"):
             return

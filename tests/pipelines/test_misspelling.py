@@ -79,3 +79,53 @@ def test_unknown_words_are_shown_as_they_were_typed(engine: findling.Engine) -> 
     assert answer.unknown_terms == ("Käse", "Zürich", "xyzzyx")
     answer = engine.search("iPhone of ThreadPuulExcutor", refresh=False, plan=Plan(mode="keyword"))
     assert answer.unknown_terms == ("iPhone", "ThreadPuulExcutor"), "each once, parts and all"
+
+
+@pytest.mark.parametrize("query", ["wie parst man eine Base", "comment parst on les pool", "come parst gli base"])
+def test_an_index_with_a_few_small_words_of_a_language_does_not_speak_it(tmp_path: Path, query: str) -> None:
+    """Any large tree has der, die and das somewhere: `parst` became `parts`, which won."""
+    foreign = "der die das den dem des ein eine und le la les un une du de et ou il lo gli uno una".split()
+    for number in range(400):
+        name = foreign[number % len(foreign)] if number < len(foreign) else "base"
+        (tmp_path / f"{number}.md").write_text(f"The parts of a pool, number {number}, are called {name}.\n")
+    own = {"store.home": str(tmp_path.parent / "home"), "semantic.refine": "never"}
+    with findling.open(tmp_path, settings=findling.Settings().override(own, "test")) as large:
+        large.index()
+        assert meant(large, "the parst of a pool") == {"parst": "parts"}
+        assert meant(large, query) == {}
+
+
+def test_gibberish_is_not_two_rare_words(tmp_path: Path) -> None:
+    """`xkcdqqq` was searched for by meaning as `xkcd qqq`, because both stand somewhere."""
+    (tmp_path / "a.md").write_text("A strip of xkcd, and the rate of a limit. The zork blat waits.\n")
+    (tmp_path / "b.md").write_text("The letters qqq are a sample.\n")
+    own = {"store.home": str(tmp_path.parent / "home"), "semantic.refine": "never"}
+    with findling.open(tmp_path, settings=findling.Settings().override(own, "test")) as engine:
+        engine.index()
+        answer = engine.search("xkcdqqq")
+        assert (answer.hits, answer.did_you_mean, answer.unknown_terms) == ((), (), ("xkcdqqq",))
+        assert meant(engine, "ratelimit") == {"ratelimit": "rate limit"}, "both are common words"
+        assert meant(engine, "zorkblat") == {"zorkblat": "zork blat"}, "they stand in a row"
+
+
+def test_words_of_deleted_texts_are_not_named(tmp_path: Path) -> None:
+    """The index keeps them until a compaction: a deleted password was completed and suggested still."""
+    for number in range(30):
+        (tmp_path / f"{number}.md").write_text(f"Number {number} has a swordsman and a password, called Ann.\n")
+    (tmp_path / "secret.md").write_text("The password is swordfish, swordfish42 or sword fish.\n")
+    own = {"store.home": str(tmp_path.parent / "home"), "semantic.refine": "never"}
+    with findling.open(tmp_path, settings=findling.Settings().override(own, "test")) as engine:
+        engine.index()
+        explained = engine.search("swordf*", plan=Plan(mode="keyword"), explain=True)
+        assert explained.plan["forms"]["swordf*"] == ["swordfish", "swordfish42"]
+        assert [one.text for one in engine.suggest("sword")] == ["swordsman", "swordfish", "swordfish42"]
+        assert meant(engine, "swordfis") == {"swordfis": "swordfish"}
+        (tmp_path / "secret.md").unlink()
+        engine.search("password")
+        vocabulary = engine.opened.read(None, [], lambda legs: dict(legs.keyword.vocabulary("swordf")))
+        assert "swordfish" in vocabulary, "else this tests nothing"
+        assert [(one.text, one.count) for one in engine.suggest("sword")] == [("swordsman", 30)]
+        assert engine.suggest("swordf") == ()
+        assert meant(engine, "swordfis") == {}
+        explained = engine.search("swordf*", plan=Plan(mode="keyword"), explain=True)
+        assert explained.plan["forms"]["swordf*"] == []

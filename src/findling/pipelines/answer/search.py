@@ -114,7 +114,7 @@ def search(
         relaxed=relaxed,
         timings_ms=clock.laps,
         meaning=vector_account(meaning, ranking.page) if meaning.spaces or meaning.reranker else {},
-        plan={**plan_account(ranking, legs.keyword.unit), **planned},
+        plan={**plan_account(ranking, legs.keyword), **planned},
         facets=facets,
         next_cursor=cursor,
     )
@@ -131,7 +131,7 @@ def _relaxed(
     if given is None or looser is None or not looser.page:
         return None
     wanted = _wanted(legs, looser, snippet_lines)
-    account = plan_account(looser, legs.keyword.unit)
+    account = plan_account(looser, legs.keyword)
     told = {name: account[name] for name in ("reading", "because", "weighing", "ceiling", "forms") if name in account}
     hits, _ = _assembled(looser, wanted, legs.store)
     return hits, given.note, {"relaxed": {"understood_as": looser.question.understood_as, **told}}, looser.meaning

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from findling.domain.plans import Plan
+from findling.domain.ports import KeywordLeg
 from findling.domain.queries import GROUPS, Node
 from findling.domain.results import Degradation, Hit
 from findling.pipelines.answer.rankings import Ranked, Ranking, StepContext, grouped, reach
@@ -21,7 +22,7 @@ from findling.text.query.tree import typed_terms
 __all__ = ["STEPS", "PlanStep", "plan_account", "quality_of", "run_steps", "unknown_terms", "vector_account"]
 
 
-def plan_account(ranking: Ranking, unit: str) -> dict[str, Any]:
+def plan_account(ranking: Ranking, leg: KeywordLeg) -> dict[str, Any]:
     """Everything that was planned, in a form from which the search can be carried out again."""
     question, found = ranking.question, ranking.found
     request, shape, keyword = question.request, question.route, found.keyword
@@ -44,7 +45,7 @@ def plan_account(ranking: Ranking, unit: str) -> dict[str, Any]:
             "reasons": shape.reasons,
         },
         "legs": list(found.legs),
-        "unit": unit,
+        "unit": leg.unit,
         "overfetch": question.plan.overfetch,
     }
     if found.weighing is not None:
@@ -57,7 +58,10 @@ def plan_account(ranking: Ranking, unit: str) -> dict[str, Any]:
     planned["steps"] = [{"name": name, "did": did} for name, did in steps]
     if request.explain:
         planned["ceiling"] = round(keyword.ceiling, 4)
-        planned["forms"] = {term: list(forms) for term, forms in keyword.forms.items()}
+        from findling.pipelines.answer.no_results import standing
+
+        # Without those of deleted texts only, which the leg knows until a compaction.
+        planned["forms"] = {term: [one for one in known if standing(leg, one)] for term, known in keyword.forms.items()}
     return planned
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import islice
 
 from findling.domain.budgets import spending
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Filters, Prefix, SearchRequest, Term
 from findling.domain.results import Completion
+from findling.pipelines.answer.no_results import standing
 from findling.pipelines.answer.search import misspelled
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.pipelines.retrieve.query_planner import understand
@@ -18,6 +20,7 @@ __all__ = ["Completion", "suggest"]
 
 _TITLES_READ = 5  # passages that are looked at for one title: a resource has several
 _SHORTEST_BEGINNING = 2  # letters of a word to look for in titles: one letter begins too many
+_MOST_DELETED = 200  # words of deleted texts to pass over; a compaction comes with a tenth of all passages
 _MOST_CHARACTERS = 20_000  # characters of all completions together, about
 
 
@@ -58,8 +61,16 @@ def _completions(legs: Retrievers, head: str, last: str, limit: int) -> list[Com
     if len(begun) != 1:  # none, or an identifier of several words
         return []
     longer = [(word, count) for word, count in legs.keyword.vocabulary(begun[0]) if word != begun[0] and count]
-    longer.sort(key=lambda entry: (-entry[1], len(entry[0]), entry[0]))
-    return [Completion(text=head + word, kind="word", count=count) for word, count in longer[:limit]]
+    longer.sort(key=_by_count)
+    # The vocabulary keeps words of deleted texts until a compaction, and counts them.
+    live = ((word, min(count, standing(legs.keyword, word))) for word, count in longer[: limit + _MOST_DELETED])
+    shown = sorted(islice((entry for entry in live if entry[1]), limit), key=_by_count)
+    return [Completion(text=head + word, kind="word", count=count) for word, count in shown]
+
+
+def _by_count(entry: tuple[str, int]) -> tuple[int, int, str]:
+    word, count = entry
+    return -count, len(word), word
 
 
 def _titles(legs: Retrievers, head: str, last: str, limit: int) -> list[Completion]:

@@ -30,7 +30,6 @@ def knobs_of("""
 ASKED = """
 import json, sys
 from findling.domain.errors import FindlingError
-from findling.domain.queries import request_with
 from findling.domain.strangers import PROJECT_SETTINGS
 from findling.faces.cli.main import cli, run
 from findling.faces.http.request.bodies import PlanBody, SearchBody, SearchParameters
@@ -38,6 +37,7 @@ from findling.faces.mcp.tools.arguments import SearchArguments
 from findling.pipelines.retrieve.plan_files import plan_document, read_plan
 from findling.service.settings.settings import plan_of
 from findling.service.settings.settings import load_settings
+from findling.service.workspace.scope import request_with
 from findling.domain.permissions import OWNER
 
 settings = load_settings(sys.argv[1])

@@ -9,11 +9,11 @@ import pytest
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError
 from findling.domain.plans import Plan
-from findling.domain.queries import Field, Filters, SearchRequest, request_with
+from findling.domain.queries import Field, Filters, SearchRequest
 from findling.domain.resources import Resource
 from findling.service.engine.engine import open_engine
 from findling.service.settings.settings import Settings, load_settings
-from findling.service.workspace.scope import Scoped, placed, prepared
+from findling.service.workspace.scope import Scoped, placed, prepared, request_with
 
 
 class Place:

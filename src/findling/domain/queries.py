@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
-from findling.domain.plans import KNOBS, Plan
+from findling.domain.plans import Plan
 from findling.domain.values import record
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "SearchRequest",
     "Term",
     "Word",
-    "request_with",
 ]
 
 
@@ -218,14 +216,3 @@ class SearchRequest:
     within: str | None = None
     quick: bool = False
     timeout_s: float = 0.0
-
-
-def request_with(request: SearchRequest | str, options: Mapping[str, object]) -> SearchRequest:
-    """A request with other values of its fields; names of knobs of the plan are its `changes`."""
-    if isinstance(request, str):
-        request = SearchRequest(query=request)
-    if not options:
-        return request
-    changes = {name: value for name, value in options.items() if name in KNOBS and name != "profile"}
-    others: dict[str, typing.Any] = {name: value for name, value in options.items() if name not in changes}
-    return replace(request, **{"changes": {**request.changes, **changes}, **others})

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple, Self, TypedDict
 
 from findling.domain.errors import InvalidValueError, MissingExtraError, NotFoundError, UsageError
 from findling.domain.permissions import check_principal
-from findling.domain.queries import Filters, request_with
+from findling.domain.queries import Filters
 from findling.domain.results import Hit, SearchAnswer
 from findling.domain.values import closest_name
 from findling.service.client.written_requests import filters_from
 from findling.service.engine.client import LocalClient
 from findling.service.engine.engine import Engine, Viewer, open_engine
 from findling.service.settings.settings import load_settings
+from findling.service.workspace.scope import request_with
 from findling.service.workspace.workspace import home_folder
 from findling.service.workspace.workspaces import find_workspace
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from findling.domain.errors import InvalidValueError, NotFoundError
-from findling.domain.queries import SearchRequest, request_with
+from findling.domain.queries import SearchRequest
 from findling.pipelines.answer.search import search
 from findling.service.engine.services import WorkspaceServices
 from findling.service.index.index import Index
 from findling.service.settings.settings import Settings, load_settings, plan_of
-from findling.service.workspace.scope import Scoped, is_below, placed, prepared, timings_for
+from findling.service.workspace.scope import Scoped, is_below, placed, prepared, request_with, timings_for
 from findling.service.workspace.workspace import Workspace, backend_at, has_items, home_folder, locate, workspaces_above
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from findling.domain.errors import PathNotFoundError, UntrustedSettingError
-from findling.domain.plans import Plan
+from findling.domain.plans import KNOBS, Plan
 from findling.domain.queries import All, Field, Filters, SearchRequest
 from findling.service.settings.settings import Settings
 
 if TYPE_CHECKING:
     from findling.text.query.parser import Parsed
 
-__all__ = ["NO_CONTEXT", "Scoped", "is_below", "placed", "prepared", "timings_for"]
+__all__ = ["NO_CONTEXT", "Scoped", "is_below", "placed", "prepared", "request_with", "timings_for"]
 
 NO_CONTEXT: Mapping[str, object] = {
     "context.workspace": "",
@@ -59,6 +59,17 @@ def placed(settings: Settings, path: str | Path | None = None, workspace: str = 
     unused = {name: "" for name, is_idle in idle.items() if is_idle and settings[name]}
     settings = settings.override(unused, "default") if unused else settings
     return settings, _context_path(settings) if path is None else path
+
+
+def request_with(request: SearchRequest | str, options: Mapping[str, object]) -> SearchRequest:
+    """A request with other values of its fields; names of knobs of the plan are its `changes`."""
+    if isinstance(request, str):
+        request = SearchRequest(query=request)
+    if not options:
+        return request
+    changes = {name: value for name, value in options.items() if name in KNOBS and name != "profile"}
+    others: dict[str, Any] = {name: value for name, value in options.items() if name not in changes}
+    return replace(request, **{"changes": {**request.changes, **changes}, **others})
 
 
 def prepared(request: SearchRequest, settings: Settings, scope: str, plan_of: Callable[[str], Plan]) -> Scoped:

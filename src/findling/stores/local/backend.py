@@ -20,7 +20,6 @@ from findling.stores.local.identity import (
     note_identity,
     put_store_aside,
     remove_drafts,
-    store_bytes,
     vector_folder,
 )
 from findling.stores.sqlite.store import SqliteStore
@@ -115,13 +114,13 @@ class LocalBackend(LocalLegs):
         self._no_room: DiskFullError | None = None
 
     def exists(self) -> bool:
-        size = store_bytes(self.folder)
+        size = _store_bytes(self.folder)
         if not size and (loss := describe_loss(self.folder, None)):
             raise StoreDamagedError(loss, hint=_way_back(self.folder))
         return size is not None
 
     def identity(self) -> StoreIdentity | None:
-        if not store_bytes(self.folder):
+        if not _store_bytes(self.folder):
             return None
         with closing(self.open_store(readonly=True)) as store:
             store_id = store.get_meta("store_id")
@@ -158,7 +157,7 @@ class LocalBackend(LocalLegs):
 
     def create_store(self, *, anew: bool = False, before: Callable[[], None] = lambda: None) -> None:
         remove_drafts(self.folder)
-        if not (store_bytes(self.folder) if anew else self.exists() and store_bytes(self.folder)):
+        if not (_store_bytes(self.folder) if anew else self.exists() and _store_bytes(self.folder)):
             before()
             SqliteStore.open(self.folder / STORE_FILE).close()
 
@@ -210,3 +209,11 @@ def _way_back(folder: Path) -> str:
     from findling.stores.local.snapshot_files import way_back
 
     return way_back(folder)
+
+
+def _store_bytes(folder: Path) -> int | None:
+    """The size of the store; None when it is missing."""
+    try:
+        return (folder / STORE_FILE).stat().st_size
+    except OSError:
+        return None

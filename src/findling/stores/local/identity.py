@@ -29,7 +29,6 @@ __all__ = [
     "put_store_aside",
     "read_identity",
     "remove_drafts",
-    "store_bytes",
     "vector_folder",
 ]
 
@@ -77,14 +76,6 @@ class Identity(NamedTuple):
     store_id: str
     seq: int
     holds: Mapping[str, int]
-
-
-def store_bytes(folder: Path) -> int | None:
-    """The size of the store; None when it is missing."""
-    try:
-        return (folder / STORE_FILE).stat().st_size
-    except OSError:
-        return None
 
 
 def read_identity(folder: Path) -> Identity | None:

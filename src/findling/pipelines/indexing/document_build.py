@@ -58,23 +58,24 @@ def with_own_ids(document: Document) -> Document:
 
 
 def _chunks(resource: Resource, text: str, pieces: Sequence[Piece]) -> list[Chunk]:
-    first_lines = line_numbers(text, [piece.start for piece in pieces])
-    last_lines = line_numbers(text, [max(piece.start, piece.end - 1) for piece in pieces])
-    resource_bits = _hash(resource.rid, b"resource")
-    heading_bits: dict[tuple[str, ...], int] = {}
+    ends = [offset for start, end, _ in pieces for offset in (start, max(start, end - 1))]
+    lines = line_numbers(text, ends)
+    resource_bits = _hash(_encoded(resource.rid), b"resource")
+    under: dict[tuple[str, ...], tuple[int, bytes]] = {}
     seen: defaultdict[int, int] = defaultdict(int)
     chunks = []
     for ordinal, (start, end, heading) in enumerate(pieces):
-        own_text = text[start:end]
-        if heading not in heading_bits:
-            heading_bits[heading] = _hash("\x1f".join(heading), b"heading")
+        data = _encoded(text[start:end])
+        if heading not in under:
+            bits = resource_bits ^ _hash(_encoded("\x1f".join(heading)), b"heading")
+            under[heading] = bits, _encoded(passage(resource, heading, ""))
+        above_bits, above = under[heading]
         # Three independent hash functions: an edit elsewhere in the resource changes none of them.
-        bits = _hash(own_text, b"text") ^ resource_bits ^ heading_bits[heading]
+        bits = _hash(data, b"text") ^ above_bits
         cid = (bits + seen[bits] * _REPEAT) & _ID_BITS
         seen[bits] += 1
-        read = passage(resource, heading, own_text)
-        digest = blake2b(read.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        chunks.append(Chunk(cid, digest, ordinal, start, end, first_lines[ordinal], last_lines[ordinal], heading))
+        digest = blake2b(above + data, digest_size=16).digest()
+        chunks.append(Chunk(cid, digest, ordinal, start, end, lines[2 * ordinal], lines[2 * ordinal + 1], heading))
     return chunks
 
 
@@ -90,5 +91,9 @@ def _placed(chunks: Sequence[Chunk], places: Sequence[Place]) -> list[Chunk]:
     return placed
 
 
-def _hash(text: str, purpose: bytes) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=purpose).digest(), "big")
+def _hash(data: bytes, purpose: bytes) -> int:
+    return int.from_bytes(blake2b(data, digest_size=8, person=purpose).digest(), "big")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -114,8 +114,8 @@ class TantivyLeg:
             for cid in change.dropped if self.unit != "page" else ():
                 self._delete("cid", cid)
             if change.document is not None:
-                for entry in entries(prepare(change.document, change.number, unit=self.unit, added=change.added)):
-                    self._add(entry)
+                prepared = prepare(change.document, change.number, unit=self.unit, added=change.added)
+                self._add(list(entries(prepared)))
 
     def commit(self, seq: int) -> None:
         """Make everything applied so far durable, together with the number it reaches."""
@@ -271,9 +271,11 @@ class TantivyLeg:
             self._query = query
         return query
 
-    def _add(self, entry: tantivy.Document) -> None:
-        with self._writing() as writer:
-            writer.add_document(entry)
+    def _add(self, added: Sequence[tantivy.Document]) -> None:
+        if added:
+            with self._writing() as writer:
+                for entry in added:
+                    writer.add_document(entry)
 
     def _delete(self, field: str, value: str | int) -> None:
         # Not delete_documents_by_term: in tantivy 0.27 it silently misses unsigned values.

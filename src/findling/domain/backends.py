@@ -196,6 +196,9 @@ class Backend(Protocol):
     def vector_table(self, store_id: str, model: str, dimensions: int) -> VectorTable:
         """Open the vectors of a model, empty when there are none of this store. Raises CorruptError."""
 
+    def vector_state(self, store_id: str, model: str) -> Mapping[str, int]:
+        """The `state` of the vectors of a model, at less cost than opening them. Raises CorruptError."""
+
     def damage(self) -> list[str]:
         """Parts of legs that are not what was written, one sentence each; for a backend that can check."""
 

@@ -167,7 +167,9 @@ class PlaceSuite(_Places):
                 table.commit(seq=7)
             with closing(backend.vector_table("s", "m", 4)) as table:
                 assert (table.cids(), dict(table.state)) == ({1, 2, 3, 4}, {"seq": 7})
+            assert backend.vector_state("s", "m") == {"seq": 7}
             for store_id, model in (("other", "m"), ("s", "other")):
+                assert backend.vector_state(store_id, model) == {}
                 with closing(backend.vector_table(store_id, model, 4)) as table:
                     assert (len(table), dict(table.state)) == (0, {})
             backend.discard_vectors("m")

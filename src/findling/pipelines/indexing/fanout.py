@@ -94,7 +94,7 @@ class InstantLeg(_TableLeg):
         else:
             vectors = self._embedder.embed([_passage(one) for one in added])
         # A chunk without a known word has no direction.
-        known = [row for row, is_known in enumerate(vectors.any(axis=1).tolist()) if is_known]
+        known = [row for row, vector in enumerate(vectors) if vector.any()]
         self.table.add([added[row].chunk.cid for row in known], [added[row].number for row in known], vectors[known])
 
 

@@ -7,7 +7,6 @@ durable by itself, so that a stopped run continues where it was.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import chain
@@ -20,7 +19,7 @@ from findling.domain.resources import Document, Fingerprint
 from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.indexing.freshness import IndexOptions, remember
 from findling.pipelines.indexing.prepare import Job, Prepared, Task, file_rid, prepare
-from findling.pipelines.indexing.survey import UNKNOWN, Survey
+from findling.pipelines.indexing.survey import UNKNOWN, Survey, count_failed, count_reasons
 from findling.sources.documents.extracted import PARTIAL
 from findling.sources.documents.table import FORMATS
 from findling.sources.files.file_types import file_type
@@ -106,12 +105,12 @@ class _Update:
             updated=self._updated,
             unchanged=self._found.unchanged + len(self._same),
             removed=len(self._deleted),
-            failed=sum(1 for entry in self._skipped if entry.changed_ns and entry.reason != "quota"),
+            failed=count_failed(self._skipped),
             partial=self._partial,
             chunks=self._chunks,
             bytes_read=self._bytes,
             seconds=time.monotonic() - self._started,
-            skipped=dict(Counter(entry.reason for entry in self._skipped)),
+            skipped=count_reasons(self._skipped),
         )
 
     def _batches(self) -> Iterator[list[Document]]:

@@ -40,7 +40,7 @@ class WorkspaceServices:
         self.home, self.root = opened.files.folder, opened.root
         self._settings = settings
         self._files = opened.files
-        self._disk = DiskIndex(self._files, settings, workspace, opened.legs)
+        self._disk = DiskIndex(self._files, settings, workspace, opened.legs, opened.is_level)
 
     @property
     def queue(self) -> WriterQueue:

@@ -144,6 +144,11 @@ class Index:
 
         return Legs(self.files.store, self.files.sound_leg(), *self.vectors.writable())
 
+    def is_level(self) -> bool:
+        """Whether all legs are in step with the truth; a keyword leg that was not is now. The caller holds the lock."""
+        self.files.sound_leg()
+        return self.vectors.is_level()
+
     def above(self, place: Workspace, settings: Settings) -> Index:
         """The index of a workspace above, which is closed with this one."""
         with self._opening:

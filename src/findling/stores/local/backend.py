@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -79,6 +79,12 @@ class LocalLegs:
 
         folder, made_for = vector_folder(self.folder, model), f"{store_id}|{model}"
         return VectorMatrix.open(folder, made_for=made_for, dimensions=dimensions, graph_from=GRAPH_FROM)
+
+    def vector_state(self, store_id: str, model: str) -> Mapping[str, int]:
+        from findling.stores.vectors.vector_files import read_header
+
+        header = read_header(vector_folder(self.folder, model))
+        return header.state if header is not None and header.made_for == f"{store_id}|{model}" else {}
 
     def discard_vectors(self, model: str | None = None) -> None:
         from findling.stores.filesystem import discard

@@ -171,6 +171,8 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
 
     def touch(self, fingerprints: Mapping[str, Fingerprint]) -> None:
         rows = [(*fingerprint, path) for path, fingerprint in fingerprints.items()]
+        if not rows:
+            return
         with self._connections.writing() as connection, self._errors:
             connection.executemany(f"UPDATE resources SET ({FINGERPRINT_COLUMNS}) = (?,?,?,?) WHERE path = ?", rows)
 
@@ -178,6 +180,8 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         return self._all(f"SELECT path, size, mtime_ns, {self._inode} FROM resources {_OF_FILES}")
 
     def set_folders(self, folders: Mapping[str, int]) -> None:
+        if dict(self.folders()) == folders:
+            return
         with self._connections.writing() as connection, self._errors:
             connection.execute("DELETE FROM folders")
             connection.executemany("INSERT INTO folders VALUES (?, ?)", folders.items())
@@ -187,6 +191,8 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
 
     def set_skipped(self, skipped: Iterable[SkippedPath]) -> None:
         rows = [skipped_row(entry) for entry in skipped]
+        if sorted(self._all("SELECT * FROM skipped")) == sorted(rows):
+            return
         with self._connections.writing() as connection, self._errors:
             connection.execute("DELETE FROM skipped")
             connection.executemany("INSERT INTO skipped VALUES (?, ?, ?, ?, ?)", rows)
@@ -226,6 +232,8 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         return None if row is None else str(row[0])
 
     def set_meta(self, key: str, value: str) -> None:
+        if self.get_meta(key) == value:
+            return  # a transaction costs a sync of the disk
         with self._connections.writing() as connection, self._errors:
             connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 

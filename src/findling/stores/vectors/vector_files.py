@@ -246,11 +246,11 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def _map_column(folder: Path, header: MatrixHeader, name: str) -> NDArray[Any]:
+    import numpy as np
+
     count = header.dead if name == "dead" else header.rows
     shape = (count, header.dimensions) if name in _WIDE else (count,)
     size = count * _width(name, header.dimensions)
-    import numpy as np
-
     if size == 0:
         return np.empty(shape, _TYPES[name])
     path = folder / _file_name(header, name)

@@ -66,3 +66,9 @@ def test_a_search_imports_little(project: Path) -> None:
 def test_small_commands_do_not_load_the_engine(project: Path, args: list[str]) -> None:
     loaded = imported_by(*args)
     assert loaded & {"findling.service.engine.engine", "sqlite3", "tantivy", "Stemmer"} == set()
+
+
+def test_a_run_over_an_unchanged_tree_loads_neither_chunkers_nor_vectors(project: Path) -> None:
+    imported_by("index", ".")
+    loaded = imported_by("index", ".")
+    assert loaded & {"findling.text.chunking.chunker", "findling.stores.vectors.vector_matrix"} == set()

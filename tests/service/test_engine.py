@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,21 @@ def test_index_then_search(engine: findling.Engine) -> None:
     scores = [hit.score for hit in answer]
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score < 1 for score in scores)
+
+
+def test_a_run_over_an_unchanged_tree_reports_it_and_brings_lost_legs_back(engine: findling.Engine) -> None:
+    first = engine.index()
+    events: list[IndexProgress] = []
+    again = engine.index(on_progress=events.append)
+    assert (again.added, again.unchanged, again.chunks, again.skipped) == (0, 2, 0, first.skipped)
+    assert [event.stage for event in events] == ["scan", "done"]
+    legs = [*engine.home.glob("vectors-*"), engine.home / "keyword"]
+    before = {leg.name: len(list(leg.iterdir())) for leg in legs}
+    assert len(legs) == 2
+    for leg in legs:
+        shutil.rmtree(leg)
+    assert engine.index().unchanged == 2
+    assert {leg.name: len(list(leg.iterdir())) for leg in legs} == before
 
 
 def test_a_first_search_indexes_by_itself(engine: findling.Engine) -> None:

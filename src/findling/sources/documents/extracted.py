@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 from findling.domain.resources import Place
@@ -67,6 +66,8 @@ def parse_iso_time(text: str) -> float | None:
 def parse_mail_time(text: str) -> float | None:
     """The time of a text such as `Fri, 01 Mar 2024 10:00:00 +0100`, as mails and web servers write it."""
     try:
+        from email.utils import parsedate_to_datetime  # 6 ms, and few documents write a date so
+
         return seconds_of(parsedate_to_datetime(text))
     except (IndexError, OverflowError, TypeError, ValueError):
         return None

@@ -170,17 +170,6 @@ class WorkspaceVectors:
         with self._guard:
             return [self._sound(instant_embedder())] if self._settings["semantic.instant"] else []
 
-    def is_level(self) -> bool:
-        """Whether the legs of `writable` are in step with the truth, at less cost than opening them."""
-        if not self._settings["semantic.instant"]:
-            return True
-        store = self._files.store
-        try:
-            state = self._files.backend.vector_state(store.get_meta("store_id") or "", instant_embedder().fingerprint)
-        except CorruptError:
-            return False
-        return state.get("seq", 0) == store.seq()
-
     def legs(self) -> Iterator[tuple[str, InstantLeg | RefinedLeg | CorruptError]]:
         """The legs as they are, or what is wrong with them; for checks."""
         model = self._or_note([], self._embedder)

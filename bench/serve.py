@@ -77,6 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, default=Path.home() / ".cache" / "findling-bench")
     parser.add_argument("--files", type=int, default=5000)
+    parser.add_argument("--every", type=int, default=1, help="take only every such file of the tree")
     parser.add_argument("--seconds", type=float, default=5.0, help="how long each load lasts")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=["keyword", "instant", "cli"])
@@ -84,8 +85,9 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=5, help="calls of the command line, each way")
     parser.add_argument("--wrk", action="store_true", help="load with wrk")
     arguments = parser.parse_args()
-    folder, tree = lay_out(arguments.work, arguments.files)
-    print(f"{platform.python_version()} on {os.cpu_count()} cores of {platform.machine()}; {arguments.files:,} files")
+    folder, tree = lay_out(arguments.work, arguments.files, arguments.every)
+    files = sum(1 for file in tree.rglob("*") if file.is_file())
+    print(f"{platform.python_version()} on {os.cpu_count()} cores of {platform.machine()}; {files:,} files")
     for part in arguments.parts:
         environment = environment_of(folder, part)
         index_tree(tree, environment, refined=part == "refined")
@@ -98,14 +100,15 @@ def main() -> None:
                 _load(daemon, part, arguments)
 
 
-def lay_out(work: Path, count: int) -> tuple[Path, Path]:
-    """The folder of this benchmark, and the first files of the corpus in it."""
+def lay_out(work: Path, count: int, every: int = 1) -> tuple[Path, Path]:
+    """The folder of this benchmark, and the first files of the corpus in it, or every such file of them."""
     whole = make_tree(work)
-    folder = work / f"serve-{count}"
+    folder = work / (f"serve-{count}" if every == 1 else f"serve-{count}-{every}")
     tree = folder / "tree"
     if not (folder / ".complete").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        files = sorted(file for file in whole.rglob("*") if file.is_file() and file.name != ".complete")[:count]
+        files = sorted(file for file in whole.rglob("*") if file.is_file() and file.name != ".complete")
+        files = files[::every][:count]
         for file in files:
             target = tree / file.relative_to(whole)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "ITIMER_PROF"), reason="only
 
 LIMITED = """
 import os, time
-from findling.pipelines.indexing.worker_process import _limited_time
-with _limited_time(0.3, os.open(os.devnull, os.O_WRONLY)):
+from findling.pipelines.indexing.child_processes import limited_time
+with limited_time(0.3):
     {work}
 print("done")
 """

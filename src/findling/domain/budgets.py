@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from math import inf
 from typing import Any, Generic, TypeVar
@@ -48,7 +48,8 @@ class WorkBudget:
     """Counts and times that shrink as work is done for one answer; any thread may draw on it.
 
     `cpu_s` is for the threads that ask how much is left, `timeout_s` for the clock on the wall; 0 is no limit. What
-    was refused stands in `refused`, a sentence for each kind of work, in the order in which it came.
+    was refused stands in `refused`, a sentence for each kind of work, in the order in which it came. A process of its
+    own that does the work is ended after `longest_s`, which is 0 for no limit. A pickle of it is what is left of it.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class WorkBudget:
         read: int = _MOST_READ,
         compared: int = _MOST_COMPARED,
         rows: int = _MOST_ROWS,
+        longest_s: float = 0.0,
     ) -> None:
         self.candidates = candidates
+        self.longest_s = longest_s
         self.left = {"read": read, "compared": compared, "rows": rows}
         self.refused: list[str] = []
         self._cpu_s = cpu_s or inf
@@ -72,6 +75,14 @@ class WorkBudget:
         self._made: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
         self.end_within(timeout_s)
+
+    def __getstate__(self) -> dict[str, Any]:
+        taken_s = self.cpu_s
+        return {**vars(self), "_charged_s": taken_s, "_threads": {}, "_made": {}, "_lock": None}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
 
     @property
     def deadline(self) -> float | None:
@@ -91,6 +102,16 @@ class WorkBudget:
         """Count CPU seconds that a thread has taken which does not draw on the budget by itself."""
         with self._lock:
             self._charged_s += cpu_s
+
+    @property
+    def cpu_left_s(self) -> float:
+        """CPU seconds that are left; infinite without a limit."""
+        return max(self._cpu_s - self.cpu_s, 0.0)
+
+    def draw_level(self, drawn: WorkBudget, before_s: float) -> None:
+        """Follow a copy that another process has drawn on; it had `before_s` CPU seconds behind it at first."""
+        self.charge(max(drawn.cpu_s - before_s, 0.0))
+        self.left, self.refused = drawn.left, drawn.refused
 
     def end_within(self, timeout_s: float) -> None:
         """Let the time be over after so many seconds, if it is not earlier; 0 changes nothing."""

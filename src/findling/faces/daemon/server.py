@@ -32,6 +32,7 @@ from findling.faces.web import pages
 from findling.service.client.daemon_state import DaemonState, mcp_socket, only_daemon, socket_path, write_state
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import MAX_BODY, Host
+from findling.service.server.search_pool import process_count
 from findling.service.server.tokens import TokenBook
 from findling.service.settings.settings import Settings
 from findling.service.workspace.workspace import home_folder
@@ -198,10 +199,12 @@ def run_daemon(
             require_tokens(settings["serve.host"], tokens)
         _log_to_stderr(verbose)
         state = _state(unix, tcp)
-        host = Host(settings, path, served_by=f"the daemon of process {state.pid}")
+        served_by = f"the daemon of process {state.pid}"
+        host = Host(settings, path, served_by=served_by, processes=process_count(settings))
         stack.callback(host.close)
         line = WorkLine()
         stack.callback(line.close)
+        stack.callback(host.end_processes)  # before the line is closed, which waits for what they are at
         keeper = Keeper(host, root, watches=watches)
 
         def begin() -> None:

@@ -6,26 +6,21 @@ is a batch, and its answer the outcomes of its files. The end of the input ends 
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import pickle
 import signal
-import struct
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
+from findling.pipelines.indexing.child_processes import EXIT_OUT_OF_MEMORY, limited_time, read_frame, write_frame
 from findling.pipelines.indexing.prepare import Job, Task, prepare
 
-__all__ = ["EXIT_OUT_OF_MEMORY", "EXIT_TOO_SLOW", "Batch", "main", "read_frame", "write_frame"]
+__all__ = ["Batch", "main"]
 
-EXIT_TOO_SLOW, EXIT_OUT_OF_MEMORY, _EXIT_CRASHED = 1, 3, 4
-"""Exit codes; faulthandler ends a process with the first."""
+_EXIT_CRASHED = 4
 
 _READY = "ready"
-
-_LENGTH = struct.Struct(">Q")
 
 
 class Batch(NamedTuple):
@@ -45,7 +40,7 @@ def main() -> None:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1):
             os.dup2(nowhere, descriptor)
-        _serve(inbox, outbox, nowhere)
+        _serve(inbox, outbox)
     except MemoryError:
         os._exit(EXIT_OUT_OF_MEMORY)
     except BrokenPipeError:  # the parent is gone
@@ -55,25 +50,7 @@ def main() -> None:
         os._exit(_EXIT_CRASHED)
 
 
-def read_frame(stream: IO[bytes]) -> bytes | None:
-    """The pickle in the next frame; `None` at the end of the stream, be it in the middle of a frame."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    body = stream.read(length)
-    return body if len(body) == length else None
-
-
-def write_frame(stream: IO[bytes], value: Any) -> None:
-    """Write a value as one frame."""
-    body = pickle.dumps(value, protocol=5)
-    stream.write(_LENGTH.pack(len(body)))
-    stream.write(body)
-    stream.flush()
-
-
-def _serve(inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
+def _serve(inbox: IO[bytes], outbox: IO[bytes]) -> None:
     job: Job = pickle.loads(read_frame(inbox) or b"")
     options = job.options
     careful = job._replace(options=options._replace(plan=options.plan._replace(code="patterns")))
@@ -83,25 +60,9 @@ def _serve(inbox: IO[bytes], outbox: IO[bytes], nowhere: int) -> None:
     while (frame := read_frame(inbox)) is not None:
         batch: Batch = pickle.loads(frame)
         _limit_memory(options.max_memory)
-        with _limited_time(options.max_seconds, nowhere):
+        with limited_time(options.max_seconds):
             prepared = [prepare(careful if batch.carefully else job, task) for task in batch.tasks]
         write_frame(outbox, prepared)
-
-
-@contextmanager
-def _limited_time(seconds: float, nowhere: int) -> Iterator[None]:
-    """End the process after so much computing, or where the system does not count that, after so much time."""
-    if hasattr(signal, "ITIMER_PROF"):
-        # Without a handler: the system itself ends even a parser that never returns.
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        yield
-        signal.setitimer(signal.ITIMER_PROF, 0.0)
-    else:
-        # A thread of C code, without the interpreter.
-        faulthandler.dump_traceback_later(seconds, exit=True, file=nowhere)
-        yield
-        faulthandler.cancel_dump_traceback_later()
 
 
 def _load_vectors() -> None:

@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -18,12 +17,17 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 
-import findling
 from findling.domain.errors import WorkerError
+from findling.pipelines.indexing.child_processes import (
+    EXIT_OUT_OF_MEMORY,
+    EXIT_TOO_SLOW,
+    child_command,
+    read_frame,
+    write_frame,
+)
 from findling.pipelines.indexing.prepare import Job, Prepared, Task, refuse
-from findling.pipelines.indexing.worker_process import EXIT_OUT_OF_MEMORY, EXIT_TOO_SLOW, Batch, read_frame, write_frame
+from findling.pipelines.indexing.worker_process import Batch
 from findling.sources.files.file_types import file_type
 from findling.text.chunking.chunker import parses
 
@@ -189,14 +193,8 @@ class _Worker:
 
     def __init__(self, job: Job) -> None:
         self._max_seconds = job.options.max_seconds
-        # Not the current folder: it is searched, not trusted, and a `re.py` in it must not be run.
-        path = [entry for entry in sys.path if isinstance(entry, str) and entry]
-        path.append(str(Path(findling.__file__).parents[1]))
-        code = (
-            f"import sys; sys.path[:] = {path!r}; from findling.pipelines.indexing.worker_process import main; main()"
-        )
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-c", code],
+            child_command("findling.pipelines.indexing.worker_process"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from findling.domain.resources import Resource
     from findling.domain.results import Degradation, Explanation, Hit, SearchAnswer
     from findling.pipelines.lookup.suggest import Completion
-    from findling.pipelines.retrieve.legs import Retrievers
     from findling.service.content.memories import WorkspaceMemories
     from findling.service.index.documents import FetchedDocument
 
@@ -209,7 +208,7 @@ class Engine(WorkspaceServices):
         is_everywhere = not prefix.strip("/.")
         below = "/".join(part for part in (self.scope, prefix.strip("/")) if part and part != ".")
         self.opened.require()
-        resources = self.opened.read(principals, [], _resources)
+        resources = self.opened.reader(principals).retrievers.store.resources()
         return (one for one in resources if is_below(one.path, below) or (is_everywhere and not one.path))
 
     def resource_id(self, name: str) -> str:
@@ -376,10 +375,6 @@ class Viewer:
         asked = request_with(request, options)
         # A limited caller does not choose its own rights.
         return asked if self.principals is None else replace(asked, principals=self.principals)
-
-
-def _resources(legs: Retrievers) -> Iterator[Resource]:
-    return legs.store.resources()
 
 
 @lru_cache(maxsize=64)

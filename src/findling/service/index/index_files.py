@@ -216,6 +216,11 @@ class OpenedWorkspace:
         late = "files are being indexed; the latest changes are not searchable yet"
         return None if self._is_level() else Degradation(what=late, fix="ask again")
 
+    def follow_leg(self) -> None:
+        """Release a keyword leg that another process has written since it was opened; the next use opens it again."""
+        if not self.leg.seq() or not self.leg.is_current():
+            self._release_leg()
+
     def _level(self) -> Degradation | None:
         try:
             behind = self._behind()

@@ -19,6 +19,8 @@ from findling.service.engine.client import AnswerCache, LocalClient
 from findling.service.engine.engine import Engine, open_engine
 from findling.service.index.index import Index
 from findling.service.index.model_choice import ModelTable
+from findling.service.server.search_pool import PooledIndex, SearchPool
+from findling.service.server.search_process import GRACE_S
 from findling.service.settings.setting_list import SETTINGS, Value
 from findling.service.settings.settings import Settings, load_settings
 from findling.service.workspace.workspace import Workspace, has_store, home_folder, indexed_root, locate, workspace_in
@@ -175,8 +177,12 @@ class _Kept:
 class Host:
     """The workspaces of one home, opened on demand; `path` belongs to the default one."""
 
-    def __init__(self, settings: Settings, path: str | Path | None = None, *, served_by: str = "") -> None:
+    def __init__(
+        self, settings: Settings, path: str | Path | None = None, *, served_by: str = "", processes: int = 0
+    ) -> None:
+        """With `processes`, so many answer questions; without any, this one does."""
         self.settings = settings
+        self._pool = SearchPool(processes) if processes else None
         self.home = home_folder(settings["store.home"])
         self.statistics = ServerStatistics()
         self.served_by = served_by
@@ -208,9 +214,11 @@ class Host:
 
     def budget(self, caller: Caller) -> WorkBudget:
         """The budget of one request: none for the owner, whose processor everybody else shares."""
+        longest_s = self.settings["serve.timeout_s"] + GRACE_S
         if caller.is_owner:
-            return WorkBudget()
-        return WorkBudget(cpu_s=self.settings["serve.cpu_s"], candidates=_CANDIDATES, read=_READ, rows=_ROWS)
+            return WorkBudget(longest_s=longest_s)
+        cpu_s = self.settings["serve.cpu_s"]
+        return WorkBudget(cpu_s=cpu_s, candidates=_CANDIDATES, read=_READ, rows=_ROWS, longest_s=longest_s)
 
     @contextlib.contextmanager
     def opened_local(self, path: str | Path, settings: Settings, workspace: str = "") -> Iterator[Engine]:
@@ -233,7 +241,8 @@ class Host:
         self, path: str | Path, settings: Settings, caller: Caller = OWNER, workspace: str = "", longest_s: float = 0.0
     ) -> Iterator[LocalClient]:
         """A client for callers who could open the workspace themselves; their settings decide what follows a search."""
-        with self.opened_local(path, settings, workspace) as engine:
+        limits = spending(WorkBudget(longest_s=longest_s + GRACE_S)) if longest_s else contextlib.nullcontext()
+        with limits, self.opened_local(path, settings, workspace) as engine:
             yield self._client(engine, caller, settings=settings, served_by=self.served_by, longest_s=longest_s)
         self._tell_legs()
 
@@ -286,21 +295,30 @@ class Host:
 
         A workspace that another process has dropped is closed, too, which frees its space on disk.
         """
-        was_loaded = False
+        was_loaded, idle_s = False, IDLE_S
         with self._guard:
             unused = {key: kept for key, kept in self._kept.items() if not kept.leases}
             for key, kept in unused.items():
                 if kept.index.files.is_replaced():
                     self._kept.pop(key).index.close()
+                    idle_s = 0.0
                 elif time.monotonic() - kept.used_at >= IDLE_S:
                     was_loaded = kept.index.unload() or was_loaded
+        if self._pool is not None:
+            self._pool.rest(idle_s)
         if was_loaded:
             self._answers.clear()
             self._tell_legs()
         return was_loaded
 
+    def end_processes(self) -> None:
+        """End the search processes, with what they are at."""
+        if self._pool is not None:
+            self._pool.close()
+
     def close(self) -> None:
         """Close all workspaces."""
+        self.end_processes()
         with self._guard:
             while self._kept:
                 self._kept.popitem()[1].index.close()
@@ -340,7 +358,7 @@ class Host:
     def _leased(self, place: Workspace, settings: Settings) -> Iterator[Engine]:
         key = _Key(place.folder, tuple([settings[name] for name in _OF_LEGS]))
         with self._guard:
-            kept = self._kept.pop(key, None) or _Kept(Index(place, settings, self._models))
+            kept = self._kept.pop(key, None) or _Kept(self._index(place, settings))
             self._kept[key] = kept
             kept.leases += 1
             engine = kept.engine(place, settings)
@@ -353,3 +371,8 @@ class Host:
             with self._guard:
                 kept.leases -= 1
                 kept.used_at = time.monotonic()
+
+    def _index(self, place: Workspace, settings: Settings) -> Index:
+        if self._pool is None:
+            return Index(place, settings, self._models)
+        return PooledIndex(place, settings, self._models, self._pool)

@@ -26,6 +26,7 @@ from findling.domain.reports import IndexProgress
 from findling.faces.http.request.fair_queue import Shares
 from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
+from findling.service.server.search_process import GRACE_S
 
 __all__ = ["GATES", "REPEATED", "Asked", "CheckedRoute", "IndexRuns", "Owning", "Reading", "Served", "Writing"]
 
@@ -130,9 +131,6 @@ class _Run(threading.Thread):
 
 _Result = TypeVar("_Result")
 
-_GRACE_S = 2.0
-"""A search gives what it has when its time is up; only what does not keep to that is given up after this."""
-
 
 class Served(NamedTuple):
     """The parts of one app, kept as `app.state.served`."""
@@ -161,7 +159,7 @@ class Asked(NamedTuple):
         Its time is counted as that of the stage, if it has a name.
         """
         counted = partial(self._counted, work, stage) if stage else partial(self._within_budget, work)
-        longest = self.host.settings["serve.timeout_s"] + _GRACE_S
+        longest = self.host.settings["serve.timeout_s"] + GRACE_S
         return await self.shares.run(self.caller, counted, receive=self.request.receive, timeout_s=longest)
 
     async def run_beside(self, work: Callable[[], _Result]) -> _Result:

@@ -1,0 +1,153 @@
+"""The code of a search process: calls of its front in, outcomes out, within limits of memory and computing.
+
+A call names an index and a verb, which reads it. The front has brought the keyword leg up to date before. The end of
+the front, however it comes, ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import socket
+import threading
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext, suppress
+from math import isinf
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from findling.domain.budgets import WorkBudget, spending
+from findling.domain.errors import FindlingError
+from findling.domain.results import Degradation
+from findling.pipelines.indexing.child_processes import EXIT_OUT_OF_MEMORY, limited_time, read_frame, write_frame
+from findling.service.index.index import Index
+from findling.service.index.model_choice import ModelTable
+
+__all__ = ["GRACE_S", "Call", "Outcome", "main"]
+
+GRACE_S = 2.0
+"""A search keeps its limits by itself, and gives what it has. What does not keep them is ended after this."""
+
+_MOST_OPEN = 16
+"""Workspaces that stay open, as many as in the front."""
+
+
+class Call(NamedTuple):
+    """A verb that reads an index, see `Index.read`; without one the index is only loaded.
+
+    `place` is a pickle of the workspace and the settings that the index is opened with.
+    """
+
+    place: bytes
+    verb: Callable[..., Any] | None = None
+    principals: tuple[str, ...] | None = None
+    notes: list[Degradation] = []  # noqa: RUF012 - nobody changes it: a call is sent as a copy
+    args: tuple[Any, ...] = ()
+    options: Mapping[str, Any] = {}
+    budget: WorkBudget | None = None
+
+
+class Outcome(NamedTuple):
+    """The result of a call or its error, the budget as it is then, and the parts of the index in memory.
+
+    `fault` is the trace of an error that nobody expects.
+    """
+
+    result: Any = None
+    error: FindlingError | None = None
+    fault: str = ""
+    budget: WorkBudget | None = None
+    loaded: Mapping[str, bool] = {}
+
+
+def main(life: int, memory: int) -> None:
+    """Serve the front at the socket on standard input; `life` is a pipe that ends with the front.
+
+    A call may take `memory` bytes more than there are before it.
+    """
+    # An interrupt at the terminal reaches the whole group; the front decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with(life)
+    line = socket.socket(fileno=os.dup(0))
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):  # the output of a library has no place here
+        os.dup2(nowhere, descriptor)
+    try:
+        _serve(line, memory)
+    except MemoryError:
+        os._exit(EXIT_OUT_OF_MEMORY)
+    except (BrokenPipeError, ConnectionResetError):  # the front is gone
+        os._exit(0)
+
+
+def _end_with(life: int) -> None:
+    """Have the process end when the other end of a pipe closes, also in code that never returns."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+    finally:
+        # Not every system ends a process for that signal, and the front may be gone already.
+        threading.Thread(target=lambda: (os.read(life, 1), os._exit(0)), daemon=True).start()
+
+
+def _serve(line: socket.socket, memory: int) -> None:
+    inbox, outbox = line.makefile("rb"), line.makefile("wb")
+    opened: OrderedDict[bytes, Index] = OrderedDict()
+    models = ModelTable()
+    while (frame := read_frame(inbox)) is not None:
+        call: Call = pickle.loads(frame)
+        if call.place not in opened:
+            workspace, settings = pickle.loads(call.place)
+            opened[call.place] = Index(workspace, settings, models)
+        opened.move_to_end(call.place)
+        while len(opened) > _MOST_OPEN:
+            opened.popitem(last=False)[1].close()
+        _limit_memory(None if call.verb is None else memory)
+        outcome = _outcome(opened[call.place], call)
+        try:
+            write_frame(outbox, outcome)
+        except (AttributeError, TypeError, pickle.PicklingError):
+            write_frame(outbox, Outcome(fault=traceback.format_exc(), budget=call.budget))
+
+
+def _outcome(index: Index, call: Call) -> Outcome:
+    result, error, fault = None, None, ""
+    budget = call.budget or WorkBudget()
+    left_s = budget.cpu_left_s
+    try:
+        with nullcontext() if isinf(left_s) else limited_time(left_s + GRACE_S):
+            result = index.warm_up([]) if call.verb is None else _read(index, call, budget)
+    except FindlingError as raised:
+        error = raised
+    except MemoryError:
+        raise
+    except Exception:
+        fault = traceback.format_exc()
+    return Outcome(result, error, fault, budget, index.loaded())
+
+
+def _read(index: Index, call: Call, budget: WorkBudget) -> Any:
+    assert call.verb is not None
+    with spending(budget):
+        index.require()
+        index.files.follow_leg()
+        return index.read(call.principals, call.notes, call.verb, *call.args, **call.options)
+
+
+def _limit_memory(extra: int | None) -> None:
+    """Let the process take so much more than it has now, without a number all it wants; mapped files do not count."""
+    # Only Linux says how much is in use, and only there is the limit on it reliable.
+    with suppress(ImportError, OSError, ValueError, IndexError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        limit = most
+        if extra is not None:
+            used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+            limit = used + extra if most == resource.RLIM_INFINITY else min(used + extra, most)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, most))

@@ -17,8 +17,9 @@ own, or wrk with `--wrk`, if that is installed.
 | soak | `--soak` requests by words, with the memory of the daemon in ten steps |
 
 "new" is every question for the first time, "repeated" 200 questions over and over, each of which was asked before.
-CPU is that of the daemon as a share of one core; load is how busy all cores of the machine were meanwhile, so what is
-above that share was the client and everybody else. Needs Linux.
+`--processes 1 auto` compares a daemon that answers by itself with one that has search processes, in turns. "front",
+"search" and "client" are CPU ms for each answer: of the daemon's first process, of its search processes, and of the
+client. Load is how busy all cores of the machine were meanwhile, with everybody else's work. Needs Linux.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,15 +62,28 @@ class Daemon(NamedTuple):
     port: int
     environment: dict[str, str]
 
+    def processes(self) -> list[int]:
+        """Its search processes."""
+        tasks = Path(f"/proc/{self.pid}/task").glob("*/children")
+        return [int(pid) for task in tasks for pid in task.read_text().split()]
+
     def cpu_s(self) -> float:
-        """What it has used since its start."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
+        """The time that it and its search processes have used since their start."""
+        return sum(map(_cpu_s, (self.pid, *self.processes())))
 
     def rss_mb(self) -> float:
-        """What it holds in memory."""
-        text = Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.findall(r"VmRSS:\s+(\d+)", text)[0]) / 1024
+        """The memory that they hold; what they share counts once."""
+        return sum(map(_pss_mb, (self.pid, *self.processes())))
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _pss_mb(pid: int) -> float:
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(re.findall(r"Pss:\s+(\d+)", text)[0]) / 1024
 
 
 def main() -> None:
@@ -81,6 +95,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="how long each load lasts")
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=["keyword", "instant", "cli"])
+    parser.add_argument("--processes", nargs="+", default=["auto"], help="auto, 1 (the daemon alone), 2, …; in turns")
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--soak", type=int, default=2000, help="requests of the soak")
     parser.add_argument("--calls", type=int, default=5, help="calls of the command line, each way")
     parser.add_argument("--wrk", action="store_true", help="load with wrk")
@@ -91,13 +107,21 @@ def main() -> None:
     for part in arguments.parts:
         environment = environment_of(folder, part)
         index_tree(tree, environment, refined=part == "refined")
-        with serving(tree, environment) as daemon:
-            if part == "soak":
-                _soak(daemon, arguments.soak)
-            elif part == "cli":
-                _command_line(daemon, tree, arguments.calls)
-            else:
-                _load(daemon, part, arguments)
+        if part in ("soak", "cli"):
+            with serving(tree, environment) as daemon:
+                if part == "soak":
+                    _soak(daemon, arguments.soak)
+                else:
+                    _command_line(daemon, tree, arguments.calls)
+            continue
+        with ExitStack() as stack:
+            daemons = {}
+            for name in arguments.processes:
+                # A home has one daemon: each has a copy of the index.
+                own = environment_of(folder, part, name)
+                index_tree(tree, own, refined=part == "refined")
+                daemons[name] = stack.enter_context(serving(tree, own))
+            _load(daemons, part, arguments)
 
 
 def lay_out(work: Path, count: int, every: int = 1) -> tuple[Path, Path]:
@@ -117,11 +141,13 @@ def lay_out(work: Path, count: int, every: int = 1) -> tuple[Path, Path]:
     return folder, tree
 
 
-def environment_of(folder: Path, part: str) -> dict[str, str]:
+def environment_of(folder: Path, part: str, processes: str = "auto") -> dict[str, str]:
+    home = "refined" if part == "refined" else "home"
     own = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
     settings = {
         # An index of its own: what a model has read stays read.
-        "FINDLING_HOME": str(folder / ("refined" if part == "refined" else "home")),
+        "FINDLING_HOME": str(folder / (home if processes == "auto" else f"{home}-{processes}")),
+        "FINDLING_INDEX_WORKERS": "0" if processes == "auto" else processes,
         "FINDLING_CONFIG": str(folder / "config.toml"),
         "FINDLING_SEMANTIC_REFINE": "never",
         "FINDLING_SEMANTIC_MODEL": "auto" if part == "refined" else "none",
@@ -171,24 +197,37 @@ def _wait_until_ready(port: int) -> None:
             time.sleep(0.1)
 
 
-def _load(daemon: Daemon, part: str, arguments: argparse.Namespace) -> None:
+def _load(daemons: dict[str, Daemon], part: str, arguments: argparse.Namespace) -> None:
     mode = "keyword" if part == "keyword" else "hybrid"
-    print(f"\n{part}: {mode}, {daemon.rss_mb():.0f} MB before")
-    print(f"{'queries':<10}{'connections':>12}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU':>7}{'load':>7}{'failed':>8}")
-    for queries in ("new", "repeated"):
-        for count in arguments.connections:
-            seed = count if queries == "new" else 0
-            before, busy = daemon.cpu_s(), _busy()
-            started = time.perf_counter()
-            measure = _wrk if arguments.wrk and shutil.which("wrk") else _own_client
-            told = measure(daemon, mode, queries, count, arguments.seconds, seed)
-            seconds = time.perf_counter() - started
-            cpu, load = (daemon.cpu_s() - before) / seconds, _share(busy, _busy())
-            print(
-                f"{queries:<10}{count:>12}{told['per_second']:>9.0f}{told['p50_ms']:>9.1f}{told['p99_ms']:>9.1f}"
-                f"{cpu:>7.0%}{load:>7.0%}{told['failed']:>8.0f}",
-                flush=True,
-            )
+    memory = ", ".join(f"{name} {daemon.rss_mb():.0f} MB" for name, daemon in daemons.items())
+    print(f"\n{part}: {mode}; {memory}")
+    print(
+        f"{'queries':<10}{'connections':>12}{'processes':>11}{'req/s':>7}{'p50 ms':>8}{'p99 ms':>8}"
+        f"{'front':>8}{'search':>8}{'client':>8}{'load':>6}{'failed':>8}"
+    )
+    rows = [(queries, count) for queries in ("new", "repeated") for count in arguments.connections]
+    for place, (queries, count) in enumerate(rows * arguments.rounds):
+        for name, daemon in daemons.items():
+            _measure(daemon, name, mode, queries, count, arguments, seed=1000 * place + count)
+
+
+def _measure(
+    daemon: Daemon, name: str, mode: str, queries: str, count: int, arguments: argparse.Namespace, seed: int
+) -> None:
+    """Print the figures of one load; CPU is in ms for each answer, of all search processes together."""
+    seed = seed if queries == "new" else 0
+    before, front, busy = daemon.cpu_s(), _cpu_s(daemon.pid), _busy()
+    measure = _wrk if arguments.wrk and shutil.which("wrk") else _own_client
+    told = measure(daemon, mode, queries, count, arguments.seconds, seed)
+    answers = max(told.get("asked", told["per_second"] * arguments.seconds), 1.0) / 1000
+    front = _cpu_s(daemon.pid) - front
+    search = daemon.cpu_s() - before - front
+    load, client = _share(busy, _busy()), told.get("client_cpu_s", 0.0)
+    print(
+        f"{queries:<10}{count:>12}{name:>11}{told['per_second']:>7.0f}{told['p50_ms']:>8.1f}{told['p99_ms']:>8.1f}"
+        f"{front / answers:>8.2f}{search / answers:>8.2f}{client / answers:>8.2f}{load:>6.0%}{told['failed']:>8.0f}",
+        flush=True,
+    )
 
 
 def _own_client(

@@ -29,11 +29,12 @@ ADDRESS = "http://testserver:8080"
 """With a port: without one the guard takes a request for one from the socket of the machine."""
 
 
-def make_host(root: Path, changes: Mapping[str, Any] | None = None) -> Host:
+def make_host(root: Path, changes: Mapping[str, Any] | None = None, processes: int = 0) -> Host:
     """A host of a folder under settings of the test alone: its index lies beside the folder."""
     own = {"store.home": str(root.parent / "workspaces"), "semantic.refine": "never", "search.mode": "keyword"}
     settings = load_settings(root, environ={"FINDLING_CONFIG": str(root.parent / "config.toml")})
-    return Host(settings.override({**own, **(changes or {})}, "test"), root, served_by="findling test")
+    settings = settings.override({**own, **(changes or {})}, "test")
+    return Host(settings, root, served_by="findling test", processes=processes)
 
 
 def guarded_app(
@@ -77,9 +78,10 @@ def in_process(
     *,
     requires_token: bool = False,
     extra_routes: Sequence[BaseRoute] = (),
+    processes: int = 0,
 ) -> Iterator[tuple[Host, Guard]]:
     """A host and its app, without a socket."""
-    host, line = make_host(root, changes), WorkLine()
+    host, line = make_host(root, changes, processes), WorkLine()
     app = create_app(host, line, identify=_caller, extra_routes=extra_routes)
     try:
         yield host, _guarded(app, host, requires_token)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,12 +15,15 @@ import pytest
 
 from findling.domain.permissions import OWNER
 from findling.domain.queries import SearchRequest
+from findling.faces.http.security.guards import Guard
+from findling.service.server.engine_pool import Host
 from findling.service.server.tokens import TokenBook
 from findling.service.workspace.workspaces import create_workspace
 from tests.faces.http_servers import Client, in_process
 from tests.service import test_twin_worlds as twins
 
 SEEDS = (3,)
+PROCESSES = (0, 2)
 
 
 class Twins(NamedTuple):
@@ -37,21 +40,21 @@ class Twins(NamedTuple):
         return one
 
 
-@pytest.fixture(params=SEEDS, scope="module")
+@pytest.fixture(params=[(seed, processes) for seed in SEEDS for processes in PROCESSES], scope="module")
 def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
-    with _worlds(request.param, tmp_path_factory.mktemp("twins")) as made:
+    with _worlds(*request.param, tmp_path_factory.mktemp("twins")) as made:
         yield made
 
 
 @contextmanager
-def _worlds(seed: int, folder: Path) -> Iterator[Twins]:
+def _worlds(seed: int, processes: int, folder: Path) -> Iterator[Twins]:
     entries = twins._entries(seed, 10, 10)
     callers, owners = [], []
     with ExitStack() as stack:
         for name, shown in (("without", [one for one in entries if one.is_seen]), ("with", entries)):
             root = folder / name / "tree"
             root.mkdir(parents=True)
-            host, app = stack.enter_context(in_process(root, {"search.mode": "hybrid"}, requires_token=True))
+            host, app = stack.enter_context(_served(root, processes))
             with host.opened(OWNER) as engine:
                 twins._fill(engine, shown)
             create_workspace("team", home=host.home)
@@ -63,6 +66,10 @@ def _worlds(seed: int, folder: Path) -> Iterator[Twins]:
             callers.append(Client(app, token))
             owners.append(Client(app, book.create("owner", principals=None, scopes=("read",))))
         yield Twins(callers[0], callers[1], (owners[0], owners[1]))
+
+
+def _served(root: Path, processes: int) -> AbstractContextManager[tuple[Host, Guard]]:
+    return in_process(root, {"search.mode": "hybrid"}, requires_token=True, processes=processes)
 
 
 def _told(response: Any) -> str:

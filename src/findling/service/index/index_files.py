@@ -216,10 +216,11 @@ class OpenedWorkspace:
         late = "files are being indexed; the latest changes are not searchable yet"
         return None if self._is_level() else Degradation(what=late, fix="ask again")
 
-    def follow_leg(self) -> None:
-        """Release a keyword leg that another process has written since it was opened; the next use opens it again."""
-        if not self.leg.seq() or not self.leg.is_current():
+    def follow_leg(self) -> bool:
+        """Open the keyword leg as another process has written it; whether it is in step with the truth now."""
+        if not (self._is_level() and self.leg.is_current()):
             self._release_leg()
+        return self._is_level()
 
     def _level(self) -> Degradation | None:
         try:

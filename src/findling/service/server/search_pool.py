@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from findling.domain.budgets import current_budget
 from findling.domain.errors import BusyError, OverdueError, WorkerError
@@ -73,18 +73,28 @@ class PooledIndex(Index):
 
         Raises OverdueError for one that took more than it may, WorkerError when no process can answer.
         """
-        self.reader(principals)  # whose legs are made here, by the one writer
-        self.vectors.meaning()
         budget = current_budget()
-        before_s = budget.cpu_s
-        outcome = self._pool.ask(Call(self._place, verb, principals, notes, args, options, budget))
-        if outcome.budget is not None:
-            budget.draw_level(outcome.budget, before_s)
+        for is_last in (False, False, True):
+            self.reader(principals)  # whose legs are made here, by the one writer
+            self.vectors.meaning()
+            before_s = budget.cpu_s
+            call = Call(self._place, verb, principals, notes, args, options, budget, accepts_late=is_last)
+            outcome = self._pool.ask(call)
+            if outcome.budget is not None:
+                budget.draw_level(outcome.budget, before_s)
+            if not outcome.is_late:
+                break
+            behind = self.files.level_leg()  # something was written since the caller has looked
+            if behind is not None and principals is None:
+                notes += [behind] if behind not in notes else []
+        answer: _Answer = self._result(outcome)
+        return answer
+
+    def _result(self, outcome: Outcome) -> Any:
         self._loaded.update(outcome.loaded)
         if outcome.error is not None:
             raise outcome.error
-        answer: _Answer = outcome.result
-        return answer
+        return outcome.result
 
     def above(self, place: Workspace, settings: Settings) -> Index:
         """The index of a workspace above, whose verbs run in search processes, too."""
@@ -98,11 +108,7 @@ class PooledIndex(Index):
         self.require()
         behind = self.files.level_leg()
         notes += [behind] if behind is not None else []
-        outcome = self._pool.ask(Call(self._place))
-        self._loaded.update(outcome.loaded)
-        if outcome.error is not None:
-            raise outcome.error
-        times: dict[str, float] = outcome.result
+        times: dict[str, float] = self._result(self._pool.ask(Call(self._place)))
         return times
 
     def loaded(self) -> dict[str, bool]:
@@ -117,7 +123,7 @@ class PooledIndex(Index):
 
 
 class SearchPool:
-    """At most `most` processes, each started when all others are busy. Any thread may ask.
+    """At most `most` processes; when all that run are busy, one more is started. Any thread may ask.
 
     A call may take `memory` bytes more than its process has, by default half of the machine's.
     """
@@ -128,7 +134,7 @@ class SearchPool:
         self._changed = threading.Condition()
         self._free: list[_SearchProcess] = []
         self._all: set[_SearchProcess] = set()
-        self._starting = 0
+        self._is_starting = False
         self._failure: WorkerError | None = None
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self._is_closed = False
@@ -181,14 +187,21 @@ class SearchPool:
             while not self._free:
                 if self._is_closed:
                     raise BusyError("findling is shutting down", hint="try again when it runs again")
-                if self._failure is not None and not self._all and not self._starting:
+                if self._failure is not None and not self._all and not self._is_starting:
                     failure, self._failure = self._failure, None
                     raise failure
-                if len(self._all) + self._starting < self._most and not self._starting:
-                    self._starting += 1
-                    threading.Thread(target=self._start, name="findling-start", daemon=True).start()
+                self._begin_start()
                 self._changed.wait()
-            return self._free.pop()
+            process = self._free.pop()
+            if not self._free:  # one more than is busy: nobody has to wait for its start
+                self._begin_start()
+            return process
+
+    def _begin_start(self) -> None:
+        """Start one more process, if there may be one more. The caller holds the lock."""
+        if len(self._all) < self._most and not self._is_starting:
+            self._is_starting = True
+            threading.Thread(target=self._start, name="findling-start", daemon=True).start()
 
     def _give_back(self, process: _SearchProcess, place: bytes) -> None:
         process.used_at = time.monotonic()
@@ -228,7 +241,7 @@ class SearchPool:
             process, hint = None, "check the memory and the number of processes this user may have (ulimit -a)"
             failure = WorkerError(f"no search process can be started: {error}", hint=hint)
         with self._changed:
-            self._starting -= 1
+            self._is_starting = False
             self._failure = failure
             if process is not None and not self._is_closed:
                 self._all.add(process)

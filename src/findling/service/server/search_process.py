@@ -38,7 +38,8 @@ _MOST_OPEN = 16
 class Call(NamedTuple):
     """A verb that reads an index, see `Index.read`; without one the index is only loaded.
 
-    `place` is a pickle of the workspace and the settings that the index is opened with.
+    `place` is a pickle of the workspace and the settings that the index is opened with. Unless the call accepts it, a
+    keyword leg that is behind the truth is not read.
     """
 
     place: bytes
@@ -48,12 +49,13 @@ class Call(NamedTuple):
     args: tuple[Any, ...] = ()
     options: Mapping[str, Any] = {}
     budget: WorkBudget | None = None
+    accepts_late: bool = False
 
 
 class Outcome(NamedTuple):
     """The result of a call or its error, the budget as it is then, and the parts of the index in memory.
 
-    `fault` is the trace of an error that nobody expects.
+    `fault` is the trace of an error that nobody expects. `is_late`: the front has to bring the leg up to date first.
     """
 
     result: Any = None
@@ -61,6 +63,7 @@ class Outcome(NamedTuple):
     fault: str = ""
     budget: WorkBudget | None = None
     loaded: Mapping[str, bool] = {}
+    is_late: bool = False
 
 
 def main(life: int, memory: int) -> None:
@@ -116,27 +119,32 @@ def _serve(line: socket.socket, memory: int) -> None:
 
 
 def _outcome(index: Index, call: Call) -> Outcome:
-    result, error, fault = None, None, ""
     budget = call.budget or WorkBudget()
     left_s = budget.cpu_left_s
     try:
-        with nullcontext() if isinf(left_s) else limited_time(left_s + GRACE_S):
-            result = index.warm_up([]) if call.verb is None else _read(index, call, budget)
-    except FindlingError as raised:
-        error = raised
+        with nullcontext() if isinf(left_s) else limited_time(left_s + GRACE_S), spending(budget):
+            outcome = Outcome(index.warm_up([])) if call.verb is None else _read(index, call, call.verb)
+    except FindlingError as error:
+        outcome = Outcome(error=error)
     except MemoryError:
         raise
     except Exception:
-        fault = traceback.format_exc()
-    return Outcome(result, error, fault, budget, index.loaded())
+        outcome = Outcome(fault=traceback.format_exc())
+    return outcome._replace(budget=budget, loaded=index.loaded())
 
 
-def _read(index: Index, call: Call, budget: WorkBudget) -> Any:
-    assert call.verb is not None
-    with spending(budget):
-        index.require()
-        index.files.follow_leg()
-        return index.read(call.principals, call.notes, call.verb, *call.args, **call.options)
+def _read(index: Index, call: Call, verb: Callable[..., Any]) -> Outcome:
+    """The answer of a verb; it is asked again when something was written meanwhile, which one leg may lack."""
+    index.require()
+    for is_last in (False, False, True):
+        is_level = index.files.follow_leg()
+        if not is_level and not call.accepts_late:
+            return Outcome(is_late=True)
+        seq = index.files.store.seq()
+        answer = index.read(call.principals, call.notes, verb, *call.args, **call.options)
+        if is_last or not is_level or index.files.store.seq() == seq:
+            break
+    return Outcome(answer)
 
 
 def _limit_memory(extra: int | None) -> None:

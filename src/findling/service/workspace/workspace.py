@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -166,7 +167,8 @@ def folder_of(key: str, home: Path) -> Path:
 
 def holds_workspace(folder: Path) -> bool:
     """Whether there is a workspace in a folder, also one that has lost its store."""
-    return has_store(folder) or (folder / IDENTITY_FILE).exists()
+    # Of the folders above most have none: one look instead of three, at each question.
+    return folder.exists() and (has_store(folder) or (folder / IDENTITY_FILE).exists())
 
 
 def backend_at(folder: Path) -> Backend:
@@ -267,6 +269,7 @@ def home_folder(configured: str) -> Path:
     return Path(platformdirs.user_data_dir("findling", appauthor=False)) / "workspaces"
 
 
+@lru_cache(maxsize=256)
 def folder_name(root: Path) -> str:
     """A readable name that no other path has: its parts joined by `+`, special characters escaped."""
     escaped = (part.replace("%", "%25").replace("+", "%2B").replace(":", "%3A") for part in root.parts)

@@ -1,0 +1,127 @@
+"""A daemon with search processes: an endless question ends alone, and nothing outlives the daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faces.daemons import Daemon, daemon_of
+from tests.processes import PATIENCE_S
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the children of a process")
+
+ENDLESS = {"query": "needle", "exclude_pattern": "(a+)+$"}
+"""The owner may ask with any pattern, and nothing can stop one inside of a process."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "tree"
+    made.mkdir()
+    (made / "notes.md").write_text(f"A needle in {'a' * 60}b.\n")
+    (made / "plan.md").write_text("The roadmap for autumn.\n")
+    return made
+
+
+def environ(**more: str) -> dict[str, str]:
+    return {**os.environ, "FINDLING_INDEX_WORKERS": "2", "FINDLING_SEMANTIC_MODEL": "none", **more}
+
+
+def ask(daemon: Daemon, **body: Any) -> tuple[int, dict[str, Any]]:
+    address = f"http://127.0.0.1:{daemon.state.port}/v1/search"
+    request = urllib.request.Request(address, json.dumps(body).encode(), {"content-type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def children(pid: int) -> set[int]:
+    """The processes that another one has started, and that still run."""
+    found: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        found.update(map(int, task.read_text().split()))
+    return found
+
+
+def computing_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, "it does not come to that"
+        time.sleep(0.02)
+
+
+def indexed(daemon: Daemon) -> bool:
+    status, answer = ask(daemon, query="roadmap")
+    return status == 200 and bool(answer["hits"]) and not answer["degraded"]
+
+
+def test_an_endless_question_ends_alone(root: Path, home: Path) -> None:
+    limited = environ(FINDLING_SERVE_TIMEOUT_S="1")
+    with daemon_of(home, root, "--yes", environ=limited) as daemon, ThreadPoolExecutor(1) as other:
+        wait_until(lambda: indexed(daemon) and len(children(daemon.state.pid)) == 2)
+        wait_until(lambda: all(computing_s(one) > 0.1 for one in children(daemon.state.pid)))
+        before = children(daemon.state.pid)
+        endless = other.submit(ask, daemon, **ENDLESS)
+        answered = []
+        while not endless.done():
+            answered.append(ask(daemon, query="roadmap", limit=len(answered) % 50 + 1)[0])
+        status, problem = endless.result()
+        assert (status, problem["code"]) == (504, "overdue")
+        assert set(answered) == {200}
+        wait_until(lambda: not before <= children(daemon.state.pid))
+        assert ask(daemon, query="autumn")[1]["hits"][0]["path"] == "plan.md"
+
+
+def test_no_process_outlives_a_daemon_that_is_killed(root: Path, home: Path) -> None:
+    limited = environ(FINDLING_SERVE_TIMEOUT_S="3600")
+    with daemon_of(home, root, "--yes", environ=limited) as daemon, ThreadPoolExecutor(1) as other:
+        wait_until(lambda: indexed(daemon))
+        other.submit(_or_none, lambda: ask(daemon, **ENDLESS))
+        wait_until(lambda: any(computing_s(one) > 3 for one in children(daemon.state.pid)))
+        busy = children(daemon.state.pid)
+        daemon.process.kill()
+        daemon.process.wait()
+        wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in busy))
+
+
+def test_a_daemon_that_stops_ends_what_never_does(root: Path, home: Path) -> None:
+    limited = environ(FINDLING_SERVE_TIMEOUT_S="3600")
+    with daemon_of(home, root, "--yes", environ=limited) as daemon, ThreadPoolExecutor(1) as other:
+        wait_until(lambda: indexed(daemon))
+        other.submit(_or_none, lambda: ask(daemon, **ENDLESS))
+        wait_until(lambda: any(computing_s(one) > 3 for one in children(daemon.state.pid)))
+        busy = children(daemon.state.pid)
+        daemon.process.terminate()
+        assert daemon.process.wait() == 0
+        wait_until(lambda: not any(Path(f"/proc/{one}").exists() for one in busy))
+
+
+def test_one_process_alone_when_that_is_asked_for(root: Path, home: Path) -> None:
+    with daemon_of(home, root, "--yes", "--no-watch", environ=environ(FINDLING_INDEX_WORKERS="1")) as daemon:
+        wait_until(lambda: ask(daemon, query="roadmap")[0] in (200, 409))
+        assert children(daemon.state.pid) == set()
+
+
+def _or_none(call: Callable[[], object]) -> object:
+    try:
+        return call()
+    except OSError:
+        return None

@@ -80,7 +80,7 @@ def test_an_endless_question_ends_alone(root: Path, home: Path) -> None:
         wait_until(lambda: all(computing_s(one) > 0.1 for one in children(daemon.state.pid)))
         before = children(daemon.state.pid)
         endless = other.submit(ask, daemon, **ENDLESS)
-        answered = []
+        answered: list[int] = []
         while not endless.done():
             answered.append(ask(daemon, query="roadmap", limit=len(answered) % 50 + 1)[0])
         status, problem = endless.result()

@@ -42,7 +42,8 @@ class Twins(NamedTuple):
 
 @pytest.fixture(params=[(seed, processes) for seed in SEEDS for processes in PROCESSES], scope="module")
 def worlds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twins]:
-    with _worlds(*request.param, tmp_path_factory.mktemp("twins")) as made:
+    seed, processes = request.param
+    with _worlds(seed, processes, tmp_path_factory.mktemp("twins")) as made:
         yield made
 
 

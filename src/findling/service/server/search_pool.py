@@ -76,7 +76,7 @@ class PooledIndex(Index):
         budget = current_budget()
         for is_last in (False, False, True):
             self.reader(principals)  # whose legs are made here, by the one writer
-            self.vectors.meaning()
+            self.vectors.level_all()
             before_s = budget.cpu_s
             call = Call(self._place, verb, principals, notes, args, options, budget, accepts_late=is_last)
             outcome = self._pool.ask(call)

@@ -49,16 +49,34 @@ def ask(daemon: Daemon, **body: Any) -> tuple[int, dict[str, Any]]:
 
 
 def children(pid: int) -> set[int]:
-    """The processes that another one has started, and that still run."""
+    """The search processes that a daemon has started, and that still run."""
     found: set[int] = set()
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found.update(map(int, task.read_text().split()))
-    return found
+    return {one for one in found if b"search_process" in _command(one)}
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended meanwhile
+        return b""
 
 
 def computing_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_loaded(pid: int) -> bool:
+    """Whether a search process has opened an index."""
+    try:
+        return any("index.sqlite" in str(file.readlink()) for file in Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -76,8 +94,7 @@ def indexed(daemon: Daemon) -> bool:
 def test_an_endless_question_ends_alone(root: Path, home: Path) -> None:
     limited = environ(FINDLING_SERVE_TIMEOUT_S="1")
     with daemon_of(home, root, "--yes", environ=limited) as daemon, ThreadPoolExecutor(1) as other:
-        wait_until(lambda: indexed(daemon) and len(children(daemon.state.pid)) == 2)
-        wait_until(lambda: all(computing_s(one) > 0.1 for one in children(daemon.state.pid)))
+        wait_until(lambda: indexed(daemon) and sum(map(is_loaded, children(daemon.state.pid))) == 2)
         before = children(daemon.state.pid)
         endless = other.submit(ask, daemon, **ENDLESS)
         answered: list[int] = []

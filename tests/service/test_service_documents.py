@@ -71,7 +71,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def legs_of(engine: Engine, principals: tuple[str, ...] | None = None) -> Retrievers:
-    engine._ready(False, None)  # legs absorb what was written when they are next asked
+    engine._notes("", None)  # legs absorb what was written when they are next asked
     return engine.opened.reader(principals).retrievers
 
 

@@ -196,7 +196,8 @@ class SearchRequest:
     was opened. `cursor` is the `next_cursor` of an earlier answer to the same question, and takes the place of
     `offset`. `facets` are properties whose values are counted. `principals` is who asks, `None` for the owner of the
     workspace, who sees everything; an empty tuple is nobody and finds nothing. `quick` leaves out what takes long:
-    reading on and reranking. After `timeout_s`, if that is not 0, an answer is made of what was found until then.
+    reading on, reranking, and most of a long index run. After `timeout_s`, if that is not 0, an answer is made of what
+    was found until then.
     """
 
     query: str

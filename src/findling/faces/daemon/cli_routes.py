@@ -139,7 +139,9 @@ def _refresh(host: Host, asked: _Prepared) -> Refreshed:
     started = time.perf_counter()
     with host.opened_local(asked.path, asked.settings) as engine:
         _require_index(engine)  # again: it may have been dropped while others had their turn
-        notes = engine.refresh(principals=asked.caller.principals)
+        first = next(iter(asked.arguments.get("requests", ())), None)
+        question = first.query if first is not None and first.quick else None
+        notes = engine.refresh(principals=asked.caller.principals, question=question)
     return Refreshed(notes, time.perf_counter() - started)
 
 

@@ -68,13 +68,17 @@ class Desk(NamedTuple):
     looks_first: bool = False
     notes: Sequence[Degradation] = ()
 
-    def refresh(self, on_progress: Progress | None = None) -> Sequence[Degradation]:
-        """Bring the index up to the state of the disk; what stood in the way. Raises as `Engine.refresh` does."""
+    def refresh(self, on_progress: Progress | None = None, question: str | None = None) -> Sequence[Degradation]:
+        """Bring the index up to the state of the disk, or as far as a question needs it; what stood in the way.
+
+        Raises as `Engine.refresh` does.
+        """
         with self.connect() as client:
             # A home folder or a whole disk is not indexed because somebody's program asks something.
             if is_vast(client.engine.subject) and not client.engine.is_indexed():
                 return ()
-            return client.engine.refresh(on_progress=self.told(on_progress), principals=client.principals)
+            told = self.told(on_progress)
+            return client.engine.refresh(on_progress=told, principals=client.principals, question=question)
 
     def search(self, request: SearchRequest) -> SearchAnswer:
         """Answer a question from the index as it is, and have done what follows."""

@@ -13,7 +13,10 @@ from findling.sources.files.file_text import changed_ns, changed_ns_at, inode_of
 from findling.sources.files.rule_patterns import Rules
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
 
-__all__ = ["NEVER", "UNSURE_NS", "IndexOptions", "is_fresh", "remember"]
+__all__ = ["NEVER", "UNSURE_NS", "IndexOptions", "Stamp", "has_same_rules", "is_fresh", "remember"]
+
+Stamp = tuple[str, int, int, int]
+"""Path, size, time of change and inode of a file, as a store keeps them."""
 
 UNSURE_NS = 50_000_000
 """A file that changed this shortly before a look may change again within the same tick."""
@@ -57,25 +60,34 @@ class IndexOptions(NamedTuple):
         return {"rules": repr(self.rules), "made_by": self.made_by, "formats": VERSIONS, "limits": self.limits}
 
 
-def is_fresh(store: TruthStore, root: Path, options: IndexOptions) -> bool:
+def is_fresh(store: TruthStore, root: Path, options: IndexOptions, shared: list[Stamp] | None = None) -> bool:
     """Whether certainly nothing has changed since the last survey; every search asks this first.
 
     Every known file must have its size, time and inode, every folder and every refused file its time. The check costs
-    less than half of a survey, and only a survey can tell after False.
+    less than half of a survey, and only a survey can tell after False. `shared` receives the files that have other
+    names, too.
     """
-    if any(store.get_meta(key) != value for key, value in options.circumstances.items()):
+    if not has_same_rules(store, options):
         return False
     base, stat = f"{root}/", os.stat
     if any(changed_ns_at(base + path) != changed for path, changed in store.folders()):
         return False
     try:
-        for path, size, changed, inode in store.stamps():
+        for stamp in store.stamps():
+            path, size, changed, inode = stamp
             found = stat(base + path)
             if changed_ns(found) != changed or found.st_size != size or inode not in (0, inode_of(found)):
                 return False
+            if shared is not None and found.st_nlink != 1:
+                shared.append(stamp)
     except OSError:
         return False
     return True
+
+
+def has_same_rules(store: TruthStore, options: IndexOptions) -> bool:
+    """Whether an index depends on the same options as today's."""
+    return all(store.get_meta(key) == value for key, value in options.circumstances.items())
 
 
 def remember(store: TruthStore, folders: Mapping[str, int], skipped: list[SkippedPath], options: IndexOptions) -> None:

@@ -19,6 +19,7 @@ from findling.domain.resources import Document, Fingerprint
 from findling.pipelines.indexing.fanout import Legs
 from findling.pipelines.indexing.freshness import IndexOptions, remember
 from findling.pipelines.indexing.prepare import Job, Prepared, Task, file_rid, prepare
+from findling.pipelines.indexing.reading_order import Patience, needs_process, touched_first
 from findling.pipelines.indexing.survey import UNKNOWN, Survey, count_failed, count_reasons
 from findling.sources.documents.extracted import PARTIAL
 from findling.sources.documents.table import FORMATS
@@ -46,16 +47,18 @@ def update(
     options: IndexOptions,
     on_progress: Progress | None,
     allowance: Admission,
+    patience: Patience | None = None,
 ) -> IndexReport:
     """Bring the index up to what the survey found. The legs are in step, and the caller holds the write lock.
 
+    With `patience`, the run stops when that is over and stays open: it commits, and claims nothing about the tree.
     Raises WorkerError when a document needs a process of its own and none can be started.
     """
     # From here on stored documents are made as today, or marked, so that a stopped run continues where it was.
     store.touch({path: known for path, known in found.known.items() if known == UNKNOWN})
     for key in ("made_by", "formats"):
         store.set_meta(key, options.circumstances[key])
-    return _Update(store, legs, root, found, options, on_progress, allowance).run()
+    return _Update(store, legs, root, found, options, on_progress, allowance, patience).run()
 
 
 class Admission(Protocol):
@@ -83,9 +86,10 @@ class _Update:
         options: IndexOptions,
         on_progress: Progress | None,
         allowance: Admission,
+        patience: Patience | None,
     ) -> None:
         self._store, self._legs, self._root, self._found, self._options = store, legs, root, found, options
-        self._on_progress, self._allowance = on_progress, allowance
+        self._on_progress, self._allowance, self._patience = on_progress, allowance, patience
         self._started = time.monotonic()
         self._deleted = [file_rid(path) for path in found.vanished]
         allowance.free(self._deleted)
@@ -98,7 +102,10 @@ class _Update:
     def run(self) -> IndexReport:
         for batch in self._batches():
             self._write(batch)
-        self._finish()
+        if self._patience is None:
+            self._finish()
+        else:
+            self._legs.commit()
         self._tell("done", "")
         return IndexReport(
             added=self._added,
@@ -117,7 +124,7 @@ class _Update:
         batch: list[Document] = []
         size, enough = 0, min(_FIRST_BATCH_BYTES, self._options.batch_bytes)
         job = Job(str(self._root), self._options, analyse=self._legs.analyses, embed=self._legs.embeds)
-        for prepared in _prepare(job, self._tasks()):
+        for prepared in self._outcomes(job):
             self._done += 1
             self._bytes += prepared.bytes_read
             if (document := self._admitted(prepared)) is not None:
@@ -128,14 +135,25 @@ class _Update:
                 yield batch
                 batch, size = [], 0
                 enough = min(4 * enough, self._options.batch_bytes)
+            if self._patience is not None and self._patience.is_over():
+                break
         if batch:
             yield batch
 
+    def _outcomes(self, job: Job) -> Iterator[Prepared]:
+        """The outcome of every file in the order of the tasks; an open run begins with those that need no worker."""
+        tasks = self._tasks()
+        if self._patience is None:
+            return _prepare(job, tasks)
+        apart = [task for task in tasks if needs_process(job.options.plan, task.path)]
+        return chain(_prepare(job, [task for task in tasks if task not in apart]), _prepare(job, apart))
+
     def _tasks(self) -> list[Task]:
         known = self._found.known
+        ordered = self._found.changed if self._patience is not None else touched_first(self._found.changed)
         return [
             Task(path, size, changed_ns, known[path].digest if path in known else b"")
-            for path, size, changed_ns, _ in self._found.changed
+            for path, size, changed_ns, _ in ordered
         ]
 
     def _admitted(self, prepared: Prepared) -> Document | None:

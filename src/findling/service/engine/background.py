@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
     from findling.service.settings.settings import Settings
 
-__all__ = ["Embedding", "give_space_back", "read_on", "reap"]
+__all__ = ["Embedding", "give_space_back", "index_on", "read_on", "reap"]
 
 _started: list[int] = []
 """Processes that were started and may have ended unnoticed."""
@@ -35,6 +35,12 @@ def read_on(engine: Engine, settings: Settings) -> Embedding | None:
     if not _start(["refine", str(engine.subject), "--gently"], engine, settings):
         return None
     return Embedding(meaning["model"], waiting, meaning["sent_to"])
+
+
+def index_on(engine: Engine, settings: Settings) -> None:
+    """Start a process that indexes what a first answer has left out, unless the settings say no or one writes."""
+    if settings["semantic.refine"] == "background" and not engine.queue.writer():
+        _start(["index", str(engine.subject), "--yes"], engine, settings)
 
 
 def give_space_back(engine: Engine, settings: Settings) -> None:

@@ -224,11 +224,17 @@ class LocalClient(Viewer):
     def finish(self) -> Embedding | None:
         """Start what is worthwhile after searches; the embedding run that has begun.
 
-        The model embeds in a process of its own what the latest search lacked, and another one releases unused space.
+        A process indexes what a quick search has left out. The model embeds in a process of its own what the latest
+        search lacked, and another one releases unused space.
         """
         if self._settings is None:
             return None
         embedding = None
+        if self.engine.take_left_open():
+            from findling.service.engine.background import index_on
+
+            index_on(self.engine, self._settings)
+            self._lacks_vectors = False  # the process that indexes starts the one that embeds
         if self._lacks_vectors:
             from findling.service.engine.background import read_on
 

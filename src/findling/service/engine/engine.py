@@ -17,7 +17,7 @@ from findling.pipelines.answer.search import search
 from findling.service.engine.services import WorkspaceServices
 from findling.service.index.index import Index
 from findling.service.settings.settings import Settings, load_settings, plan_of
-from findling.service.workspace.scope import Scoped, is_below, placed, prepared, request_with, timings_for
+from findling.service.workspace.scope import Scoped, by_words, is_below, placed, prepared, request_with, timings_for
 from findling.service.workspace.workspace import Workspace, backend_at, has_items, home_folder, locate, workspaces_above
 
 if TYPE_CHECKING:
@@ -91,14 +91,17 @@ class Engine(WorkspaceServices):
     ) -> SearchAnswer:
         """Answer a question, which may be prepared; options are the fields of SearchRequest.
 
-        With `refresh`, a first search indexes, and every later one indexes what has changed on disk. `notes` are those
-        of an earlier `refresh`. The owner finds the items of the folders above, too, unless the request has a cursor.
+        With `refresh`, a first search indexes, and every later one indexes what has changed on disk. With `quick` that
+        is only what a first answer needs, if there is much; the plan then says what share is `indexed`. `notes` are
+        those of an earlier `refresh`. The owner finds items of the folders above, too, unless there is a cursor.
         Raises NotIndexedError when there is nothing to search and `refresh` is off.
         """
         started = time.perf_counter()
         scoped = request if isinstance(request, Scoped) else self.prepare(request, **options)
         asked, principals = scoped.request, scoped.request.principals
-        notes = [*notes, *self._ready(refresh, on_progress, principals)]
+        notes = [*notes, *self._ready(refresh, on_progress, asked)]
+        share = self.share() if notes and principals is None else {}
+        asked = by_words(asked) if share and asked.quick else asked
         timings = {"refresh": round((time.perf_counter() - started) * 1000, 3)}
         above = self._asked_above(asked)
         if above:
@@ -109,7 +112,7 @@ class Engine(WorkspaceServices):
         answer = replace(
             answer,
             scope=scoped.context,
-            plan={**answer.plan, **scoped.account()},
+            plan={**answer.plan, **scoped.account(), **({"indexed": share} if share else {})},
             timings_ms=timings_for(principals, {**timings, **answer.timings_ms}),
         )
         return with_items_above(answer, scoped, self, above) if above else answer
@@ -139,7 +142,7 @@ class Engine(WorkspaceServices):
 
         scoped = self.prepare(request, **options)
         asked = scoped.request
-        notes = self._ready(refresh, on_progress, asked.principals)
+        notes = self._ready(refresh, on_progress, asked)
         above = self._asked_above(replace(asked, cursor=""))
 
         def here() -> Explanation:
@@ -292,13 +295,12 @@ class Engine(WorkspaceServices):
     def _lines(self) -> int:
         return int(self._settings["search.snippet_lines"])
 
-    def _ready(
-        self, refresh: bool, on_progress: Progress | None, principals: tuple[str, ...] | None = None
-    ) -> list[Degradation]:
+    def _ready(self, refresh: bool, on_progress: Progress | None, asked: SearchRequest) -> list[Degradation]:
         """Refresh the index if that is wanted; the reasons why an answer may be incomplete."""
         if refresh and self._settings["search.refresh"] == "auto":
-            return self.refresh(on_progress=on_progress, principals=principals)
-        return self._notes("", principals)
+            question = asked.query if asked.quick else None
+            return self.refresh(on_progress=on_progress, principals=asked.principals, question=question)
+        return self._notes("", asked.principals)
 
     def _asked_above(self, asked: SearchRequest) -> Sequence[Engine]:
         """The workspaces above whose items answer a request: the owner's, whose page is the first and names no path."""

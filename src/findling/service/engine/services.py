@@ -73,13 +73,35 @@ class WorkspaceServices:
         return self._disk.preview()
 
     def refresh(
-        self, *, on_progress: Progress | None = None, principals: tuple[str, ...] | None = None
+        self,
+        *,
+        on_progress: Progress | None = None,
+        principals: tuple[str, ...] | None = None,
+        question: str | None = None,
     ) -> list[Degradation]:
         """Index what has changed on disk, all of it the first time; returns what stands in the way of a full answer.
 
-        A caller with limited rights learns nothing of that. Raises NotIndexedError when there is nothing to search.
+        With a `question`, and more to index than a person waits for, only what a first answer to it needs; for a
+        caller with limited rights always all of it, since what others see must not decide what this caller finds. Such
+        a caller also learns nothing of what stands in the way. Raises NotIndexedError when there is nothing to search.
         """
-        return self._notes(self._disk.refresh(on_progress), principals)
+        return self._notes(self._disk.refresh(on_progress, question if principals is None else None), principals)
+
+    def take_left_open(self) -> bool:
+        """Whether a quick search has left files out that nobody has indexed since, told once."""
+        left_open, self._files.is_left_open = self._files.is_left_open, False
+        return left_open
+
+    def is_still(self) -> bool:
+        """Whether the files are watched, and certainly as they were when a search of this process last looked.
+
+        It costs 0.1 ms, however many files there are. False says nothing: only a look can tell then.
+        """
+        return self._disk.is_still()
+
+    def share(self) -> dict[str, int]:
+        """The number of indexed `files`, and `of` how many, while the first run is not complete; empty afterwards."""
+        return self._disk.share()
 
     def _notes(self, missing: str, principals: tuple[str, ...] | None) -> list[Degradation]:
         """The reasons why an answer may be incomplete, besides what a refresh reports as `missing`.
@@ -89,7 +111,11 @@ class WorkspaceServices:
         self.opened.require()
         behind = self._files.level_leg()
         if not self.is_indexed() and self._disk.is_begun() and not missing and behind is None:
-            missing = "the first index run has not been completed; files may be missing"
+            share = self.share()
+            told = (
+                f"{share['files']:,} of {share['of']:,} files are indexed so far" if share else "files may be missing"
+            )
+            missing = f"the first index run has not been completed; {told}"
         if principals is not None:
             return []
         notes = [Degradation(what=missing, fix="findling index")] if missing else []

@@ -26,6 +26,7 @@ from findling.service.workspace.writer_queue import LOCK_PATIENCE_S, WriterQueue
 
 if TYPE_CHECKING:
     from findling.models.ports import Embedder
+    from findling.pipelines.indexing.lasting_look import LastingLook
 
 __all__ = ["LAZY", "IndexState", "OpenedWorkspace", "Reader"]
 
@@ -92,6 +93,8 @@ class OpenedWorkspace:
         self._mended = ""
         self._accepts_older = self._is_writing = False
         self.queue = WriterQueue.of(folder)
+        self.look: LastingLook | None = None
+        self.has_looked = self.is_left_open = False
         # Two threads that open a file at once would leave one of the two open, and written behind the other's back.
         self._opening = threading.RLock()
 

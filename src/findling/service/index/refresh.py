@@ -31,6 +31,8 @@ from findling.sources.files.rule_patterns import Rules
 if TYPE_CHECKING:
     from findling.domain.reports import IndexReport, Progress
     from findling.pipelines.indexing.fanout import Legs
+    from findling.pipelines.indexing.index_run import Admission
+    from findling.pipelines.indexing.reading_order import Patience
     from findling.pipelines.indexing.survey import Survey
 
 __all__ = ["UNSURE", "DiskIndex", "options_of", "with_part"]
@@ -42,6 +44,9 @@ _PARTS = "parts"
 """The key of the parts of the root that were asked for. An index without it is one of all of the root."""
 
 _EVERYTHING = '[""]'
+
+_FOUND = "found"
+"""The key of the number of files that the first run has seen so far."""
 
 _GLANCE_S = 0.2
 
@@ -150,10 +155,11 @@ class DiskIndex:
                 paths.append(entry.path)
         return paths, skipped
 
-    def refresh(self, on_progress: Progress | None) -> str:
+    def refresh(self, on_progress: Progress | None, question: str | None = None) -> str:
         """Index what has changed on disk; returns what stood in the way, if anything did.
 
-        One thread does it at a time; others wait for it, and then find it done.
+        With a `question`, and more to index than a person waits for, only what a first answer to it needs. One thread
+        does it at a time; others wait for it, and then find it done.
         """
         if not self._takes_files():
             return ""
@@ -167,7 +173,7 @@ class DiskIndex:
                 return ""
             if self._files.exists and not self._root.exists():
                 return f"{self._root} is gone; the answer comes from the index alone"
-            return self._take_in_changes(on_progress) if self.is_complete() else self._begin(on_progress)
+            return (self._take_in_changes if self.is_complete() else self._begin)(on_progress, question)
 
     def is_complete(self) -> bool:
         """Whether an indexing run has been completed of the part that is asked."""
@@ -180,6 +186,13 @@ class DiskIndex:
         """Whether a run of the part that is asked has begun; where only things are held that are no files, none has."""
         return self._files.exists and self._part_above() is not None
 
+    def share(self) -> dict[str, int]:
+        """The number of indexed files, and `of` how many, while the first run is not complete; empty afterwards."""
+        if self.is_complete() or not self._files.exists:
+            return {}
+        files, found = sum(1 for _ in self._files.store.stamps()), int(self._files.store.get_meta(_FOUND) or 0)
+        return {"files": files, "of": max(files, found)} if found else {}
+
     def subject(self) -> Path:
         """The folder or file that is indexed, or will be: the root, or the part of it that was asked for."""
         try:
@@ -188,11 +201,11 @@ class DiskIndex:
             above = None
         return self._root / (self._part if above is None else above)
 
-    def _begin(self, on_progress: Progress | None) -> str:
+    def _begin(self, on_progress: Progress | None, question: str | None) -> str:
         """Carry out the first run; returns what stood in the way."""
         deadline = time.monotonic() + LOCK_PATIENCE_S
         try:
-            while writer := self._update_unless_written(self._why_first(), on_progress):
+            while writer := self._update_unless_written(self._why_first(), on_progress, question):
                 # What the other one has committed so far can be searched already.
                 if self._files.exists or time.monotonic() > deadline:
                     return f"{writer} for the first time; files may be missing"
@@ -200,7 +213,7 @@ class DiskIndex:
             return f"files may be missing: {error.message}; {error.hint}"
         return ""
 
-    def _take_in_changes(self, on_progress: Progress | None) -> str:
+    def _take_in_changes(self, on_progress: Progress | None, question: str | None) -> str:
         """Bring an index that is not fresh up to date; returns what stood in the way."""
         found = self._survey()
         if not found.differs:
@@ -208,26 +221,43 @@ class DiskIndex:
             return ""
         missing = f"{len(found.changed) + len(found.vanished)} changed files may be missing"
         try:
-            writer = self._update_unless_written(_why_again(found), on_progress)
+            writer = self._update_unless_written(_why_again(found), on_progress, question)
         except (DiskFullError, ReadOnlyError, WorkerError) as error:
             return f"{missing}: {error.message}"
         except (FormatError, ManifestError) as error:
             return f"{missing}: {error.message}; {error.hint}"
+        if question is not None and not writer and (left := len(self._survey().changed)):
+            return f"{left:,} changed files are not indexed yet"
         return f"{writer}; {missing}" if writer else ""
 
-    def _update_unless_written(self, reason: str, on_progress: Progress | None) -> str:
+    def _update_unless_written(self, reason: str, on_progress: Progress | None, question: str | None) -> str:
         """Bring the index up to the state of the disk; returns who is writing it instead, if somebody is."""
         while True:
             try:
                 with self._files.writing(_BRIEF_S if self._files.exists else _GLANCE_S):
-                    self._update(reason, on_progress)
+                    self._update(reason, on_progress, question)
                 return ""
             except LockedError:
                 if writer := self._files.queue.writer():
                     return f"{writer} is indexing"
 
+    def is_still(self) -> bool:
+        """Whether the files are watched, and certainly as they were when a search of this process last looked."""
+        look = self._files.look
+        return look is not None and self.is_complete() and look.holds(self._files.store, self._root)
+
     def _is_fresh(self) -> bool:
-        return self.is_complete() and self._root.exists() and is_fresh(self._files.store, self._root, self._options)
+        if not self.is_complete() or not self._root.exists():
+            return False
+        files = self._files
+        if not files.has_looked:  # a process that looks once, as a shell command does, watches nothing
+            files.has_looked = is_fresh(files.store, self._root, self._options)
+            return files.has_looked
+        if files.look is None:
+            from findling.pipelines.indexing.lasting_look import LastingLook
+
+            files.look = LastingLook()
+        return files.look.is_fresh(files.store, self._root, self._options)
 
     def _takes_files(self) -> bool:
         """Whether it has files, or may get them: not when it was made by what is no file, and nobody named a path."""
@@ -288,8 +318,8 @@ class DiskIndex:
         except CorruptError:
             return ""
 
-    def _update(self, reason: str, on_progress: Progress | None) -> IndexReport:
-        """Bring the index up to the state of the disk. The lock is held."""
+    def _update(self, reason: str, on_progress: Progress | None, question: str | None = None) -> IndexReport:
+        """Bring the index up to the state of the disk, or as far as a question needs it. The lock is held."""
         import logging  # 5 ms that only a run has to pay
 
         from findling.domain.reports import IndexProgress
@@ -309,13 +339,39 @@ class DiskIndex:
         keep_manifest(files)
         files.store.set_meta("root", subject)
         self._ask_for_part()
+        begun = None if question is None else self._begin_for(question, on_progress, allowance)
+        files.is_left_open = begun is not None
+        if begun is not None:
+            return begun
         found = self._survey()
+        self._note_found(found)
         if not found.differs and self._is_level():
             # Neither legs nor chunkers are loaded for that: two thirds of the time of such a run.
             return settle(files.store, found, self._options, on_progress)
         from findling.pipelines.indexing.index_run import update
 
         return update(files.store, self._legs(), self._root, found, self._options, on_progress, allowance)
+
+    def _begin_for(self, question: str, on_progress: Progress | None, allowance: Admission) -> IndexReport | None:
+        """Index what a first answer to a question needs; nothing when all can be indexed as quickly."""
+        from findling.pipelines.indexing.first_run import begin_run, missing_files
+
+        files, options = self._files, self._options
+
+        def survey(patience: Patience) -> tuple[Survey, bool] | None:
+            if self.is_complete():
+                return self._survey(), True
+            seen = missing_files(files.store, self._root, options, self._parts(), patience)
+            if seen is not None:
+                self._note_found(seen[0])
+            return seen
+
+        return begin_run(files.store, files.sound_leg, self._root, options, question, survey, on_progress, allowance)
+
+    def _note_found(self, found: Survey) -> None:
+        """Note how many files there are, until the first run is complete: `share` tells how many are indexed."""
+        if not self.is_complete():
+            self._files.store.set_meta(_FOUND, str(len(found.changed) + found.unchanged))
 
     def _remember(self, found: Survey) -> None:
         """Make the next look quick, unless nothing can be written now."""

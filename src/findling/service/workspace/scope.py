@@ -15,7 +15,7 @@ from findling.service.settings.settings import Settings
 if TYPE_CHECKING:
     from findling.text.query.parser import Parsed
 
-__all__ = ["NO_CONTEXT", "Scoped", "is_below", "placed", "prepared", "request_with", "timings_for"]
+__all__ = ["NO_CONTEXT", "Scoped", "by_words", "is_below", "placed", "prepared", "request_with", "timings_for"]
 
 NO_CONTEXT: Mapping[str, object] = {
     "context.workspace": "",
@@ -42,6 +42,13 @@ class Scoped(NamedTuple):
         from findling.pipelines.retrieve.plan_files import filters_document
 
         return {"filters": filters_document(self.filters), "within": self.request.within}
+
+
+def by_words(request: SearchRequest) -> SearchRequest:
+    """The prepared request without vectors, unless it asks for them alone: a first answer waits for no model."""
+    plan = request.plan
+    is_mixed = plan is not None and plan.mode == "hybrid"
+    return replace(request, plan=replace(plan, mode="keyword")) if plan and is_mixed else request
 
 
 def placed(settings: Settings, path: str | Path | None = None, workspace: str = "") -> tuple[Settings, str | Path]:

@@ -10,6 +10,7 @@ import errno
 import os
 import re
 import stat
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -79,9 +80,16 @@ class FoundFile(NamedTuple):
 
 
 def scan(
-    root: str, rules: Rules = _DEFAULT_RULES, under: str = "", folders: dict[str, int] | None = None
+    root: str,
+    rules: Rules = _DEFAULT_RULES,
+    under: str = "",
+    folders: dict[str, int] | None = None,
+    *,
+    by_level: bool = False,
 ) -> Iterator[FoundFile | SkippedPath]:
     """Everything below a root in the order of paths; a skipped directory is one path that ends in a slash.
+
+    `by_level` walks the upper folders first: a caller who stops early has seen the top of every branch.
 
     The root may be a single file, which then counts as included by its exact name. `under` limits the walk to one
     directory or file below the root. `folders` receives the walked directories and their times of change in
@@ -91,7 +99,7 @@ def scan(
     scope, top, parts = _start(root, rules, under)
     scope = scope._replace(folders=folders)
     outcome = _descend(scope, top, parts)
-    return _walk(scope, outcome) if isinstance(outcome, _Directory) else iter([outcome])
+    return _walk(scope, outcome, by_level) if isinstance(outcome, _Directory) else iter([outcome])
 
 
 def verdict(root: str, path: str, rules: Rules = _DEFAULT_RULES) -> FoundFile | SkippedPath | None:
@@ -205,14 +213,14 @@ def _descend(scope: _Scope, top: _Directory, parts: tuple[str, ...]) -> _Directo
     return _unreadable("/".join(parts), OSError(errno.ENOTDIR, "")) if is_on_the_way else outcome
 
 
-def _walk(scope: _Scope, start: _Directory) -> Iterator[FoundFile | SkippedPath]:
+def _walk(scope: _Scope, start: _Directory, by_level: bool) -> Iterator[FoundFile | SkippedPath]:
     try:
-        stack = [(start, iter(_list(scope, start)[0]))]
+        stack = deque([(start, iter(_list(scope, start)[0]))])
     except OSError as error:
         yield _unreadable(start.path or "./", error)
         return
     while stack:
-        directory, entries = stack[-1]
+        directory, entries = stack[0 if by_level else -1]
         for entry in entries:
             outcome = _judge(scope, directory, entry)
             if isinstance(outcome, _Directory):
@@ -223,10 +231,12 @@ def _walk(scope: _Scope, start: _Directory) -> Iterator[FoundFile | SkippedPath]
                     outcome = _unreadable(outcome.path, error)
                 if isinstance(outcome, _Directory):
                     stack.append((outcome, iter(listing)))
+                    if by_level:
+                        continue
                     break
             yield outcome
         else:
-            stack.pop()
+            _ = stack.popleft() if by_level else stack.pop()
 
 
 def _list(scope: _Scope, directory: _Directory) -> tuple[list[os.DirEntry[str]], list[str]]:

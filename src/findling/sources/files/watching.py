@@ -24,7 +24,16 @@ from findling.sources.files.rule_patterns import Rules
 if TYPE_CHECKING:
     from watchfiles._rust_notify import RustNotify
 
-__all__ = ["Look", "Tree", "TreeWatch", "look_at", "need_watchfiles", "network_file_system", "open_watch"]
+__all__ = [
+    "Look",
+    "Tree",
+    "TreeWatch",
+    "file_system",
+    "look_at",
+    "need_watchfiles",
+    "network_file_system",
+    "open_watch",
+]
 
 # Names on Linux of file systems whose files change on another machine, or on the host of a virtual one.
 _NETWORK = frozenset(
@@ -80,6 +89,13 @@ def look_at(tree: Tree) -> Look:
 
 def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str:
     """Name of the network file system that holds a path; empty for a local or unknown one."""
+    found = file_system(path, mounts)
+    return found if found in _NETWORK else ""
+
+
+def file_system(path: str | Path, mounts: Path = _MOUNTS) -> str:
+    """Name of the file system that holds a path; empty for an unknown one."""
+    path = Path(path)
     try:
         lines = os.fsdecode(mounts.read_bytes()).splitlines()
     except OSError:  # not Linux
@@ -92,7 +108,7 @@ def network_file_system(path: Path, mounts: Path = _MOUNTS) -> str:
         # The last of several mounts on one point is the one that is seen.
         if len(point) >= longest and path.is_relative_to(point):
             found, longest = kind, len(point)
-    return found if found in _NETWORK else ""
+    return found
 
 
 def open_watch(tree: Tree, *, polling: str = "auto", poll_s: float = 2.0) -> TreeWatch:

@@ -75,6 +75,7 @@ class SearchOptions:
     cursor: str = ""
     no_context: bool = False
     no_index: bool = False
+    quick: bool = False
     yes: bool = False
 
 
@@ -177,6 +178,7 @@ def build_request(query: str, options: SearchOptions, settings: Settings) -> Sea
         facets=options.facet,
         principals=options.as_ or None,
         changes=read_changes(options.knobs),
+        quick=options.quick,
     )
 
 
@@ -202,6 +204,7 @@ def planned_requests(queries: list[str], options: SearchOptions, settings: Setti
     own = {
         "context": settings["search.context"],
         "explain": options.explain,
+        "quick": options.quick,
         "in_context": False,
         "within": None if paths else planned.within,
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from mcp.shared.exceptions import MCPError
 from findling import __version__
 from findling.domain.errors import FindlingError, NotFoundError
 from findling.domain.reports import IndexProgress, Progress
+from findling.domain.results import Degradation
 from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
 from findling.faces.mcp.tools.arguments import Arguments, input_schema, output_schema, read_arguments
 from findling.faces.mcp.tools.budget import Budget, compact_json, fit_text
@@ -164,7 +165,12 @@ class _Handlers:
         if tool.writes and home is not None:
             return await _in_turn(home, lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
         if home is not None:
-            notes = await _in_turn(home, lambda: _at(desk, lambda: desk.refresh(on_progress)), REFRESH_PATIENCE_S)
+            question = getattr(arguments, "query", None)  # a client that waits is told what is missing instead
+
+            def refresh() -> Sequence[Degradation]:
+                return _at(desk, lambda: desk.refresh(on_progress, question))
+
+            notes = await _in_turn(home, refresh, REFRESH_PATIENCE_S)
             desk = desk._replace(notes=notes)
         return await self._run(lambda: _at(desk, lambda: tool.work(desk, arguments, on_progress)))
 

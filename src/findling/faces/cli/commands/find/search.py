@@ -38,8 +38,7 @@ from findling.faces.cli.request.request_builder import (
 if TYPE_CHECKING:
     from findling.domain.queries import SearchRequest
     from findling.domain.reports import IndexProgress, Progress
-    from findling.service.engine.client import SearchClient
-    from findling.service.engine.engine import Engine
+    from findling.service.engine.client import LocalClient, SearchClient
     from findling.service.settings.settings import Settings
 
 __all__ = ["search"]
@@ -67,6 +66,7 @@ _LONGEST_ECHO = 200
 )
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="vimgrep is path:line:column:text for editors.")
 @click.option("--explain", is_flag=True, help="Say why each hit is there, what was planned and how long it took.")
+@click.option("--quick", is_flag=True, help="Answer from what there is time to index and to read; the rest follows.")
 @click.option("--no-daemon", is_flag=True, help="Search in this process, also when a daemon runs.")
 @click.option("--explain-hit", metavar="ID", help="Say why one document is in the answer, or is not: an id or a path.")
 @click.option("--shared", is_flag=True, help="Ask all workspaces that are marked as shared.")
@@ -101,9 +101,9 @@ def search(words: tuple[str, ...], explain_hit: str | None, shared: bool, no_dae
         from findling.service.engine.client import LocalClient
 
         with opened(path, settings) as engine:
-            is_fresh = printer.shown > 0 or _index_first(engine, settings, options.yes)
-            refresh = settings["search.refresh"] == "auto" and not is_fresh
             client = LocalClient(engine, requests[0].principals, settings=settings)
+            is_fresh = printer.shown > 0 or _index_first(client, settings, requests, printer, options.yes)
+            refresh = settings["search.refresh"] == "auto" and not is_fresh
             for request in requests[printer.shown :]:
                 with ExitStack() as bars:
                     answer = client.search(request, refresh=refresh, on_progress=_Progress(bars))
@@ -153,13 +153,25 @@ def _ask_daemon(path: str | None, settings: Settings, requests: list[SearchReque
     return printer.shown == len(requests)
 
 
-def _index_first(engine: Engine, settings: Settings, yes: bool) -> bool:
-    """Index what has never been indexed, unless the user wants no indexing; whether it was done."""
+def _index_first(
+    client: LocalClient, settings: Settings, requests: list[SearchRequest], printer: _Printer, yes: bool
+) -> bool:
+    """Index what has never been indexed, unless the user wants no indexing; whether it was done.
+
+    A person at a terminal gets a first answer meanwhile. A quick search indexes by itself what it needs.
+    """
+    engine = client.engine
     if settings["search.refresh"] != "auto" or engine.is_indexed():
         return False
     from findling.faces.cli.output.progress import progress_bar
 
     ask_before_indexing(engine.subject, yes)
+    if requests[0].quick:
+        return False
+    if printer.is_for_person and len(requests) == 1 and requests[0].principals is None:
+        first = client.search(replace(requests[0], quick=True), refresh=True)
+        if "indexed" in first.plan:
+            printer.show_first(first, client)
     with progress_bar() as bar:
         report = engine.index(on_progress=bar)
     if sys.stderr.isatty():
@@ -192,18 +204,23 @@ class _Printer:
         self._documents: list[dict[str, Any]] = []
         self._printed = False
         self.explain, self.found, self.shown = explain, False, 0
+        self._first: list[str] = []
+
+    @property
+    def is_for_person(self) -> bool:
+        """Whether answers are printed for somebody who can read a first one while the whole one is made."""
+        return self._format == "text" and sys.stdout.isatty() and sys.stderr.isatty()
+
+    def show_first(self, answer: SearchAnswer, client: SearchClient) -> None:
+        """Print an answer from a part of the files; the whole one is printed again only if it differs."""
+        view = self._view(client)
+        self._show_text(answer, view)
+        _tell(answer, view)
+        self._first = [hit.id for hit in answer.hits]
 
     def show(self, answer: SearchAnswer, client: SearchClient) -> None:
         self.found, self.shown = self.found or bool(answer.hits), self.shown + 1
-        # The paths of a workspace without files lead nowhere here, and are shown as they are.
-        has_files = client.root != client.home
-        view = make_view(
-            client.root if has_files else Path(),
-            color=use_color(self._settings["output.color"], sys.stdout),
-            terminal=sys.stdout.isatty(),
-            editor_uri=self._settings["output.editor_uri"] if has_files else "",
-            explain=self.explain,
-        )
+        view = self._view(client)
         if self._format == "json":
             from findling.faces.cli.output.json_output import answer_document
 
@@ -226,7 +243,21 @@ class _Printer:
 
             write(dump(self._documents if self._with_queries else self._documents[0], indent=2))
 
+    def _view(self, client: SearchClient) -> View:
+        # The paths of a workspace without files lead nowhere here, and are shown as they are.
+        has_files = client.root != client.home
+        return make_view(
+            client.root if has_files else Path(),
+            color=use_color(self._settings["output.color"], sys.stdout),
+            terminal=sys.stdout.isatty(),
+            editor_uri=self._settings["output.editor_uri"] if has_files else "",
+            explain=self.explain,
+        )
+
     def _show_text(self, answer: SearchAnswer, view: View) -> None:
+        if self._first and self._first == [hit.id for hit in answer.hits]:
+            note("the first answer stands: it has the best hits of all files")
+            return
         text = render_text(answer, view)
         if self._with_queries and text:
             text = f"# {show_controls(answer.query)}\n{text}"

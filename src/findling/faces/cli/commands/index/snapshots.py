@@ -32,18 +32,19 @@ __all__ = ["compact", "snapshot"]
 
 @click.command()
 @path_argument
-@click.option("--full", is_flag=True, help="Rewrite every part, however little of it is unused.")
-@click.option("--if-worthwhile", is_flag=True, help="Only when a good part is unused and nobody else is writing.")
+@click.option(
+    "--full/--if-worthwhile",
+    default=None,
+    help="Rewrite every part, however little of it is unused; or only when a good part is, and nobody else is writing.",
+)
 @json_option
 @workspace_option
-def compact(path: str, full: bool, if_worthwhile: bool, as_json: bool, workspace: str | None) -> int:
+def compact(path: str, full: bool | None, as_json: bool, workspace: str | None) -> int:
     """Make the index of PATH smaller; it answers as before.
 
     Drops unused data and rewrites the parts of which a quarter is unused. Searches continue meanwhile.
     Exit code: 0 done, 1 it was not worthwhile.
     """
-    if full and if_worthwhile:
-        raise click.UsageError("--full and --if-worthwhile exclude each other")
     from findling.service.index.embeddings import WorkspaceVectors
     from findling.service.upkeep.compaction import compact as run
     from findling.service.upkeep.compaction import compact_if_worthwhile
@@ -51,9 +52,9 @@ def compact(path: str, full: bool, if_worthwhile: bool, as_json: bool, workspace
     settings = resolve(path, workspace=workspace)
     with opened(path, settings) as engine:
         files = engine.writer.files
-        if if_worthwhile:
+        if full is False:
             return 0 if compact_if_worthwhile(files, settings) else 1
-        report = run(files, WorkspaceVectors(files, settings), settings, full=full)
+        report = run(files, WorkspaceVectors(files, settings), settings, full=bool(full))
     write_report(as_json, {**vars(report), "freed_bytes": report.freed_bytes}, _describe(report))
     return 0
 

@@ -1,0 +1,137 @@
+"""The order in which files are indexed and read by a model, and the few that a first answer needs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from findling.domain.ports import SkippedPath
+from findling.pipelines.indexing.freshness import IndexOptions
+from findling.sources.documents.table import FORMATS
+from findling.sources.files.discovery import FoundFile, scan
+from findling.sources.files.file_types import file_type
+from findling.sources.files.plain_scan import LARGEST_SCANNED, best_files, needles
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.chunking.chunker import parses
+
+__all__ = ["FirstLook", "Patience", "first_files", "is_much", "look_around", "needs_process", "touched_first"]
+
+_MUCH_BYTES = 2_000_000
+"""Files of so many bytes take longer to index than a person waits for a first answer."""
+
+_FIRST_BYTES, _FIRST_FILES = 1_000_000, 40
+"""Bytes and files that are indexed for a first answer: a quarter of a second of one core."""
+
+_SAMPLE_SIZE, _SAMPLE_FILES = 4_000, 120
+"""Bytes of a file of the sample at most, and number of its files."""
+
+_WALKED, _SCANNED = 0.3, 0.7
+"""Shares of the time before a first answer after which the walk ends, and the scan."""
+
+_AGES_S = (86_400.0, 7 * 86_400.0, 30 * 86_400.0, 365 * 86_400.0)
+"""Ages that make a difference: a day, a week, a month, a year. Files of one age stay in the order of their paths."""
+
+_SET_BACK = frozenset(
+    "_vendor bower_components build deps dist extern external fixtures generated gen i18n l10n lang lc_messages locale"
+    " locales migrations node_modules out packages site-packages snapshots testdata third-party third_party"
+    " translations typeshed vendor vendored".split()
+)
+"""Folders whose files few people write themselves: translations, generated code, copies of other projects."""
+
+_GENERATED = tuple("_pb2.py _pb2.pyi _pb2_grpc.py .pb.go .g.dart .designer.cs .po .pot .svg .snap".split())
+_LARGE = 300_000
+"""Bytes from which a text is more likely data than something that somebody has written."""
+
+
+def touched_first(files: Iterable[FoundFile], now: float | None = None) -> list[FoundFile]:
+    """Files in the order in which people need them: recent ones first, and in the order of their paths.
+
+    Translations, generated and vendored files, large ones and the second of two twins come last. A twin has the name
+    and the size of an earlier file.
+    """
+    now_ns = (time.time() if now is None else now) * 1e9
+    seen: set[tuple[str, int]] = set()
+    keyed: list[tuple[bool, int, FoundFile]] = []
+    for file in files:
+        *folders, name = file.path.lower().split("/")
+        twin = name, file.size
+        is_last = file.size > _LARGE or twin in seen or name.endswith(_GENERATED) or not _SET_BACK.isdisjoint(folders)
+        seen.add(twin)
+        age_s = (now_ns - file.changed_ns) / 1e9
+        keyed.append((is_last, sum(age_s > limit for limit in _AGES_S), file))
+    return [file for _, _, file in sorted(keyed, key=lambda entry: entry[:2])]
+
+
+class Patience:
+    """The time that a person waits for a first answer, from now on.
+
+    It ends after so many seconds. On a busy machine or a slow disk it ends later, at most after twice as many: an
+    answer from ten files is worth less than one from a thousand that comes a second later.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._began, self._worked = seconds, time.monotonic(), time.thread_time()
+
+    def is_over(self, share: float = 1.0) -> bool:
+        """Whether a share of the time is over."""
+        most, passed = self._seconds * share, time.monotonic() - self._began
+        return passed > 2 * most or (passed > most and time.thread_time() - self._worked > most / 2)
+
+
+class FirstLook(NamedTuple):
+    """The files that a walk has seen until its time was up; `is_whole` says that there are no others."""
+
+    files: list[FoundFile]
+    is_whole: bool
+
+
+def look_around(root: Path, options: IndexOptions, parts: Sequence[str], patience: Patience) -> FirstLook:
+    """The files below a root, the upper folders first, as far as a walk comes in time. Reads and writes nothing."""
+    files: list[FoundFile] = []
+    for part in parts:
+        for found in scan(str(root), options.rules, part, by_level=True):
+            if not isinstance(found, SkippedPath):
+                files.append(found)
+            if patience.is_over(_WALKED):
+                return FirstLook(files, False)
+    return FirstLook(files, True)
+
+
+def is_much(files: Iterable[FoundFile]) -> bool:
+    """Whether it takes longer to index files than to answer from a first look at them."""
+    return sum(file.size for file in files) > _MUCH_BYTES
+
+
+def first_files(root: Path, files: Iterable[FoundFile], question: str, patience: Patience) -> list[FoundFile]:
+    """The files that a first answer to a question needs: those that a plain scan for its words finds, the best first.
+
+    Without any, those that people touched last. Some small ones from all over the tree come with them: among nothing
+    but files that have its words, a word of the question would not look as rare as it is.
+    """
+    order = touched_first(files)
+    is_over = partial(patience.is_over, _SCANNED)
+    chosen = _fitting(best_files(str(root), order, needles(question), is_over) or order, _FIRST_BYTES, _FIRST_FILES)
+    small = [file for file in order if file.size <= _SAMPLE_SIZE]
+    sample = small[:: max(1, len(small) // _SAMPLE_FILES)][:_SAMPLE_FILES]
+    return list(dict.fromkeys([*chosen, *sample]))
+
+
+def _fitting(files: Iterable[FoundFile], left: int, most: int) -> list[FoundFile]:
+    """The first files, at most so many, that are not too large for what is left of the bytes."""
+    chosen: list[FoundFile] = []
+    for file in files:
+        if file.size <= min(left, LARGEST_SCANNED):
+            chosen.append(file)
+            left -= file.size
+        if len(chosen) == most:
+            break
+    return chosen
+
+
+def needs_process(plan: ChunkPlan, path: str) -> bool:
+    """Whether a file is prepared in a process of its own: its parser may crash or never return."""
+    lang = file_type(path.rpartition("/")[2]).lang
+    return (lang in FORMATS and FORMATS[lang].untrusted) or parses(plan, lang)

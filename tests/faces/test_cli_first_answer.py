@@ -1,0 +1,115 @@
+"""A first search of a large folder from the shell: scripts wait or are quick, a person reads a first answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from findling.pipelines.indexing import first_run
+from tests.faces.mcp_desks import call, served
+from tests.processes import PATIENCE_S, BoundedProcess
+
+Findling = Callable[..., tuple[int, str, str]]
+
+_FILES = 400
+_MAIN = (
+    "import sys; from findling.pipelines.indexing import first_run; first_run.FIRST_S = 100.0;"
+    "from findling.faces.cli.main import run; sys.exit(run())"
+)
+
+
+@pytest.fixture
+def forest(tmp_path: Path) -> Path:
+    root = tmp_path / "forest"
+    for number in range(_FILES):
+        file = root / f"part{number % 9}" / f"leaf{number}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"# Leaf {number}\n\n" + f"bark and moss {number}\n" * 450)
+    (root / "zoo.md").write_text("# Zoo\n\nThe okapi sleeps.\n")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_run, "FIRST_S", 100.0)  # however busy the machine is
+    monkeypatch.setenv("FINDLING_SEMANTIC_INSTANT", "off")
+
+
+def test_a_script_waits_for_the_whole_answer(forest: Path, findling: Findling) -> None:
+    code, out, err = findling("search", "--json", "okapi", str(forest))
+    answer = json.loads(out)
+    assert (code, err, "indexed" in answer["plan"], answer["degraded"]) == (0, "", False, [])
+
+
+def test_quick_answers_from_a_part_and_says_so(forest: Path, findling: Findling) -> None:
+    code, out, err = findling("search", "--quick", "--json", "okapi", str(forest))
+    answer = json.loads(out)
+    assert (code, answer["hits"][0]["path"]) == (0, "zoo.md")
+    indexed = answer["plan"]["indexed"]
+    assert 0 < indexed["files"] < indexed["of"] == _FILES + 1
+    assert f"{indexed['files']} of {indexed['of']} files are indexed so far" in err
+    code, out, err = findling("search", "--quick", "okapi", str(forest))
+    assert (code, "okapi" in out, "files are indexed so far" in err) == (0, True, True), "it goes on with others"
+
+
+def test_quick_leaves_the_rest_to_a_process_in_the_background(
+    forest: Path, findling: Findling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, notes = tmp_path / "interpreter", tmp_path / "notes"
+    script.write_text(f'#!/bin/sh\necho "$*" >> "{notes}"\n')
+    script.chmod(0o700)
+    notes.touch()
+    assert findling("search", "--quick", "okapi", str(forest))[0] == 0
+    monkeypatch.setattr(sys, "executable", str(script))
+    monkeypatch.setenv("FINDLING_SEMANTIC_REFINE", "background")
+    assert findling("search", "--quick", "moss", str(forest))[0] == 0
+    deadline = time.monotonic() + PATIENCE_S
+    while not notes.read_text() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert notes.read_text().splitlines() == [f"-m findling index {forest} --yes"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no pseudo terminal")
+@pytest.mark.parametrize("question", ["okapi", "moss 7"])
+def test_a_person_reads_a_first_answer_and_then_the_whole_one(forest: Path, question: str) -> None:
+    ours, theirs = pty.openpty()
+    process = BoundedProcess(
+        [sys.executable, "-c", _MAIN, "search", "--color", "never", question, str(forest)],
+        stdin=theirs, stdout=theirs, stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    assert process.wait() == 0
+    text = shown.decode()
+    first, _, rest = text.partition("files are indexed so far")
+    assert "leaf" in first or "okapi sleeps" in first, text
+    assert "findling: indexed" in rest
+    if question == "okapi":
+        assert "the first answer stands" in rest
+        assert text.count("The okapi sleeps.") == 1
+    else:
+        assert "leaf" in rest
+
+
+def test_an_agent_is_answered_from_a_part_and_told_so(forest: Path) -> None:
+    with served(forest, semantic__instant=False) as there:
+        document = call(there.server, "search", query="okapi")
+        assert document["results"][0]["path"].endswith("zoo.md")
+        assert "files are indexed so far" in json.dumps(document)
+        assert not there.engine.is_indexed()

@@ -1,0 +1,205 @@
+"""A watched tree: no search looks at it again, and none misses a change that was made right before it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import findling
+from findling.pipelines.indexing.freshness import UNSURE_NS
+from findling.sources.files import still_folders
+from findling.sources.files.still_folders import watch_folders
+from findling.sources.files.watching import file_system
+from tests.counts import tries
+from tests.processes import run_process
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux reports changes in time")
+
+_FILES = 320
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "tree"
+    (made / "a" / "b").mkdir(parents=True)
+    for number in range(_FILES):
+        (made / "a" / ("b" if number % 2 else "") / f"note{number}.md").write_text(f"# Note {number}\n\nword{number}\n")
+    (made / "a" / "guide.md").write_text("# Guide\n\nquagga\n")
+    return made
+
+
+@pytest.fixture
+def engine(root: Path, tmp_path: Path) -> Iterator[findling.Engine]:
+    own = {"store.home": str(tmp_path / "home"), "search.mode": "keyword", "semantic.instant": False}
+    if file_system(root) not in still_folders._TELLING:
+        pytest.skip("changes on this disk may pass unnoticed")
+    time.sleep(2 * UNSURE_NS / 1e9)
+    with findling.open(root, settings=findling.Settings().override(own, "test")) as opened:
+        settle(opened)
+        yield opened
+
+
+def settle(engine: findling.Engine) -> None:
+    """Search until the tree is watched: a first look, and a second one that begins to watch."""
+    for _ in range(4):
+        engine.search("quagga")
+    assert engine.is_still()
+
+
+def found(engine: findling.Engine, word: str) -> list[str]:
+    return sorted(hit.path for hit in engine.search(word))
+
+
+def edit(root: Path) -> None:
+    (root / "a" / "guide.md").write_text("# Guide\n\nokapis\n")
+
+
+def edit_without_changing_size_or_time(root: Path) -> None:
+    file = root / "a" / "guide.md"
+    before = file.stat()
+    file.write_text(file.read_text().replace("quagga", "okapis"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replace_by_another_file(root: Path) -> None:
+    other = root.parent / "other.md"
+    other.write_text("# Guide\n\nokapis\n")
+    other.replace(root / "a" / "guide.md")
+
+
+def create(root: Path) -> None:
+    (root / "a" / "guide2.md").write_text("okapis\n")
+
+
+def create_in_a_new_folder(root: Path) -> None:
+    (root / "a" / "c" / "d").mkdir(parents=True)
+    (root / "a" / "c" / "d" / "e.md").write_text("okapis\n")
+
+
+def move_a_folder_into_the_tree(root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "e.md").write_text("okapis\n")
+    outside.rename(root / "inside")
+
+
+def replace_the_root(root: Path) -> None:
+    root.rename(root.with_name("former"))
+    shutil.copytree(root.with_name("former"), root)
+    edit(root)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        edit, edit_without_changing_size_or_time, replace_by_another_file, create, create_in_a_new_folder,
+        move_a_folder_into_the_tree, replace_the_root,
+    ],
+)  # fmt: skip
+def test_the_very_next_search_knows_a_change(
+    engine: findling.Engine, root: Path, change: Callable[[Path], None]
+) -> None:
+    assert found(engine, "okapis") == []
+    change(root)
+    assert not engine.is_still()
+    assert len(found(engine, "okapis")) == 1
+    time.sleep(2 * UNSURE_NS / 1e9)
+    settle(engine)
+
+
+def test_a_change_by_another_process_and_one_in_a_new_folder(engine: findling.Engine, root: Path) -> None:
+    create_in_a_new_folder(root)
+    assert found(engine, "okapis") == ["a/c/d/e.md"]
+    time.sleep(2 * UNSURE_NS / 1e9)
+    settle(engine)
+    run_process(["sh", "-c", "echo kiwis > a/c/d/f.md"], cwd=root, check=True)
+    assert found(engine, "kiwis") == ["a/c/d/f.md"]
+
+
+def test_deleted_and_ignored_files_are_gone(engine: findling.Engine, root: Path) -> None:
+    assert found(engine, "word4") == ["a/note4.md"]
+    (root / "a" / "note4.md").unlink()
+    assert found(engine, "word4") == []
+    time.sleep(2 * UNSURE_NS / 1e9)
+    settle(engine)
+    (root / "a" / ".ignore").write_text("note6.md\n")
+    assert "a/note6.md" not in found(engine, "word6")
+
+
+def test_a_file_with_another_name_outside_is_looked_at(engine: findling.Engine, root: Path) -> None:
+    os.link(root / "a" / "guide.md", root.parent / "twin.md")
+    create(root)  # a link outside is not reported: only a look sees that there is one
+    engine.search("quagga")
+    time.sleep(2 * UNSURE_NS / 1e9)
+    settle(engine)
+    (root.parent / "twin.md").write_text("# Guide\n\nkiwis\n")
+    assert found(engine, "kiwis") == ["a/guide.md"]
+
+
+def test_files_that_another_engine_forgets_come_back(engine: findling.Engine, root: Path) -> None:
+    with findling.open(root, settings=engine._settings) as other:
+        other.forget(["a/guide.md"])
+    assert not engine.is_still()
+    assert found(engine, "quagga") == ["a/guide.md"]
+
+
+def test_writing_and_searching_in_turn_never_misses_anything(engine: findling.Engine, root: Path) -> None:
+    for number in range(tries(400, short=40)):
+        word = "okapi" + "abcdefghij"[number % 10] + "klmnopqrst"[number // 10 % 10] + "uvwxy"[number // 100]
+        (root / "a" / f"new{number % 7}.md").write_text(f"{word}\n")
+        assert found(engine, f'"{word}"') == [f"a/new{number % 7}.md"], number
+        engine.search("quagga")
+
+
+def test_a_still_tree_is_not_looked_at(engine: findling.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+    monkeypatch.setattr(findling.pipelines.indexing.freshness, "changed_ns", looked.append)
+    assert found(engine, "quagga") == ["a/guide.md"]
+    assert looked == []
+
+
+def test_folders_are_not_still_when_the_queue_was_full(tmp_path: Path) -> None:
+    folders = watch_folders(tmp_path, [""])
+    if folders is None:
+        pytest.skip("changes on this disk may pass unnoticed")
+    folders.begin()
+    assert folders.is_still()
+    most = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
+    ours, others = tmp_path / "x", tmp_path / "y"
+    for _ in range(most // 2 + 1):  # equal events in a row count once
+        ours.touch()
+        others.touch()
+    assert not folders.is_still()
+    folders.begin()
+    assert folders.is_still()
+    folders.close()
+    assert not folders.is_still()
+
+
+def test_a_forked_child_claims_nothing_and_takes_nothing_away(tmp_path: Path) -> None:
+    program = """
+import os, sys
+from pathlib import Path
+from findling.sources.files.still_folders import watch_folders
+from findling.sources.files.watching import file_system
+folders = watch_folders(Path(sys.argv[1]), [""])
+if folders is None:
+    sys.exit(3)
+folders.begin()
+Path(sys.argv[1], "x").touch()
+child = os.fork()
+if not child:
+    os._exit(folders.is_still())
+assert os.waitpid(child, 0)[1] == 0, "the child claims that nothing has changed"
+assert not folders.is_still(), "the child has taken the event"
+"""
+    ended = run_process([sys.executable, "-c", program, str(tmp_path)])
+    if ended.returncode == 3:
+        pytest.skip("changes on this disk may pass unnoticed")
+    assert ended.returncode == 0, ended.stderr

@@ -1,0 +1,158 @@
+"""A first answer from a part of a large tree: right, marked as partial, and no loss for the whole one."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import findling
+from findling.domain.reports import IndexProgress
+from findling.pipelines.indexing import first_run
+
+_WORDS = [a + b + c for a in "bdfgklm" for b in "aeiou" for c in ("nt", "rk", "ss", "ll", "mp")]
+_FILES, _BYTES = 420, 9_000
+
+
+@pytest.fixture(scope="module")
+def forest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tree that takes longer to index than a person waits."""
+    root = tmp_path_factory.mktemp("forest") / "tree"
+    chance = random.Random(7)
+    for number in range(_FILES):
+        file = root / f"part{number % 12}" / f"leaf{number}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        words = chance.choices(_WORDS, k=_BYTES // 5)
+        file.write_text(
+            f"# Leaf {number}\n\n" + "\n\n".join(" ".join(words[at : at + 60]) for at in range(0, 1800, 60))
+        )
+    (root / "zoo").mkdir()
+    (root / "zoo" / "okapi.md").write_text("# The okapi\n\nAn okapi sleeps in the shade of a baobab.\n")
+    (root / "part3" / "quiet.md").write_text("# Nothing\n\n" + "barkant " * 40 + "the quagga grazes at dawn\n")
+    return root
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_run, "FIRST_S", 100.0)  # however busy the machine is
+
+
+def settings(tmp_path: Path, **changes: object) -> findling.Settings:
+    own = {"store.home": str(tmp_path / "home"), "search.mode": "keyword", "semantic.refine": "never"}
+    return findling.Settings().override({**own, "semantic.instant": False, **changes}, "test")
+
+
+@pytest.fixture
+def engine(forest: Path, tmp_path: Path) -> Iterator[findling.Engine]:
+    with findling.open(forest, settings=settings(tmp_path)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("question", "path"), [("okapi", "zoo/okapi.md"), ("quagga at dawn", "part3/quiet.md")])
+def test_a_quick_search_finds_by_name_and_by_content(engine: findling.Engine, question: str, path: str) -> None:
+    answer = engine.search(question, quick=True)
+    assert answer.hits[0].path == path
+    indexed = answer.plan["indexed"]
+    assert 0 < indexed["files"] < indexed["of"] == _FILES + 2
+    (missing,) = answer.degraded
+    assert f"{indexed['files']} of {indexed['of']} files are indexed so far" in missing.what
+    assert answer.quality == "reduced"
+    assert not engine.is_indexed()
+    assert engine.take_left_open()
+    assert not engine.take_left_open()
+
+
+def test_the_next_search_goes_on_and_answers_as_if_it_had_been_the_first(
+    engine: findling.Engine, forest: Path, tmp_path: Path
+) -> None:
+    engine.search("okapi", quick=True)
+    few = engine.status().resources
+    events: list[IndexProgress] = []
+    whole = engine.search("kant okapi", on_progress=events.append)
+    assert events[-1].total == _FILES + 2 - few, "nothing is indexed twice"
+    assert engine.is_indexed()
+    assert not engine.take_left_open()
+    assert ("indexed" in whole.plan, whole.degraded) == (False, ())
+    with findling.open(forest, settings=settings(tmp_path / "other")) as other:
+        straight = other.search("kant okapi")
+    assert [(hit.id, hit.score) for hit in whole] == [(hit.id, hit.score) for hit in straight]
+
+
+def test_the_vectors_that_a_first_answer_leaves_out_are_made_by_the_next_run(forest: Path, tmp_path: Path) -> None:
+    own = settings(tmp_path, **{"search.mode": "hybrid", "semantic.model": "none", "semantic.instant": True})
+    with findling.open(forest, settings=own) as engine:
+        assert engine.search("okapi", quick=True).strategy == "keyword"
+        engine.index()
+        answer = engine.search("animal asleep under a tree okapi")
+        assert (answer.strategy, answer.degraded) == ("hybrid", ())
+        assert any(check.name == "instant leg" for check in engine.check())
+        assert all(check.ok for check in engine.check()), engine.check()
+
+
+def test_a_small_tree_is_indexed_at_once(tmp_path: Path) -> None:
+    root = tmp_path / "small"
+    root.mkdir()
+    (root / "a.md").write_text("# A\n\nthe okapi\n")
+    with findling.open(root, settings=settings(tmp_path)) as engine:
+        answer = engine.search("okapi", quick=True)
+        assert ("indexed" in answer.plan, answer.degraded, engine.is_indexed()) == (False, (), True)
+
+
+def test_for_a_limited_caller_everything_is_indexed_first(engine: findling.Engine) -> None:
+    """Hidden files with the same words would take the place of visible ones in a first answer."""
+    engine.search("okapi", quick=True)
+    answer = engine.search("okapi", quick=True, principals=("user:ada",))
+    assert engine.is_indexed()
+    assert ("indexed" in answer.plan, answer.degraded) == (False, ())
+
+
+def test_a_run_that_is_interrupted_keeps_the_first_answer(engine: findling.Engine) -> None:
+    engine.search("okapi", quick=True)
+    before = engine.status().resources
+
+    def interrupt(event: IndexProgress) -> None:
+        if event.done > 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        engine.search("okapi", on_progress=interrupt)
+    assert engine.status().resources >= before
+    assert engine.search("okapi", refresh=False).hits[0].path == "zoo/okapi.md"
+    events: list[IndexProgress] = []
+    assert not engine.search("okapi", on_progress=events.append).degraded
+    assert engine.status().resources == _FILES + 2
+
+
+def test_many_changes_are_left_to_the_next_search(tmp_path: Path, forest: Path) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(forest, root)
+    with findling.open(root, settings=settings(tmp_path)) as engine:
+        engine.index()
+        for file in root.glob("part*/leaf*.md"):
+            file.write_text(file.read_text() + "\n\nanother end\n")
+        (root / "zoo" / "okapi.md").write_text("# The okapi\n\nIt has woken up.\n")
+        answer = engine.search("okapi woken", quick=True)
+        assert "woken" in str(answer.hits[0].lines)
+        (missing,) = answer.degraded
+        assert "changed files are not indexed yet" in missing.what
+        assert engine.take_left_open()
+        whole = engine.search("another end", limit=1)
+        assert (whole.total, whole.degraded) == (_FILES, ())
+
+
+def test_no_time_at_all_is_no_error(engine: findling.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(first_run, "FIRST_S", 0.0)
+    answer = engine.search("okapi", quick=True)
+    assert answer.degraded
+    assert not engine.is_indexed()
+    assert engine.search("okapi").hits[0].path == "zoo/okapi.md"
+
+
+def test_a_part_of_a_tree_is_looked_through_alone(forest: Path, tmp_path: Path) -> None:
+    with findling.open(forest / "zoo", settings=settings(tmp_path)) as engine:
+        answer = engine.search("quagga okapi", quick=True)
+        assert [hit.path for hit in answer] == ["okapi.md"]
+        assert engine.is_indexed()

@@ -6,6 +6,7 @@ the front, however it comes, ends the process.
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -123,7 +124,7 @@ def _outcome(index: Index, call: Call) -> Outcome:
     left_s = budget.cpu_left_s
     try:
         with nullcontext() if isinf(left_s) else limited_time(left_s + GRACE_S), spending(budget):
-            outcome = Outcome(index.warm_up([])) if call.verb is None else _read(index, call, call.verb)
+            outcome = _warmed_up(index) if call.verb is None else _read(index, call, call.verb)
     except FindlingError as error:
         outcome = Outcome(error=error)
     except MemoryError:
@@ -131,6 +132,13 @@ def _outcome(index: Index, call: Call) -> Outcome:
     except Exception:
         outcome = Outcome(fault=traceback.format_exc())
     return outcome._replace(budget=budget, loaded=index.loaded())
+
+
+def _warmed_up(index: Index) -> Outcome:
+    times = index.warm_up([])
+    gc.collect()  # what is loaded stays, and need not be looked through for garbage again and again
+    gc.freeze()
+    return Outcome(times)
 
 
 def _read(index: Index, call: Call, verb: Callable[..., Any]) -> Outcome:

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from fastapi import Depends, Request
+from fastapi.dependencies.utils import request_body_to_args, request_params_to_args
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic_core import PydanticUndefined
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import Scope
 
@@ -28,7 +31,18 @@ from findling.service.engine.executor import WorkLine
 from findling.service.server.engine_pool import Host
 from findling.service.server.search_process import GRACE_S
 
-__all__ = ["GATES", "REPEATED", "Asked", "CheckedRoute", "IndexRuns", "Owning", "Reading", "Served", "Writing"]
+__all__ = [
+    "GATES",
+    "REPEATED",
+    "Asked",
+    "CheckedRoute",
+    "DirectRoute",
+    "IndexRuns",
+    "Owning",
+    "Reading",
+    "Served",
+    "Writing",
+]
 
 
 _log = logging.getLogger("findling.http")
@@ -255,6 +269,54 @@ class CheckedRoute(APIRoute):
             return await handle(request)
 
         return checked
+
+
+class DirectRoute(CheckedRoute):
+    """A checked route with one gate and one model, for what is asked most.
+
+    The framework's own fields validate; only its solver of dependencies is left out, which costs 0.2 ms a request.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        needs = self.dependant
+        ((gate_name, gate),) = [(str(one.name), one.call) for one in needs.dependencies if one.call in GATES]
+
+        async def direct(request: Request) -> Response:
+            request = _CheckedRequest(request.scope, request.receive)
+            asked = await gate(request)
+            if request.scope["query_string"]:
+                _check_parameters(request, bool(needs.query_params))
+            if needs.body_params:
+                body = await _json_body(request)
+                given, errors = await request_body_to_args(
+                    body_fields=needs.body_params, received_body=body, embed_body_fields=False
+                )
+            else:
+                given, errors = request_params_to_args(needs.query_params, request.query_params)
+            if errors:
+                raise RequestValidationError(errors)
+            response: Response = await self.endpoint(**given, **{gate_name: asked})
+            return response
+
+        return direct
+
+
+async def _json_body(request: Request) -> Any:
+    """The document in a body, or its bytes when they are not said to be JSON, as the framework reads it."""
+    content = await request.body()
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    is_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    if not content:
+        return PydanticUndefined
+    if not is_json:
+        return content
+    try:
+        return await request.json()
+    except json.JSONDecodeError as error:
+        told = {"type": "json_invalid", "loc": ("body", error.pos), "msg": "JSON decode error", "input": {}}
+        raise RequestValidationError([{**told, "ctx": {"error": error.msg}}]) from error
+    except (RecursionError, UnicodeDecodeError) as error:
+        raise HTTPException(400, "There was an error parsing the body") from error
 
 
 class _CheckedRequest(Request):

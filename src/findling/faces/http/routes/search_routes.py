@@ -15,10 +15,10 @@ from findling.domain.results import Degradation, SearchAnswer
 from findling.faces.http.base.json_text import NO_STORE, answer_text, json_response, with_schema
 from findling.faces.http.base.problems import problem_document
 from findling.faces.http.request.bodies import PlacedRequest, SearchBody, SearchParameters
-from findling.faces.http.request.context import Asked, CheckedRoute, Reading
+from findling.faces.http.request.context import Asked, CheckedRoute, DirectRoute, Reading
 from findling.faces.http.routes.openapi import AnswerDocument
 
-__all__ = ["EVENTS", "event", "router", "searched"]
+__all__ = ["EVENTS", "direct", "event", "router", "searched"]
 
 
 EVENTS = "text/event-stream"
@@ -29,6 +29,7 @@ def event(name: str, data: bytes) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (name.encode(), data)
 
 
+direct = APIRouter(route_class=DirectRoute, tags=["search"])
 router = APIRouter(route_class=CheckedRoute, tags=["search"])
 
 _STREAM: dict[int | str, dict[str, Any]] = {
@@ -36,13 +37,13 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/v1/search", response_model=AnswerDocument)
+@direct.post("/v1/search", response_model=AnswerDocument)
 async def search(body: SearchBody, asked: Reading) -> Response:
     """Answer a question."""
     return json_response(await asked.run(lambda: searched(asked, body.question(asked.caller))))
 
 
-@router.get("/v1/search", response_model=AnswerDocument)
+@direct.get("/v1/search", response_model=AnswerDocument)
 async def search_by_address(parameters: Annotated[SearchParameters, Query()], asked: Reading) -> Response:
     """Answer a question that is all in the address."""
     return json_response(await asked.run(lambda: searched(asked, parameters.question(asked.caller))))

@@ -13,6 +13,7 @@ from typing import Unpack
 
 from findling.domain.errors import InvalidValueError, UsageError
 from findling.domain.queries import All, Any, Field, Filters, Node, Not, Range
+from findling.domain.values import closest_name
 from findling.integrations.searcher import AdapterOptions, Closing, Searcher, checked_principals, missing_extra
 from findling.service.client.written_requests import filters_document, filters_from
 from findling.service.engine.engine import Engine, Viewer
@@ -51,7 +52,7 @@ def _compared(filters: Mapping[str, AnyValue]) -> Node:
     if name == "at":
         return _by_time(str(filters.get("operator")), filters.get("value"))
     if name not in FIELDS:
-        raise InvalidValueError(f"filters: nothing is called {name}", hint=f"there are: {', '.join((*FIELDS, 'at'))}")
+        raise InvalidValueError(f"filters: nothing is called {name}", hint=closest_name(name, (*FIELDS, "at")))
     return _by_value(name, str(filters.get("operator")), filters.get("value"))
 
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from findling.domain.budgets import StageClock, current_budget, spending
+from findling.domain.budgets import StageClock, current_budget, finished_by, spending
 from findling.domain.errors import MissingExtraError, ModelError, OverdueError
 from findling.domain.plans import Plan
 from findling.domain.queries import All, Not, SearchRequest, Word
 from findling.domain.queries import Any as AnyOf
 from findling.domain.results import Degradation, Hit, SearchAnswer, Step, Suggestion
 from findling.pipelines.answer.cursors import behind, next_cursor, read_cursor
-from findling.pipelines.answer.hits import asked_for, make_hit, term_weights
+from findling.pipelines.answer.hits import asked_for, best_passage, make_hit, term_weights
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking, StepContext
 from findling.pipelines.answer.steps import plan_account, quality_of, run_steps, unknown_terms, vector_account
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers
@@ -154,8 +154,6 @@ def rank(
     if budget.deadline is None or legs.meaning is None or question.plan.mode == "keyword":
         ranking = _fill_page(legs, question, exclude, clock)
     else:
-        from findling.domain.budgets import finished_by
-
         try:
             ranking = finished_by(budget.deadline, lambda: _fill_page(legs, question, exclude, clock))
         except OverdueError:
@@ -309,8 +307,6 @@ def _load_chunks(
         if chunk is None:
             continue
         if legs.keyword.unit == "page":
-            from findling.pipelines.answer.hits import best_passage
-
             chunk = best_passage(legs.store, chunk, found.keyword.forms)
         if exclude is not None and exclude.search(chunk.text):
             continue

@@ -12,7 +12,7 @@ from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
 from findling.domain.resources import Document
 from findling.domain.results import Degradation, Explanation, LegVerdict
-from findling.pipelines.answer.hits import asked_for, make_hit
+from findling.pipelines.answer.hits import asked_for, best_passage, make_hit
 from findling.pipelines.answer.rankings import Ranked, Ranking
 from findling.pipelines.answer.search import rank
 from findling.pipelines.lookup.document_names import find_document
@@ -147,8 +147,6 @@ def _excluded(case: _Case) -> Iterator[str]:
         return
     text, cids = case.document.text, case.cids
     if case.legs.keyword.unit == "page":
-        from findling.pipelines.answer.hits import best_passage
-
         # Of a page the search tests only the passage that it would show.
         stored = case.legs.store.chunks(case.leg_cids).values()
         cids = {best_passage(case.legs.store, one, case.ranking.found.keyword.forms).chunk.cid for one in stored}

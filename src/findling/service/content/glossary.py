@@ -13,7 +13,7 @@ from findling.domain.resources import Document
 from findling.domain.results import Degradation
 from findling.pipelines.glossary import glossary as rules
 from findling.pipelines.glossary.glossary import STATUSES, Edit, Group
-from findling.pipelines.glossary.glossary_mining import mine
+from findling.pipelines.glossary.glossary_mining import Presence, match, mine
 from findling.service.index.index_files import OpenedWorkspace
 from findling.service.index.model_choice import choose_chat, may_send
 from findling.service.settings.settings import Settings
@@ -183,8 +183,6 @@ def _matched(
     chat = choose_chat(settings)
     if chat is None or not groups:
         return []
-    from findling.pipelines.glossary.glossary_mining import Presence, match
-
     if not chat.host:
         return match(chat, found, [group.canonical for group in groups])
     allowed = may_send(settings)

@@ -27,7 +27,7 @@ from findling.pipelines.export.bundle_vetting import VettedBundle
 from findling.pipelines.export.bundles import Facts, MaySee, export_store
 from findling.service.engine.engine import Engine
 from findling.service.export.bundle_places import check_same_files, open_target, settle_root
-from findling.service.index.embeddings import READ_UP_TO
+from findling.service.index.embeddings import READ_UP_TO, instant_embedder
 from findling.service.settings.settings import Settings, get_setting
 from findling.service.workspace.manifest import preprocessing_of, quota_of
 from findling.service.workspace.quotas import Allowance
@@ -285,8 +285,6 @@ def _model(store: TruthStore, settings: Settings) -> Record | None:
         name = chosen.name if chosen is not None and chosen.fingerprint == fingerprint else ""
         dim = len(row.vector) // 2 if row else 0
     elif settings["semantic.instant"]:
-        from findling.service.index.embeddings import instant_embedder
-
         instant = instant_embedder()
         name, dim, fingerprint = instant.name, instant.dimensions, instant.fingerprint
     else:

@@ -16,6 +16,7 @@ from findling.service.settings.settings import (
     PROJECT_FILE,
     Settings,
     Value,
+    chunk_plan,
     find_project_file,
     get_setting,
     load_settings,
@@ -78,8 +79,6 @@ def _show(key: str | None, origin: bool, paths: bool, as_json: bool) -> int:
 @_project_option
 def _set(key: str, value: str, project: bool) -> int:
     """Give the setting KEY a VALUE in your own settings file."""
-    from findling.service.settings.settings import chunk_plan
-
     parsed = parse_text(get_setting(key), value, "config set")
     chunk_plan(load_settings().override({key: parsed}, "config set"))
     change_setting(key, parsed, project)

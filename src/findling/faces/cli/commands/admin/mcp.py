@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from findling.domain.errors import MissingExtraError, NotFoundError
-from findling.domain.permissions import OWNER, Caller
+from findling.domain.permissions import OWNER, Caller, check_principal
 from findling.faces.cli.output.terminal import note, tell_index_runs, write
 from findling.faces.cli.request.options import as_option, opened, resolve, workspace_option
 
@@ -122,7 +122,6 @@ class _Place(NamedTuple):
 
 def _place(path: str | None, workspace: str | None, principals: tuple[str, ...]) -> _Place:
     """Raises UsageError for a path or workspace that is not there, and for what is no principal."""
-    from findling.domain.permissions import check_principal
     from findling.service.workspace.scope import placed
     from findling.service.workspace.workspace import has_store, home_folder, locate
 

@@ -11,7 +11,7 @@ import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError, UsageError
 from findling.domain.values import read_json
-from findling.faces.cli.output.json_output import write_json, write_table
+from findling.faces.cli.output.json_output import dump, write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.command_table import GroupWithMoves
 from findling.faces.cli.request.options import json_option, opened, place_option, resolve
@@ -87,8 +87,6 @@ def _list(everything: bool, waits: bool, exports: bool, as_json: bool, **place: 
         if waits:
             return _list_pending(engine, as_json)
         if exports:
-            from findling.faces.cli.output.json_output import dump
-
             write(dump({"schema": _SCHEMA, "terms": engine.glossary.export_rows()}, indent=2))
             return 0
         groups, protected = engine.glossary.groups(), engine.glossary.protected()

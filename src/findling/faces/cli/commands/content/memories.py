@@ -13,7 +13,7 @@ import click
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES
-from findling.faces.cli.output.json_output import write_json, write_report
+from findling.faces.cli.output.json_output import dump, write_json, write_report
 from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.options import (
     as_option,
@@ -100,8 +100,6 @@ def recall(
         if answer.meaning.get("coverage", 1) < 1:
             read_on()
     if as_json:
-        from findling.faces.cli.output.json_output import dump
-
         write(dump(answer.to_dict(), indent=2))
     else:
         write("\n".join(_shown(one) for one in answer))

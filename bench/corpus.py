@@ -26,8 +26,10 @@ LEFT_OUT_BY_PEER = frozenset(
 MOST_BYTES = 2_000_000
 
 
-def make_tree(work: Path) -> Path:
-    """The tree below `work`, fetched and laid out on first use."""
+def make_tree(work: Path, every: int = 1) -> Path:
+    """The tree below `work`, fetched and laid out on first use; with `every`, one of so many of its files."""
+    if every > 1:
+        return _make_sample(make_tree(work), work / f"tree-{every}", every)
     tree, archives = work / "tree", work / "archives"
     if not (tree / ".complete").exists():
         archives.mkdir(parents=True, exist_ok=True)
@@ -38,6 +40,17 @@ def make_tree(work: Path) -> Path:
                 _lay_out(tree, name, data)
         (tree / ".complete").touch()
     return tree
+
+
+def _make_sample(tree: Path, sample: Path, every: int) -> Path:
+    if not (sample / ".complete").exists():
+        shutil.rmtree(sample, ignore_errors=True)
+        for file in sorted(path for path in tree.rglob("*") if path.is_file() and path.name != ".complete")[::every]:
+            target = sample / file.relative_to(tree)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+        (sample / ".complete").touch()
+    return sample
 
 
 def _download(archives: Path) -> None:

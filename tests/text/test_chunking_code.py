@@ -6,8 +6,10 @@ import textwrap
 
 import pytest
 
+from findling.text.chunking.chunk_plan import ChunkPlan
+from findling.text.chunking.chunker import chunk_text
 from findling.text.chunking.code_chunks import chunk_code
-from findling.text.chunking.code_grammars import CODE_LANGS, grammar_of
+from findling.text.chunking.code_grammars import CODE_LANGS, dialect_of, grammar_of
 
 
 def parts(source: str, lang: str, size: int) -> list[tuple[tuple[str, ...], str]]:
@@ -369,6 +371,32 @@ C = """
 def test_c() -> None:
     assert headings(C, "c", 130) == [("struct point",), ("add",), ("int main",)]
     assert parts(C, "c", 130)[1][1].startswith("/* Adds\n   two numbers. */\nstatic int\nadd(int a,")
+
+
+CPP_HEADER = """#include <vector>
+
+namespace shop {
+
+class Basket {
+ public:
+  void add(int item) {
+    items_.push_back(item);
+  }
+
+ private:
+  std::vector<int> items_;
+};
+
+}  // namespace shop
+"""
+
+
+@pytest.mark.parametrize("code", ["patterns", "syntax"])
+def test_a_header_of_cpp_is_cut_as_cpp(code: str) -> None:
+    plan = ChunkPlan(size=90, code=code)
+    assert chunk_text(CPP_HEADER, "c", plan) == chunk_text(CPP_HEADER, "cpp", plan)
+    assert any("class Basket" in step for piece in chunk_text(CPP_HEADER, "c", plan) for step in piece.heading)
+    assert dialect_of(textwrap.dedent(C), "c") == "c"
 
 
 CSS = """

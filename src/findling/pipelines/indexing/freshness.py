@@ -24,7 +24,7 @@ UNSURE_NS = 50_000_000
 NEVER = -1
 """A time that no file has: everything with it is looked at again."""
 
-_DOCUMENTS = 3
+_DOCUMENTS = 4
 """Raised when file types or chunking change; every file is read again. Formats have versions of their own."""
 
 

@@ -217,7 +217,8 @@ def _prepare(job: Job, tasks: list[Task]) -> Iterator[Prepared]:
     from findling.pipelines.indexing.workers import available_cores, prepare_in_workers
 
     batches = list(_batched(tasks, untrusted))
-    with closing(prepare_in_workers(job, batches, workers or available_cores())) as results:
+    crew = 1 if is_little else workers or available_cores()
+    with closing(prepare_in_workers(job, batches, crew)) as results:
         yield from chain.from_iterable(results)
 
 

@@ -13,7 +13,7 @@ from findling.text.analysis.lines import with_plain_breaks
 from findling.text.chunking.chat_messages import chunk_chat
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan, check_plan
 from findling.text.chunking.code_chunks import chunk_code
-from findling.text.chunking.code_grammars import CODE_LANGS
+from findling.text.chunking.code_grammars import CODE_LANGS, dialect_of
 from findling.text.chunking.data_outlines import DATA_OUTLINES
 from findling.text.chunking.measures import Measure, characters_of, measure_of
 from findling.text.chunking.outlines import OUTLINES, Outline
@@ -240,7 +240,8 @@ def chunk_text(text: str, lang: str, plan: ChunkPlan = PRESETS["default"]) -> li
     check_plan(plan)
     plain = _with_plain_breaks(text)
     if plan.strategy == "semantic" and lang in CODE_LANGS:
-        return chunk_code(plain, lang, characters_of(plan), syntax=parses(plan, lang))
+        dialect = dialect_of(plain, lang)
+        return chunk_code(plain, dialect, characters_of(plan), syntax=parses(plan, dialect))
     if plan.strategy == "semantic" and lang == "chat":
         return chunk_chat(plain, measure_of(plain, plan))
     outline = _OUTLINES[lang](plain) if lang in _OUTLINES else _NO_OUTLINE

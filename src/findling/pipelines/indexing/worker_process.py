@@ -6,6 +6,7 @@ is a batch, and its answer the outcomes of its files. The end of the input ends 
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -21,6 +22,9 @@ __all__ = ["Batch", "main"]
 _EXIT_CRASHED = 4
 
 _READY = "ready"
+
+_LOOK_FOR_CIRCLES = 20_000
+"""New objects between two looks of the garbage collector: a hundred files of code."""
 
 
 class Batch(NamedTuple):
@@ -56,6 +60,9 @@ def _serve(inbox: IO[bytes], outbox: IO[bytes]) -> None:
     careful = job._replace(options=options._replace(plan=options.plan._replace(code="patterns")))
     if job.embed:
         _load_vectors()
+    # What is loaded stays; chunks are many small tuples without circles, for which the usual 700 is a look too often.
+    gc.freeze()
+    gc.set_threshold(_LOOK_FOR_CIRCLES, 20, 20)
     write_frame(outbox, _READY)
     while (frame := read_frame(inbox)) is not None:
         batch: Batch = pickle.loads(frame)

@@ -7,6 +7,7 @@ same chunks score the same, however many commits they came with.
 
 from __future__ import annotations
 
+import gc
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from findling.domain.backends import Scoring
 from findling.domain.budgets import current_budget
 from findling.domain.errors import CorruptError, DiskFullError, LockedError, ReadOnlyError
 from findling.domain.ports import Change, KeywordHits
-from findling.domain.queries import Filters, Node
+from findling.domain.queries import Any, Filters, Node, Same, Word
 from findling.stores.keyword.entries import LAYOUT, entries, prepare, schema
 from findling.stores.keyword.query_builder import BuiltQuery, KeywordQuery, rid_token
 from findling.stores.keyword.segment_files import DamageGuard, LegNote, read_opstamp, read_state, write_note
@@ -39,8 +40,8 @@ _SCARCE_BYTES = 64_000_000
 """With less space than the writer may flush at once, a writer that fails has run out of it."""
 
 _AT_ONCE, _UNRANKED = 2_000, 20_000
-"""Hits fetched at least: equals at the end of an answer need one order, and a count those above a score. A second look
-costs more than 2,000 hits (0.2 ms). Without words to rank by equals are the rule."""
+"""Hits fetched at least: equals at the end of an answer need one order. A second look costs more than 2,000 hits
+(0.2 ms). Without words to rank by equals are the rule."""
 
 
 class _Fetched(NamedTuple):
@@ -146,7 +147,9 @@ class TantivyLeg:
         if built.query is None:
             return KeywordHits([], 0, built.ceiling, built.forms)
         with self._reading:
-            hits, total = self._find(built, limit, is_ranked=asks_for_text(node))
+            # What matches any of several words is counted above a score, for which all of it is needed.
+            least = self._searcher().num_docs if _is_counted(node) else 0
+            hits, total = self._find(built, limit, is_ranked=asks_for_text(node), least=least)
         return KeywordHits(hits, total, built.ceiling, built.forms)
 
     def scores(
@@ -169,10 +172,9 @@ class TantivyLeg:
         if built.query is None:
             return 0
         with self._reading:
-            searcher, hits, total = self._best(built, _AT_ONCE)
+            _, hits, total = self._best(built, _AT_ONCE)
             if len(hits) < total and -_place(hits[-1]) >= least:
-                # The scores alone: looking up 50,000 chunks would take ten times as long as finding them.
-                hits = searcher.search(built.query, total).hits
+                hits = self._best(built, total).hits
         return bisect_right(hits, -least, key=_place)
 
     def size(self) -> int:
@@ -221,10 +223,12 @@ class TantivyLeg:
                     writer.rollback()
             writer.wait_merging_threads()
 
-    def _find(self, built: BuiltQuery, limit: int, *, is_ranked: bool) -> tuple[list[tuple[int, float]], int]:
+    def _find(
+        self, built: BuiltQuery, limit: int, *, is_ranked: bool, least: int = 0
+    ) -> tuple[list[tuple[int, float]], int]:
         """The best `limit` chunks in one order, whatever segments equals are in, and how many match."""
         usual = _AT_ONCE if is_ranked else _UNRANKED
-        depth = usual if limit < usual else limit + usual
+        depth = max(usual if limit < usual else limit + usual, least)
         searcher, found, total = self._best(built, depth if limit else 1, is_ranked=is_ranked)
         if not limit or not found:
             return [], total
@@ -239,16 +243,19 @@ class TantivyLeg:
         return list(zip([int(cid or 0) for cid in cids], scores, strict=True)), total
 
     def _best(self, built: BuiltQuery, depth: int, *, is_ranked: bool = True) -> _Fetched:
-        """The best hits and how many match; fetched once for an answer."""
+        """The best hits, at least so many, and how many match; fetched once for an answer."""
         query, searcher = built.query, self._searcher()
+        fetched: dict[bool, _Fetched] = current_budget().once((self, id(built)), dict)
         assert query is not None
-
-        def fetch() -> _Fetched:
+        if (known := fetched.get(is_ranked)) is None or len(known.hits) < min(depth, known.total):
             most = max(1, min(depth, searcher.num_docs))
             result = searcher.search(query, most, order_by_field=None if is_ranked else "updated")
-            return _Fetched(searcher, result.hits, int(getattr(result, "count", 0) or 0))  # missing in type stubs
-
-        return current_budget().once((self, id(built), depth), fetch)
+            with _uncollected():
+                # The scores alone: looking up 50,000 chunks would take ten times as long as finding them.
+                hits = result.hits
+            total = int(getattr(result, "count", 0) or 0)  # missing in type stubs
+            known = fetched[is_ranked] = _Fetched(searcher, hits, total)
+        return known
 
     def _among(self, query: tantivy.Query, cids: Sequence[int]) -> tantivy.Query:
         named = [tantivy.Query.term_query(self._index.schema, "cid", cid, index_option="basic") for cid in cids]
@@ -349,6 +356,23 @@ def _reloaded_on_demand(index: tantivy.Index) -> tantivy.Index:
     # Left alone, tantivy reloads in the background, and the vocabulary of `_query` would be that of an older state.
     index.config_reader("manual")
     return index
+
+
+def _is_counted(node: Node) -> bool:
+    """Whether a tree is several words of which any may match: an answer counts those hits that score enough."""
+    return isinstance(node, Any) and len(node.nodes) > 1 and any(isinstance(one, (Word, Same)) for one in node.nodes)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Make many small objects without a search for garbage among them, which takes half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _place(hit: tuple[float | None, tantivy.DocAddress]) -> float:

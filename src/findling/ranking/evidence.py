@@ -88,7 +88,8 @@ def meaning_evidence(cosine: float, usual: tuple[float, float], known: float = 1
     `known` is the share of the query that the model knows words for: unknown words are no evidence.
     """
     mean, deviation = usual
-    return min(max(known * (cosine - mean) / (deviation * _FULL), 0.0), 1.0) if deviation > 0 else 0.0
+    evidence = known * (cosine - mean) / (deviation * _FULL) if deviation > 0 else 0.0
+    return 0.0 if evidence < 0.0 else 1.0 if evidence > 1.0 else evidence
 
 
 def cosine_of(evidence: float, usual: tuple[float, float], known: float = 1.0) -> float:

@@ -48,21 +48,28 @@ class Retrievers(NamedTuple):
     meaning: Callable[[], Meaning] | None = None
 
 
-class Candidate(NamedTuple):
+class Candidate:
     """A chunk that a leg has found, with the evidence of every leg that says something of it.
 
     Candidates stand in the order of the sums of the shares. `score` is the best worth of the evidence, or that of a
     candidate above. `given` may be a function: of a hundred candidates ten are shown, and only these need evidence.
     """
 
-    cid: int
-    score: float
-    given: tuple[Evidence, ...] | Callable[[], tuple[Evidence, ...]] = ()
+    __slots__ = ("_given", "cid", "score")
+
+    def __init__(
+        self, cid: int, score: float, given: tuple[Evidence, ...] | Callable[[], tuple[Evidence, ...]] = ()
+    ) -> None:
+        self.cid, self.score = cid, score
+        self._given = given
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """The evidence of every leg."""
-        return self.given() if callable(self.given) else self.given
+        """The evidence of every leg, made at the first call: a receipt asks five times."""
+        given = self._given
+        if not isinstance(given, tuple):
+            self._given = given = given()
+        return given
 
     @property
     def worth(self) -> float:

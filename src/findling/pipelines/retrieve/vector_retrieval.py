@@ -136,10 +136,11 @@ class Judge(NamedTuple):
         speed, usual = self.space.leg.speed, self.usual
         for cid, cosine in cosines:
             strength = (cosine - mean) / deviation / _FULL if deviation > 0 else 0.0
+            # Comparisons, not min and max: a query judges hundreds of chunks.
+            strength = 0.0 if strength < 0.0 else 1.0 if strength > 1.0 else strength
             worth = meaning_evidence(cosine, usual, known)
             # A chunk no nearer than foreign texts is not found by its meaning.
-            worth = worth if worth >= FOREIGN else 0.0
-            yield cid, Evidence(_LEG, cosine, min(max(strength, 0.0), 1.0), worth, speed, "cosine")
+            yield cid, Evidence(_LEG, cosine, strength, worth if worth >= FOREIGN else 0.0, speed, "cosine")
 
     @property
     def usual(self) -> tuple[float, float]:
@@ -161,10 +162,18 @@ def nearness_to(embedder: Embedder, query: str) -> Callable[[Sequence[str]], Seq
     vector = query_vector(embedder, query)
 
     def cosines_of(texts: Sequence[str]) -> Sequence[float]:
-        cosines: list[float] = (embedder.embed(list(texts)) @ vector).tolist()
+        cosines: list[float] = _products(embedder.embed(list(texts)), vector).tolist()
         return cosines
 
     return cosines_of
+
+
+def _products(rows: Vectors, vector: Vectors) -> Vectors:
+    """The product of each row with a vector, by one thread: `@` is BLAS, whose threads spin between two queries."""
+    import numpy as np
+
+    products: Vectors = np.einsum("ij,j->i", rows, vector)
+    return products
 
 
 def can_read(embedder: Embedder, text: str) -> bool:
@@ -277,7 +286,7 @@ def read_in_time(
     judged = [stored for stored in chunks if stored.chunk.digest in read]
     if not judged:
         return {}
-    cosines = to_rows([read[stored.chunk.digest] for stored in judged]) @ judge.query
+    cosines = _products(to_rows([read[stored.chunk.digest] for stored in judged]), judge.query)
     return {stored.chunk.cid: judge.hit(float(cosine)) for stored, cosine in zip(judged, cosines, strict=True)}
 
 

@@ -184,9 +184,8 @@ class TantivyLeg:
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """The frequency of each term; deleted chunks count until tantivy merges them away."""
-        with self._reading:
-            searcher = self._searcher()
-            return {term: searcher.doc_freq("body", term) for term in terms}
+        words = self._querying().words
+        return {term: words.frequency("body", term) for term in terms}
 
     def vocabulary(self, prefix: str = "") -> list[tuple[str, int]]:
         """The words of all text fields that begin so, each with the number of chunks it stands in; about, as above.

@@ -156,6 +156,10 @@ _VOCABULARY_WINDOW = 4000
 """Words of the vocabulary looked at for the forms of one word; short stems have many neighbours."""
 
 
+_MOST_FREQUENCIES = 20_000
+"""Frequencies that are kept for one state of the index, 3 MB: an answer asks three times for those of its words."""
+
+
 class Form(NamedTuple):
     """A way in which a word stands in the index: how often in the main field, in which fields, at which weight."""
 
@@ -179,13 +183,20 @@ class Statistics:
     def __init__(self, searcher: tantivy.Searcher, reading: DamageGuard) -> None:
         self._searcher = searcher
         self._reading = reading
+        self._frequencies: dict[tuple[str, str], int] = {}
         with reading:
             self.entries = searcher.num_docs
 
     def frequency(self, field: str, term: str) -> int:
         """The frequency of a term in a field; deleted entries count until tantivy merges them away."""
-        with self._reading:
-            return self._searcher.doc_freq(field, term)
+        key = field, term
+        if (found := self._frequencies.get(key)) is None:
+            with self._reading:
+                found = self._searcher.doc_freq(field, term)
+            if len(self._frequencies) >= _MOST_FREQUENCIES:
+                self._frequencies.clear()
+            self._frequencies[key] = found
+        return found
 
     def begun(self, field: str, prefix: str, limit: int | None = None) -> list[tuple[str, int]]:
         """The terms of a field that begin so, in order, each with its frequency."""

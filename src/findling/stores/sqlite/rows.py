@@ -216,9 +216,9 @@ def check_row(what: str, row: Sequence[Any], noted: int | None) -> None:
         raise _changed(what)
 
 
-def check_text(what: str, text: str, noted: int | None) -> None:
+def check_text(what: str, text: str | bytes, noted: int | None) -> None:
     """Raise StoreDamagedError for a changed text."""
-    if noted is not None and text_sum(text) != noted:
+    if noted is not None and (text_sum(text) if isinstance(text, str) else crc32(text)) != noted:
         raise _changed(what)
 
 
@@ -257,11 +257,15 @@ def load_chunks(connection: sqlite3.Connection, cids: Sequence[int]) -> dict[int
     for row in rows_in(connection, f"{_chunks(has_sums)} WHERE cid IN ({{}})", _possible(cids)):
         rows_of.setdefault(row[-1], []).append(row)
     found: dict[int, StoredChunk] = {}
+    # As bytes: a text of which some lines are shown need not be decoded, and encoded again for its checksum.
+    one = f"{_resources(has_sums, text='CAST(text AS BLOB)')} WHERE id = ?"
     for id_, rows in rows_of.items():
-        row = connection.execute(f"{_resources(has_sums)} WHERE id = ?", (id_,)).fetchone()
-        resource, text = _checked(row or _lost(f"the resource of chunk {rows[0][0]}"))
+        row = connection.execute(one, (id_,)).fetchone()
+        resource, data = _checked(row or _lost(f"the resource of chunk {rows[0][0]}"))
+        text = data if data.isascii() else _decoded(data, resource.rid)
         for chunk in [_checked_chunk(row, resource.rid) for row in rows]:
-            found[chunk.cid] = StoredChunk(chunk, resource, text[chunk.start : chunk.end])
+            part = text[chunk.start : chunk.end]
+            found[chunk.cid] = StoredChunk(chunk, resource, part if isinstance(part, str) else part.decode("ascii"))
     return {cid: found[cid] for cid in cids if cid in found}
 
 
@@ -319,15 +323,15 @@ def _chunks(has_sums: bool) -> str:
     return f"SELECT {CHUNK_COLUMNS}, {'sum' if has_sums else 'NULL'}, seq, resource FROM chunks"
 
 
-def _resources(has_sums: bool, *more: str) -> str:
+def _resources(has_sums: bool, *more: str, text: str = "text") -> str:
     """A query for rows that end in what `_checked` takes."""
     sums = "resources.sum, bodies.sum" if has_sums else "NULL, NULL"
-    columns = ", ".join((*more, RESOURCE_COLUMNS, sums, "text"))
+    columns = ", ".join((*more, RESOURCE_COLUMNS, sums, text))
     return f"SELECT {columns} FROM resources LEFT JOIN bodies USING (id)"
 
 
-def _checked(row: Sequence[Any]) -> tuple[Resource, str]:
-    """The resource and the text in a row, if they are what was written."""
+def _checked(row: Sequence[Any]) -> tuple[Resource, Any]:
+    """The resource and the text in a row, which may be bytes, if they are what was written."""
     *columns, noted, noted_text, text = row
     rid = columns[0]
     check_row(f"the row of {rid!r}", columns, noted)
@@ -335,6 +339,13 @@ def _checked(row: Sequence[Any]) -> tuple[Resource, str]:
         _lost(f"the text of {rid!r}")
     check_text(f"the text of {rid!r}", text, noted_text)
     return to_resource(columns), text
+
+
+def _decoded(data: bytes, rid: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:  # of a store without checksums
+        raise _changed(f"the text of {rid!r}") from error
 
 
 def _checked_chunk(row: Sequence[Any], rid: str) -> Chunk:

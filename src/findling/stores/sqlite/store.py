@@ -257,7 +257,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
 
     def _all(self, query: str, *values: Any) -> list[Any]:
         """All rows of one query, in one state of the store."""
-        with self._connections.reading() as connection:
+        with self._connections.glancing() as connection:
             return connection.execute(query, values).fetchall()
 
     def _resource(self, row: Row) -> Resource:
@@ -272,7 +272,7 @@ class SqliteStore(SqliteRecords, SqliteVectors, AbstractContextManager["SqliteSt
         return [Right(number, seq, rid, path, decoded(visibility)) for number, seq, rid, path, visibility in rows]
 
     def _header(self) -> schema.StoreHeader:
-        with self._connections.reading() as connection:
+        with self._connections.glancing() as connection:
             return schema.read_header(connection)
 
     def _changes(self, since: int, latest: int) -> Iterator[Change]:

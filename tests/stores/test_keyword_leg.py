@@ -8,6 +8,7 @@ from typing import Any as Anything
 
 import pytest
 
+from findling.domain.budgets import spending
 from findling.domain.errors import CorruptError
 from findling.domain.ports import KeywordHits
 from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Prefix, Term, Word
@@ -18,6 +19,7 @@ from findling.sources.documents.extracted import Extracted
 from findling.stores.keyword.leg import TantivyLeg
 from findling.stores.keyword.term_weights import PADDING
 from findling.testing.reference.memory_store import MemoryStore
+from findling.testing.samples import line_document
 from findling.text.chunking.chunk_plan import ChunkPlan
 
 Corpus = dict[str, tuple[str, dict[str, Anything]]]
@@ -68,6 +70,33 @@ def found(built: tuple[MemoryStore, TantivyLeg], query: str, **filters: Anything
     hits = leg.search(asked(query), Filters(**filters), 100).hits
     chunks = store.chunks([cid for cid, _ in hits])
     return [chunks[cid].resource.rid for cid, _ in hits]
+
+
+def test_an_answer_that_counts_its_hits_asks_tantivy_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("findling.stores.keyword.leg._AT_ONCE", 5)
+    leg = TantivyLeg.open(tmp_path / "leg", store_id="s")
+    store = MemoryStore()
+    store.write([line_document(f"note:{number}", ["pool budget", "pool", "budget"]) for number in range(20)])
+    catch_up(store, leg)
+    searcher, searches = leg._searcher(), list[object]()
+
+    class Counting:
+        def __getattr__(self, name: str) -> object:
+            return getattr(searcher, name)
+
+        def search(self, *args: object, **options: object) -> object:
+            searches.append(args)
+            return searcher.search(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(leg, "_searcher", Counting)
+    node = Any((Word("pool"), Word("budget")))
+    with spending():
+        hits = leg.search(node, Filters(), 30)
+        assert (len(hits.hits), hits.total) == (30, 60)
+        assert leg.count(node, Filters(), 0.0) == 60
+        assert leg.count(node, Filters(), hits.hits[19][1]) == 20
+        assert leg.count(node, Filters(), hits.hits[0][1] + 1) == 0
+    assert len(searches) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ same chunks score the same, however many commits they came with.
 
 from __future__ import annotations
 
-import gc
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -249,11 +248,9 @@ class TantivyLeg:
         if (known := fetched.get(is_ranked)) is None or len(known.hits) < min(depth, known.total):
             most = max(1, min(depth, searcher.num_docs))
             result = searcher.search(query, most, order_by_field=None if is_ranked else "updated")
-            with _uncollected():
-                # The scores alone: looking up 50,000 chunks would take ten times as long as finding them.
-                hits = result.hits
             total = int(getattr(result, "count", 0) or 0)  # missing in type stubs
-            known = fetched[is_ranked] = _Fetched(searcher, hits, total)
+            # The scores alone: looking up 50,000 chunks would take ten times as long as finding them.
+            known = fetched[is_ranked] = _Fetched(searcher, _hits_of(result, total), total)
         return known
 
     def _among(self, query: tantivy.Query, cids: Sequence[int]) -> tantivy.Query:
@@ -362,13 +359,16 @@ def _is_counted(node: Node) -> bool:
     return isinstance(node, Any) and len(node.nodes) > 1 and any(isinstance(one, (Word, Same)) for one in node.nodes)
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Make many small objects without a search for garbage among them, which takes half of the time."""
+def _hits_of(result: tantivy.SearchResult, total: int) -> list[tuple[float | None, tantivy.DocAddress]]:
+    """The hits of a result, many without a search for garbage among them, which takes half of the time."""
+    if total <= _AT_ONCE:
+        return result.hits
+    import gc
+
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        yield
+        return result.hits
     finally:
         if was_enabled:
             gc.enable()

@@ -193,10 +193,14 @@ class Statistics:
         if (found := self._frequencies.get(key)) is None:
             with self._reading:
                 found = self._searcher.doc_freq(field, term)
-            if len(self._frequencies) >= _MOST_FREQUENCIES:
-                self._frequencies.clear()
-            self._frequencies[key] = found
+            self.note(field, term, found)
         return found
+
+    def note(self, field: str, term: str, frequency: int) -> None:
+        """Keep a frequency that a walk has given, so that nobody asks for it."""
+        if len(self._frequencies) >= _MOST_FREQUENCIES:
+            self._frequencies.clear()
+        self._frequencies[field, term] = frequency
 
     def begun(self, field: str, prefix: str, limit: int | None = None) -> list[tuple[str, int]]:
         """The terms of a field that begin so, in order, each with its frequency."""
@@ -340,6 +344,9 @@ class KeywordWords:
             for word in dict.fromkeys(best)
             if word in found
         ]
+        for form in scored:
+            if form.frequency:  # else a list of terms that was cut off may lack it
+                self._statistics.note(fields[0], form.text, form.frequency)
         known = dict.fromkeys([*(form.text for form in scored), *_frequent(found, _MOST_KNOWN)])
         return Forms(scored, tuple(known), len(scored) < len(found))
 

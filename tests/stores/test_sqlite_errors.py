@@ -20,6 +20,7 @@ from findling.domain.errors import (
     WorkspaceError,
 )
 from findling.domain.ports import SkippedPath
+from findling.domain.resources import Fingerprint
 from findling.stores.sqlite.store import SqliteStore
 from findling.testing.samples import FULL, PLAIN, line_document
 
@@ -58,7 +59,7 @@ def test_a_store_opened_for_reading_refuses_to_write(path: Path) -> None:
         with pytest.raises(ReadOnlyError):
             store.write([FULL])
         with pytest.raises(ReadOnlyError):
-            store.touch({})
+            store.touch({"a": Fingerprint(1, 2)})
         with pytest.raises(ReadOnlyError):
             store.set_skipped([SkippedPath("a", "b")])
         with pytest.raises(ReadOnlyError):

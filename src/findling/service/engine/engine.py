@@ -62,6 +62,7 @@ class Engine(WorkspaceServices):
         super().__init__(workspace, opened or Index(workspace, settings), settings)
         self._looks_above = looks_above
         self._lone = None if looks_above else self
+        self._top, self._homes = self.root / workspace.only, home_folder(settings["store.home"])
         self._plan_of = cache(partial(plan_of, settings))
 
     def __enter__(self) -> Self:
@@ -285,9 +286,9 @@ class Engine(WorkspaceServices):
         self._files.let_go_if_replaced()
         store = self._files.store
         # The numbers tell every change of content and rights; the files also one of the glossary, and of vectors.
-        folders = [self.home, *[place.folder for place in self._places_above()]]
-        versions = [backend_at(folder).version() for folder in folders]
-        return store.get_meta("store_id"), store.seq(), store.relations_version(), *versions
+        above = [backend_at(place.folder).version() for place in self._places_above()]
+        numbers = store.get_meta("store_id"), store.seq(), store.relations_version()
+        return *numbers, self._files.backend.version(), *above
 
     # Inside
 
@@ -310,7 +311,7 @@ class Engine(WorkspaceServices):
     def _places_above(self) -> list[Workspace]:
         if not self._looks_above:
             return []
-        return workspaces_above(self.home, self.root / self.workspace.only, home_folder(self._settings["store.home"]))
+        return workspaces_above(self.home, self._top, self._homes)
 
 
 class Viewer:

@@ -284,6 +284,14 @@ def test_a_fault_is_told_with_its_trace_and_costs_no_process(index: PooledIndex)
     assert read(index, process_id) == before
 
 
+def test_without_any_process_the_front_answers(index: PooledIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    assert index.warm_up([])
+    assert read(index, process_id) == os.getpid()
+    monkeypatch.undo()
+    assert read(index, process_id) != os.getpid()
+
+
 def test_the_budget_of_a_question_is_drawn_on(index: PooledIndex) -> None:
     budget = WorkBudget(cpu_s=50.0, read=150)
     read(index, compute_a_little, budget=budget)

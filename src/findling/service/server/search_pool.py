@@ -5,6 +5,7 @@ The front keeps rights, limits, cached answers and writing to itself. Legs are m
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import signal
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from findling.service.workspace.workspace import Workspace
 
 __all__ = ["PooledIndex", "SearchPool", "process_count"]
+
+_log = logging.getLogger("findling.daemon")
 
 _Answer = TypeVar("_Answer")
 _Given = ParamSpec("_Given")
@@ -71,7 +74,8 @@ class PooledIndex(Index):
     ) -> _Answer:
         """The answer of a verb to what principals may see, as `Index.read` gives it.
 
-        Raises OverdueError for one that took more than it may, WorkerError when no process can answer.
+        Where no process can be started, this one answers. Raises OverdueError for an answer that took more than it may,
+        WorkerError when processes end over it.
         """
         budget = current_budget()
         for is_last in (False, False, True):
@@ -79,7 +83,11 @@ class PooledIndex(Index):
             self.vectors.level_all()
             before_s = budget.cpu_s
             call = Call(self._place, verb, principals, notes, args, options, budget, accepts_late=is_last)
-            outcome = self._pool.ask(call)
+            try:
+                outcome = self._pool.ask(call)
+            except _NoProcessError as error:
+                _log.error("%s; this process answers instead", error.message)
+                return super().read(principals, notes, verb, *args, **options)
             if outcome.budget is not None:
                 budget.draw_level(outcome.budget, before_s)
             if not outcome.is_late:
@@ -108,7 +116,11 @@ class PooledIndex(Index):
         self.require()
         behind = self.files.level_leg()
         notes += [behind] if behind is not None else []
-        times: dict[str, float] = self._result(self._pool.ask(Call(self._place)))
+        try:
+            times: dict[str, float] = self._result(self._pool.ask(Call(self._place)))
+        except _NoProcessError as error:
+            _log.error("%s; try: %s", error.message, error.hint)
+            return super().warm_up(notes)
         return times
 
     def loaded(self) -> dict[str, bool]:
@@ -120,6 +132,10 @@ class PooledIndex(Index):
         was_loaded = super().unload() or any(self._loaded.values())
         self._loaded.clear()
         return was_loaded
+
+
+class _NoProcessError(WorkerError):
+    """No search process can be started."""
 
 
 class SearchPool:
@@ -135,7 +151,7 @@ class SearchPool:
         self._free: list[_SearchProcess] = []
         self._all: set[_SearchProcess] = set()
         self._is_starting = False
-        self._failure: WorkerError | None = None
+        self._failure: _NoProcessError | None = None
         self._known: OrderedDict[bytes, None] = OrderedDict()
         self._is_closed = False
 
@@ -227,7 +243,7 @@ class SearchPool:
     def _start(self) -> None:
         """Start a process that has loaded what is known; while it loads, those that run answer."""
         process: _SearchProcess | None = None
-        failure: WorkerError | None = None
+        failure: _NoProcessError | None = None
         try:
             process = _SearchProcess(self._memory)
             with self._changed:
@@ -235,11 +251,11 @@ class SearchPool:
             for place in known:
                 if process.exchange(Call(place), _START_S) is None:
                     raise OSError(process.end())
-        except (OSError, OverdueError) as error:
+        except Exception as error:  # whatever it is, those who wait have to be told
             if process is not None:
                 process.end()
             process, hint = None, "check the memory and the number of processes this user may have (ulimit -a)"
-            failure = WorkerError(f"no search process can be started: {error}", hint=hint)
+            failure = _NoProcessError(f"no search process can be started: {error}", hint=hint)
         with self._changed:
             self._is_starting = False
             self._failure = failure

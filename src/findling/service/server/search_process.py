@@ -89,14 +89,13 @@ def main(life: int, memory: int) -> None:
 
 def _end_with(life: int) -> None:
     """Have the process end when the other end of a pipe closes, also in code that never returns."""
-    try:
+    with suppress(ImportError, AttributeError, OSError):  # not every system can send a signal for that
         import fcntl
 
         fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
-    finally:
-        # Not every system ends a process for that signal, and the front may be gone already.
-        threading.Thread(target=lambda: (os.read(life, 1), os._exit(0)), daemon=True).start()
+    # Nor does each end a process for it, and the front may be gone already.
+    threading.Thread(target=lambda: (os.read(life, 1), os._exit(0)), daemon=True).start()
 
 
 def _serve(line: socket.socket, memory: int) -> None:

@@ -222,10 +222,10 @@ def test_one_caller_never_has_every_thread() -> None:
 def test_work_that_nobody_waits_for_keeps_the_place_of_its_caller() -> None:
     async def ask(line: WorkLine, shares: Shares, release: threading.Event) -> None:
         begun: list[int] = []
-        for number in range(2):
+        # On a busy machine it may be given up before it has begun.
+        while line.running < 2:
             with pytest.raises(OverdueError):
                 await shares.run(ANN, lambda: release.wait(), receive=_never, timeout_s=0.05)
-            assert line.running == number + 1
         with pytest.raises(OverdueError):
             await shares.run(ANN, lambda: begun.append(1), receive=_never, timeout_s=0.05)
         with pytest.raises(ClientDisconnect):

@@ -110,6 +110,13 @@ def eventually(holds: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
+def is_quiet(watcher: Watching) -> bool:
+    """Whether a second passes without a run."""
+    runs = len(watcher.runs)
+    time.sleep(1.0)
+    return len(watcher.runs) == runs
+
+
 def found(query: str, root: Path, settings: Settings) -> list[str]:
     """The hits of a search that indexes nothing by itself."""
     with open_engine(root, settings=settings) as engine:
@@ -204,9 +211,12 @@ def test_what_changes_during_a_run_makes_one_more(watching: Callable[..., Watchi
         time.sleep(0.03)  # longer in all than changes are waited for
     time.sleep(1.0)  # until those are due as well
     may_go.set()
-    eventually(lambda: len(watcher.runs) == runs + 2)
-    time.sleep(1.0)
-    assert [report.changed for _, report in watcher.runs[runs:]] == [31, 0]
+    eventually(lambda: len(watcher.runs) >= runs + 2)
+    eventually(lambda: is_quiet(watcher))
+    first, *others = [report.changed for _, report in watcher.runs[runs:]]
+    # A busy machine may notice the last ones when the second run has begun; there were thirty.
+    assert (first, set(others)) == (31, {0})
+    assert len(others) <= 3
 
 
 def test_rules_that_change_count_at_once(watching: Callable[..., Watching], root: Path, settings: Settings) -> None:
@@ -248,10 +258,7 @@ def test_an_index_inside_its_root_does_not_wake_itself(
     eventually(lambda: len(watcher.runs) >= 1)
     (root / "docs" / "new.md").write_text("A zebra crossing.\n")
     eventually(lambda: any(report.added == 1 for _, report in watcher.runs))
-    time.sleep(0.5)
-    runs = len(watcher.runs)
-    time.sleep(1.0)
-    assert len(watcher.runs) == runs
+    eventually(lambda: is_quiet(watcher))
 
 
 def test_one_watcher_for_each_root_and_another_takes_over(

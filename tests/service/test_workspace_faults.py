@@ -42,6 +42,7 @@ from findling.service.workspace.workspaces import (
 )
 from findling.stores.local.identity import DAMAGED_FILE, STORE_FILE, keyword_folder
 from findling.stores.lock import WriteLock
+from tests.processes import PATIENCE_S
 
 MEMORY = (Resource(rid="memory:1", type="memory"), "The token is in the safe.")
 
@@ -398,7 +399,9 @@ def test_a_writer_that_waited_does_not_write_under_a_name_that_is_gone(
 
         writer = threading.Thread(target=write)
         writer.start()
-        time.sleep(0.2)
+        deadline = time.monotonic() + PATIENCE_S
+        while not engine.queue.is_busy and time.monotonic() < deadline:
+            time.sleep(0.01)
         # As a change does it that holds the lock.
         if change == "drop":
             discard(home / "team", home)

@@ -76,12 +76,12 @@ def test_grows_in_place_and_is_made_anew_when_rows_are_swept_out(matrix_folder: 
     matrix.commit(seq=2)
     assert _graph_file(matrix_folder) == f"1-graph-{ROWS + 600}"
     assert matrix.method == "hnsw"
-    assert [matrix.search(vector, 1).hits[0][0] for vector in more[:50]] == list(range(10_000, 10_050))
+    assert _found(matrix, more[:100], first=10_000) >= 98
     matrix.drop(range(2_000))
     matrix.commit(seq=3)
     assert _graph_file(matrix_folder) == f"2-graph-{ROWS - 1_400}"
     assert matrix.method == "hnsw"
-    assert [matrix.search(vector, 1).hits[0][0] for vector in more[:50]] == list(range(10_000, 10_050))
+    assert _found(matrix, more[:100], first=10_000) >= 98
 
 
 def test_hundreds_of_equal_vectors_hide_nothing(tmp_path: Path) -> None:
@@ -93,9 +93,7 @@ def test_hundreds_of_equal_vectors_hide_nothing(tmp_path: Path) -> None:
     matrix.drop([0, 800])
     matrix.commit(seq=1)
     assert matrix.method == "hnsw"
-    # A graph that several threads build is never twice the same, and may miss one of many.
-    found = [matrix.search(different[place], 1).hits[0][0] == 2_000 + place for place in range(0, 1_000, 20)]
-    assert sum(found) >= 48
+    assert _found(matrix, different[:100], first=2_000) >= 98
     for kind, first in enumerate((1, 400, 801, 1_200)):
         answer = matrix.search(equal[400 * kind], 20)
         assert [cid for cid, _ in answer.hits] == list(range(first, first + 20))
@@ -173,6 +171,14 @@ def _vectors(count: int, seed: int = 0) -> NDArray[np.float32]:
     choose = np.random.default_rng(seed)
     rows = centres[choose.integers(0, 40, count)] + choose.standard_normal((count, DIMENSIONS)) + 0.5
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+
+def _found(matrix: VectorMatrix, vectors: NDArray[np.float32], *, first: int) -> int:
+    """The number of vectors that are found by themselves, under ids that count from `first`.
+
+    A graph that several threads build is never twice the same, and may miss one of many.
+    """
+    return sum(matrix.search(vector, 1).hits[0][0] == first + place for place, vector in enumerate(vectors))
 
 
 def _cids(answer: VectorHits) -> list[int]:

@@ -76,7 +76,7 @@ def test_from_stdin(findling: Findling, project: Path, monkeypatch: pytest.Monke
     line = json.dumps({"author": "Ann", "at": 5, "text": "hi"}) + "\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line.encode() * 2)))
     code, _, err = findling("chats", "import", "-", "--thread", "notes", "--title", "My notes")
-    assert (code, err) == (0, "findling: 1 thread: 1 messages added, 0 changed, 1 known\n")
+    assert (code, err) == (0, "findling: 1 thread: 1 message added, 0 changed, 1 known\n")
     assert findling("chats", "list")[1] == "jsonl/notes  1  1970-01-01  1970-01-01  My notes\n"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from findling.service.engine.engine import open_engine
 from tests.processes import PATIENCE_S, BoundedProcess, run_process
 
 Findling = Callable[..., tuple[int, str, str]]
@@ -132,6 +133,21 @@ def test_context_and_limit(project: Path, findling: Findling) -> None:
     assert "│ line 8" in findling("quagga", "-C", "1")[1]
     assert findling("login", "-k", "1")[1].count("│") >= 1
     assert len(json.loads(findling("login", "-k", "1", "--json")[1])["hits"]) == 1
+
+
+def test_a_limit_of_nothing_counts_as_it_does_in_the_library(project: Path, findling: Findling) -> None:
+    """The shell refused what HTTP and the library answer."""
+    code, out, err = findling("login", "-k", "0")
+    assert (code, out) == (0, "")
+    assert "findling: 2 hits; none is shown, as --limit says" in err
+    code, out, _ = findling("login", "-k", "0", "--json")
+    assert (code, json.loads(out)["hits"], json.loads(out)["total"]) == (0, [], 2)
+    with open_engine(project) as engine:
+        answer = engine.search("login", limit=0)
+        assert (answer.hits, answer.total) == ((), 2)
+    code, out, err = findling("quagga", "-k", "0")
+    assert (code, out) == (1, "")
+    assert "no match" in err
 
 
 def test_settings_reach_the_search(project: Path, findling: Findling) -> None:

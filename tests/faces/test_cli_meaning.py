@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
+
+from findling.service.engine.engine import open_engine
+from findling.stores.lock import WriteLock
+from tests.processes import PATIENCE_S, BoundedProcess
 
 Findling = Callable[..., tuple[int, str, str]]
 
@@ -84,10 +90,28 @@ def test_refine_and_status(notes: Path, findling: Findling) -> None:
     code, out, _ = findling("refine")
     assert code == 0
     assert out.startswith("3 read in ")
-    assert out.endswith("3 of 3 passages have been read\n")
+    assert out.endswith("3 of 3 passages read\n")
     assert "minilm has read 3 of 3 (100%)" in findling("status")[1]
     document = json.loads(findling("refine", "--json")[1])
     assert (document["read"], document["covered"], document["chunks"]) == (0, 3, 3)
+
+
+def test_refine_waits_for_the_process_that_reads_already(notes: Path, findling: Findling) -> None:
+    """A first search starts one in the background; right after it the command failed."""
+    findling("index")
+    with open_engine(notes) as engine:
+        lock = WriteLock(engine.home / "refine.lock")
+    assert lock.acquire(PATIENCE_S)
+    code, out, _ = findling("refine", "--seconds", "0.1")
+    assert (code, out.partition("; ")[2]) == (0, "0 of 3 passages read\n")
+    process = BoundedProcess([sys.executable, "-m", "findling", "refine"], stdout=PIPE, stderr=PIPE)
+    with process:
+        assert process.stderr is not None
+        assert "another process is reading these passages" in process.stderr.readline()
+        assert "findling refine --stop" in process.stderr.readline()
+        lock.release()
+        assert process.communicate()[0].startswith("3 read in ")
+    assert process.returncode == 0
 
 
 def test_refine_needs_an_index_and_a_model(notes: Path, findling: Findling) -> None:

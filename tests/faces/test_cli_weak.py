@@ -40,4 +40,4 @@ def test_the_plan_is_told_in_a_handful_of_lines(tree: Path, findling: Findling) 
     _, out, _ = findling("packing.md 2", str(tree), "--explain")
     rows = out.partition("\nplan\n")[2].splitlines()
     assert 3 <= len(rows) < 8
-    assert any("1 matches, 30 weaker ones left out" in row for row in rows)
+    assert any("1 match, 30 weaker ones left out" in row for row in rows)

@@ -250,7 +250,7 @@ def test_instructions_for_somebody_with_limited_rights(project: Path) -> None:
         one.engine.index()
         one.engine.permissions.share("file:docs/guide.md", "user:ann")
         said = asked(one.server, _instructions)
-        assert "findling searches 1 resources in 1 passages: 1 file." in said
+        assert "findling searches 1 resource in 1 passage: 1 file." in said
         assert str(project) not in said
         assert call(one.server, "status") == {"resources": 1, "chunks": 1, "types": {"file": 1}, "details": {}}
         (hit,) = call(one.server, "search", query="login")["results"]
@@ -407,6 +407,14 @@ def test_an_honest_empty_answer(shop: Served) -> None:
     assert found["results"] == []
     assert found["total"] == 0
     assert "zebra" in found["unknown_terms"]
+
+
+def test_an_empty_query_lists_the_latest_as_it_does_elsewhere(shop: Served) -> None:
+    found = call(shop.server, "search", query="", limit=50)
+    listed = shop.engine.search("", limit=50, refresh=False)
+    assert [one["passage"] for one in found["results"]] == [hit.id for hit in listed]
+    assert (found["total"], found["search_type"]) == (listed.total, "browse")
+    assert found["results"]
 
 
 def test_an_error_is_complete_as_text(shop: Served) -> None:

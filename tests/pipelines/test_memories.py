@@ -84,7 +84,7 @@ def test_closeness_is_nothing_for_texts_that_have_nothing_in_common() -> None:
 def test_words_or_meaning_must_be_enough() -> None:
     assert evidence(hit(words=1, cosine=0.1), MINILM) == ("has the words door",)
     assert evidence(hit(cosine=0.33), MINILM) == ()
-    assert evidence(hit(cosine=0.34), MINILM) == ("near in meaning: 0.72 of 0.7 (cosine 0.34)",)
+    assert evidence(hit(cosine=0.34), MINILM) == ("near in meaning: 0.72, 0.7 is enough (cosine 0.34)",)
     assert len(evidence(hit(words=2, cosine=0.6), MINILM)) == 2
     assert evidence(hit(), MINILM) == ()
 

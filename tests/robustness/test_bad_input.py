@@ -299,7 +299,7 @@ def test_requests_that_cannot_be_met(playground: Playground) -> None:
                 engine.search("quagga", **options)
             assert str(next(iter(options.values()))) in caught.value.message
     for args, named in [
-        (["-k", "0"], "search.limit"),
+        (["-k", "-1"], "search.limit"),
         (["-k", "many"], "search.limit"),
         (["-x", "("], "-x ("),
         (["--min-score", "7"], "search.min_score"),

@@ -78,7 +78,7 @@ def test_a_leg_that_is_behind_and_cannot_be_written(playground: Playground) -> N
     with unwritable(playground.workspace):
         document, err = playground.search(playground.mark(3), "--no-index", plain_user=True)
         assert document["hits"] == [], "what the truth has lost is not found, although the leg still knows it"
-        assert "1 changes behind" in err
+        assert "the keyword leg is behind by 1: " in err
         assert playground.search(playground.mark(6), "--no-index", plain_user=True)[0]["hits"]
 
 
@@ -345,7 +345,7 @@ def test_a_store_that_was_set_back_is_told_and_taken_when_that_is_wanted(playgro
     playground.store_file.write_bytes(before)
     code, out, err = playground.run("recall", "kept")
     assert (code, out) == (2, "")
-    assert "the latest 2 changes are not in it; there was what no file holds: 3 of type memory" in err
+    assert "its latest changes are missing: 2; there was what no file holds: 3 of type memory" in err
     assert playground.run("index", "--rebuild").code == 0
     assert "kept by the copy" in playground.run("recall", "kept").out
     playground.assert_sound()
@@ -444,7 +444,7 @@ def test_a_leg_that_the_next_search_levels_needs_no_repair(playground: Playgroun
     assert playground.run("remember", "the quagga is extinct").code == 0
     code, out, _ = playground.run("doctor")
     assert code == 0
-    assert "keyword leg: 1 changes behind, the next search catches up" in out
+    assert "keyword leg: 1 change behind, the next search catches up" in out
     assert "repair" not in out
     assert playground.run("recall", "quagga").code == 0
     assert "in step" in playground.run("doctor").out

@@ -101,7 +101,7 @@ def test_a_full_line_refuses_and_lets_in_again(blocked: _Blocked) -> None:
         queued = [asyncio.create_task(line.run(lambda: "later")) for _ in range(2)]
         await _until(lambda: line.waiting == 2)
         assert line.running == 1
-        with pytest.raises(BusyError, match="2 others are waiting") as refusal:
+        with pytest.raises(BusyError, match="2 others waiting") as refusal:
             await line.run(lambda: "refused")
         assert refusal.value.hint
         blocked.may_end.set()

@@ -123,7 +123,7 @@ def test_text_values(name: str, text: str, value: object) -> None:
     ("name", "value", "wanted"),
     [
         ("search.limit", "ten", "whole number of at least 1"),
-        ("search.limit", "0", "at least 1"),
+        ("search.limit", "-1", "at least 0"),
         ("search.limit", "1.5", "whole number"),
         ("search.alpha", "1.1", "at least 0 and at most 1"),
         ("search.min_score", "nan", "number"),
@@ -331,8 +331,8 @@ def test_a_file_that_cannot_be_read_is_named(place: Place) -> None:
 
 
 def test_text_is_checked_like_any_value() -> None:
-    with pytest.raises(InvalidValueError, match=r"search\.limit must be a whole number of at least 1, not 0"):
-        parse_text(get_setting("search.limit"), "0", "config set")
+    with pytest.raises(InvalidValueError, match=r"search\.limit must be a whole number of at least 0, not -1"):
+        parse_text(get_setting("search.limit"), "-1", "config set")
 
 
 def test_unknown_names_are_errors_in_code_too() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol, TypeVar, dataclass_transform
 
-__all__ = ["FIELDS", "LARGEST", "Row", "closest_name", "fit", "plain", "read_json", "record", "wanted"]
+__all__ = ["FIELDS", "LARGEST", "Row", "closest_name", "counted", "fit", "plain", "read_json", "record", "wanted"]
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -31,6 +31,11 @@ class Row(Protocol):
     def maximum(self) -> float: ...
     @property
     def optional(self) -> bool: ...
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number with its noun: `1 file`, `2,000 files`; `several` is a plural that does not end in s alone."""
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def fit(row: Row, value: object) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
+from findling.domain.values import counted
 from findling.ranking.evidence import positive, unit
 from findling.ranking.fusion import decayed
 
@@ -127,7 +128,7 @@ def recency(age_in_days: float | None, *, half_life_in_days: float = 90.0, most:
         return None
     age = max(age_in_days, 0.0)
     share = decayed(age, half_life_in_days)
-    return _boost("recency", most, share, f"changed {age:.0f} days ago" if age >= 1 else "changed today")
+    return _boost("recency", most, share, f"changed {counted(round(age), 'day')} ago" if age >= 1 else "changed today")
 
 
 def author_affinity(author: str, affinities: Mapping[str, float], *, most: float = 1.1) -> Boost | None:

@@ -12,6 +12,7 @@ from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
+from findling.domain.values import counted
 from findling.ranking.evidence import finite, positive, unit
 
 __all__ = ["Cut", "Diverse", "Duplicate", "Kept", "adaptive_k", "collapse", "diversify", "jaccard"]
@@ -45,7 +46,7 @@ def adaptive_k(
     most = min(k_max, len(scores))
     gaps = [(scores[k - 1] - scores[k], -k) for k in range(max(k_min, 1), most)]
     if not gaps or scores[0] == 0:
-        return Cut(most, 0.0, f"nothing to cut: {len(scores)} hits, between {k_min} and {k_max} are given")
+        return Cut(most, 0.0, f"nothing to cut: {counted(len(scores), 'hit')}, between {k_min} and {k_max} are given")
     size, place = max(gaps)
     gap, k = size / scores[0], -place
     if size == 0 or gap < least_gap:

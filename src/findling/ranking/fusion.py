@@ -14,6 +14,7 @@ from math import fsum
 from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
+from findling.domain.values import counted
 from findling.ranking.evidence import finite, positive, unit
 
 __all__ = [
@@ -91,7 +92,7 @@ def meaning_weight(query: str, scores: Iterable[float], most: float, *, is_refin
 
 
 def _few(hits: int, share: float) -> str:
-    return f"{hits} hits hold {share:.0%}" if hits else "no hit has evidence"
+    return f"{counted(hits, 'hit')} with {share:.0%}" if hits else "no hit has evidence"
 
 
 Hits: TypeAlias = Sequence[tuple[int, float]]

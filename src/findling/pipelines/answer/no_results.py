@@ -12,6 +12,7 @@ from findling.domain.errors import MissingExtraError, ModelError
 from findling.domain.ports import KeywordLeg
 from findling.domain.queries import All, Any, Filters, Node, Not, Phrase, Term
 from findling.domain.results import Degradation, Hit, Suggestion
+from findling.domain.values import counted
 from findling.pipelines.answer.hits import make_hit
 from findling.pipelines.answer.rankings import HighlightSpec, Ranked, Ranking
 from findling.pipelines.retrieve.legs import Candidate, Found, Retrievers, alone
@@ -256,7 +257,7 @@ def relax(question: AnalyzedQuery) -> Relaxed | None:
 
 
 def _counted(passages: int) -> str:
-    return "1 passage matches" if passages == 1 else f"{passages:,} passages match"
+    return f"{counted(passages, 'passage')} {'matches' if passages == 1 else 'match'}"
 
 
 def _can_respell(question: AnalyzedQuery, correction: Mapping[str, str]) -> bool:

@@ -18,6 +18,7 @@ from findling.domain.permissions import check_visibility
 from findling.domain.records import Access
 from findling.domain.resources import Resource
 from findling.domain.results import SCHEMA_VERSION, Degradation, Hit, Step, Suggestion
+from findling.domain.values import counted
 
 __all__ = [
     "LARGEST_FACTOR",
@@ -229,7 +230,8 @@ def make_recalled(hit: Hit, memory: Memory, found_by: Sequence[str], now: float)
     """The memory with its relevance and importance in its receipt."""
     factor = importance_factor(memory.importance)
     days = _days(memory.last_accessed_at, now)
-    reason = f"importance {memory.importance:.2f}, last used {'today' if days < 1 else f'{days:.0f} days ago'}"
+    used = "today" if days < 1 else f"{counted(round(days), 'day')} ago"
+    reason = f"importance {memory.importance:.2f}, last used {used}"
     score = hit.score * factor
     # No score is above 1, so the receipt shows the factor that counts.
     lifted = Step(name="importance", factor=min(factor, 1 / hit.score) if hit.score else factor, reason=reason)
@@ -281,7 +283,7 @@ def evidence(hit: Hit, usual: tuple[float, float] | None) -> tuple[str, ...]:
     if receipt.vector_rank and usual is None:
         reasons.append(f"near in meaning (cosine {receipt.vector_score:.2f})")
     elif receipt.vector_rank and usual and (near := closeness(receipt.vector_score, usual)) >= THRESHOLD:
-        reasons.append(f"near in meaning: {near:.2f} of {THRESHOLD:g} (cosine {receipt.vector_score:.2f})")
+        reasons.append(f"near in meaning: {near:.2f}, {THRESHOLD:g} is enough (cosine {receipt.vector_score:.2f})")
     return (*reasons, *(f"{part.leg}: {part.remark}" for part in receipt.further if part.evidence))
 
 

@@ -12,6 +12,7 @@ from findling.domain.plans import Plan
 from findling.domain.queries import GROUPS, All, Any, Field, Filters, Node, Not, SearchRequest
 from findling.domain.resources import Document
 from findling.domain.results import Degradation, Explanation, LegVerdict
+from findling.domain.values import counted
 from findling.pipelines.answer.hits import asked_for, best_passage, make_hit
 from findling.pipelines.answer.rankings import Ranked, Ranking
 from findling.pipelines.answer.search import rank
@@ -153,7 +154,7 @@ def _excluded(case: _Case) -> Iterator[str]:
     spans = [text[chunk.start : chunk.end] for chunk in case.document.chunks if chunk.cid in cids]
     excluded = sum(case.exclude.search(span) is not None for span in spans)
     if excluded:
-        what = "it" if excluded == len(spans) else f"{excluded:,} of its {len(spans):,} passages"
+        what = "it" if excluded == len(spans) else f"{excluded:,} of its {counted(len(spans), 'passage')}"
         yield f"the pattern {case.exclude.pattern} excludes {what}"
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from findling.domain.ports import KeywordHits, KeywordLeg, ReadStore
 from findling.domain.queries import Any, Word
+from findling.domain.values import counted
 from findling.pipelines.retrieve.query_planner import AnalyzedQuery, loose_words
 from findling.ranking.evidence import finite, positive, unit
 from findling.text.analysis.analysis import STOP_WORDS, terms
@@ -70,7 +71,7 @@ def expansion(
     top = texts[:depth]
     why = _occasion(query, [finite(score, "score") for score in scores[:depth]], few_terms, flat)
     if why is None:
-        return Feedback((), f"not needed: {len(query)} terms, and scores that tell the texts apart")
+        return Feedback((), f"not needed: {counted(len(query), 'term')}, and scores that tell the texts apart")
     weighed = _weighed(query, top, frequencies, documents)[:most_terms]
     if not weighed:
         return Feedback((), f"{why}, but the best {len(top)} texts share no further term")
@@ -92,7 +93,9 @@ def drift(old: Sequence[int], new: Sequence[int], *, depth: int = 10, least: flo
     overlap = len(before.intersection(new[:depth])) / len(before) if before else 1.0
     accepted = overlap >= least
     verdict = "kept" if accepted else f"dropped, less than {least:.0%}"
-    return Drift(accepted, overlap, f"{overlap:.0%} of the first {len(before)} hits remain: feedback {verdict}")
+    return Drift(
+        accepted, overlap, f"{overlap:.0%} of the first {counted(len(before), 'hit')} remain: feedback {verdict}"
+    )
 
 
 def _occasion(query: Sequence[str], scores: Sequence[float], few_terms: int, flat: float) -> str | None:
@@ -100,7 +103,7 @@ def _occasion(query: Sequence[str], scores: Sequence[float], few_terms: int, fla
     if not query or not scores:
         return None
     if len(query) <= few_terms:
-        return f"short query: {len(query)} of at most {few_terms} terms"
+        return f"short query: {len(query)} of at most {counted(few_terms, 'term')}"
     spread = _relative_deviation(scores)
     if len(scores) > 1 and spread <= flat:
         return f"flat scores: deviation {spread:.3f} of the mean"

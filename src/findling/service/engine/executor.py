@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from findling.domain.errors import BusyError, FindlingError, OverdueError
+from findling.domain.values import counted
 
 __all__ = ["WorkLine"]
 
@@ -89,7 +90,9 @@ class WorkLine:
             if self._is_closed:
                 raise self._closed()
             if len(self._line) + self._running >= self.threads + self.most_waiting:
-                raise BusyError(f"{len(self._line)} others are waiting for an answer", hint="try again in a moment")
+                raise BusyError(
+                    f"{counted(len(self._line), 'other')} waiting for an answer already", hint="try again in a moment"
+                )
             if self._workers < self.threads:
                 try:
                     self._pool.submit(self._work)

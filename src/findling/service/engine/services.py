@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from findling.domain.errors import InvalidValueError, StoreDamagedError
+from findling.domain.errors import InvalidValueError, LockedError, StoreDamagedError
 from findling.domain.results import Degradation
 from findling.service.index.index import Index
 from findling.service.index.refresh import UNSURE, DiskIndex
@@ -207,13 +209,34 @@ class WorkspaceServices:
         cpu_share: float = 1.0,
         on_progress: Callable[[RefineProgress], None] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        on_waiting: Callable[[], None] | None = None,
     ) -> RefineReport:
         """Have the model embed every passage that it lacks; a run that is stopped continues with the next one.
 
-        Raises ModelError when there is no model or it fails, LockedError when another process refines already.
+        While another process refines, a run with `on_waiting` calls that once, waits, and gives the progress of the
+        other one. Raises ModelError when there is no model or it fails, else LockedError for another process.
         """
         self.opened.require()
-        return self.opened.vectors.refine(cpu_share=cpu_share, on_progress=on_progress, should_stop=should_stop)
+        vectors = self.opened.vectors
+        run = partial(vectors.refine, cpu_share=cpu_share, on_progress=on_progress, should_stop=should_stop)
+        if on_waiting is None:
+            return run()
+        from findling.pipelines.indexing.embedding_run import RefineProgress, RefineReport
+
+        started, at_first = time.monotonic(), -1
+        while True:
+            try:
+                return run()
+            except LockedError:  # after a second
+                account, seconds = vectors.account(), time.monotonic() - started
+            covered, chunks = account["read"], account["of"]
+            if should_stop():
+                return RefineReport(covered=covered, chunks=chunks, seconds=seconds)
+            if at_first < 0:
+                at_first = covered
+                on_waiting()
+            if on_progress is not None:
+                on_progress(RefineProgress(covered, chunks, seconds, covered - at_first))
 
     def stop_refining(self) -> bool:
         """End the process that embeds in the background; returns whether there was one."""

@@ -23,6 +23,7 @@ from findling.domain.errors import (
 )
 from findling.domain.permissions import VIEWER
 from findling.domain.strangers import check_trust
+from findling.domain.values import counted
 from findling.pipelines.export.bundle_vetting import VettedBundle
 from findling.pipelines.export.bundles import Facts, MaySee, export_store
 from findling.service.engine.engine import Engine
@@ -179,7 +180,7 @@ class _Import:
             store = self._files.store
             is_new = not store.counts()["resources"] or store.get_meta(IMPORTING) == f"new {bundle.identity}"
             if not is_new and not merge:
-                message = f"the workspace in {engine.home} holds {store.counts()['resources']:,} resources"
+                message = f"the workspace in {engine.home} holds {counted(store.counts()['resources'], 'resource')}"
                 raise InvalidValueError(message, hint="--merge to add to them, or another --workspace")
             _check_widths(self._content, store, writer.settings)
             changed = self._as_new(store) if is_new else self._merged(store)

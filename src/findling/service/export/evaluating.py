@@ -17,6 +17,7 @@ from findling import __version__
 from findling.domain.errors import InvalidValueError
 from findling.domain.reports import Progress
 from findling.domain.resources import Resource
+from findling.domain.values import counted
 from findling.pipelines.evaluation.evaluation import (
     MAIN_MEASURE,
     EvaluatedCollection,
@@ -170,9 +171,11 @@ def evaluate(
         for variant in variants:
             with _opened(root, variant.settings) as engine:
                 if variant.speed == "refined" and not any(run.speed == "refined" for run in runs):
-                    report_stage(f"{collection.name}: the model reads {report.chunks:,} passages")
+                    report_stage(f"{collection.name}: the model reads {counted(report.chunks, 'passage')}")
                     engine.refine()
-                report_stage(f"{collection.name}: {variant.label}, {len(collection.queries):,} queries")
+                report_stage(
+                    f"{collection.name}: {variant.label}, {counted(len(collection.queries), 'query', 'queries')}"
+                )
                 runs.append(_run(engine, variant, collection, plan))
     return replace(report, runs=tuple(runs))
 

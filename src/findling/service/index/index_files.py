@@ -238,9 +238,9 @@ class OpenedWorkspace:
                     self.sound_leg()
             except LockedError:
                 who = "files are being indexed" if self.queue.was_last() else "another process is writing"
-                return Degradation(what=f"{who}; {behind:,} changes are not searchable yet", fix="ask again")
+                return Degradation(what=f"{who}; changes that are not searchable yet: {behind:,}", fix="ask again")
             except (DiskFullError, ReadOnlyError) as error:
-                return Degradation(what=f"the keyword leg is {behind} changes behind: {error.message}", fix=error.hint)
+                return Degradation(what=f"the keyword leg is behind by {behind:,}: {error.message}", fix=error.hint)
         mended, self._mended = self._mended, ""
         return Degradation(what=mended) if mended else None
 

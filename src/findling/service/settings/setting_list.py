@@ -126,7 +126,7 @@ _SETTINGS = (
     _row("snapshot.keep", 7, "Number of snapshots to keep; 0: all."),
     _row("snapshot.auto_bytes", 256 << 20, "Most that automatic snapshots take; 0: none.", kind="size"),
     _row("items.user_folder", "", "The folder of your own directives, tools and knowledge; empty: ~/.ai."),
-    _row("search.limit", 10, "Most hits of an answer.", minimum=1),
+    _row("search.limit", 10, "Most hits of an answer; 0: only count."),
     _row("search.refresh", "auto", "Whether a search first indexes changed files.", ("auto", "never")),
     _row("search.context", 0, "Lines shown before and after each matching line."),
     _row("search.snippet_lines", 3, "Lines shown of each hit.", minimum=1),

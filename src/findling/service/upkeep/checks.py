@@ -14,6 +14,7 @@ from findling.domain.errors import CorruptError, FormatError, ManifestError
 from findling.domain.ports import SkippedPath
 from findling.domain.reports import Check, Status
 from findling.domain.resources import Resource
+from findling.domain.values import counted
 from findling.pipelines.retrieve.legs import Retrievers
 from findling.service.index.embeddings import WorkspaceVectors
 from findling.service.index.index_files import OpenedWorkspace
@@ -109,7 +110,7 @@ def _check(name: str, detail: str, problem: str = "", hint: str = "") -> Check:
 def _check_store(files: OpenedWorkspace) -> Check:
     try:
         problems = files.store.integrity()
-        detail = "" if problems else f"sound, {files.store.counts()['chunks']} chunks"
+        detail = "" if problems else f"sound, {counted(files.store.counts()['chunks'], 'chunk')}"
     except CorruptError as error:
         detail, problems = "", [error.message]
     return _check("truth store", detail, "; ".join(problems), way_back(files.folder) if problems else "")
@@ -118,13 +119,17 @@ def _check_store(files: OpenedWorkspace) -> Check:
 def _check_leg(files: OpenedWorkspace) -> Iterator[Check]:
     store, leg = files.store, files.leg
     behind = store.seq() - leg.seq()
-    state = f"{behind} changes behind, the next search catches up" if behind else f"in step, change {leg.seq()}"
+    state = (
+        f"{counted(behind, 'change')} behind, the next search catches up" if behind else f"in step, change {leg.seq()}"
+    )
     yield _check("keyword leg", state)
     if not behind and leg.unit == "chunk":
         in_truth, in_leg = store.chunk_ids(), leg.cids()
         missing, extra = len(in_truth - in_leg), len(in_leg - in_truth)
-        problem = f"{missing} chunks missing, {extra} too many in {files.backend.url}" if missing or extra else ""
-        yield _check("keyword leg content", f"{len(in_leg)} chunks, the same as the truth", problem, _REPAIR)
+        problem = (
+            f"{counted(missing, 'chunk')} missing, {extra} too many in {files.backend.url}" if missing or extra else ""
+        )
+        yield _check("keyword leg content", f"{counted(len(in_leg), 'chunk')}, the same as the truth", problem, _REPAIR)
 
 
 def _check_vectors(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterator[Check]:
@@ -136,16 +141,20 @@ def _check_vectors(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterato
             continue
         behind = store.seq() - leg.seq()
         extra = 0 if behind else len(leg.table.cids() - chunks)
-        state = f"{behind} changes behind, the next search by meaning catches up" if behind else "in step"
-        problem = f"{extra} vectors in {leg.table.where} of chunks that are not there" if extra else ""
+        state = f"{counted(behind, 'change')} behind, the next search by meaning catches up" if behind else "in step"
+        problem = f"{counted(extra, 'vector')} in {leg.table.where} of chunks that are not there" if extra else ""
         if wrong := leg.table.damaged_parts():
             problem = f"{', '.join(wrong)} in {leg.table.where}: not what was written; nothing is lost"
-        yield _check(name, f"{len(leg)} vectors, {state}", problem, _REPAIR)
+        yield _check(name, f"{counted(len(leg), 'vector')}, {state}", problem, _REPAIR)
     if damaged := store.damaged_vectors():
-        problem = f"{damaged} vectors of models are not what was put in; the model reads these passages again"
+        problem = f"{counted(damaged, 'vector')} damaged; the model reads these passages again"
         yield _check("stored vectors", "", problem, _REPAIR)
     account = vectors.account()
-    detail = f"{account['model']}, {account['read']} of {account['of']} passages read" if account["model"] else "none"
+    detail = (
+        f"{account['model']}, {account['read']} of {counted(account['of'], 'passage')} read"
+        if account["model"]
+        else "none"
+    )
     yield _check("model", detail, "; ".join(account["problems"]), "findling models list")
 
 

@@ -153,7 +153,7 @@ def describe_loss(folder: Path, store: TruthStore | None, *, accepts_older: bool
                 what = f"{path} is not the store of this workspace, says {IDENTITY_FILE} beside it"
                 return f"{what}; that one is gone, and with it {_held(noted)}"
             lost = noted.seq - store.seq()
-            return f"{path} is an older one: the latest {lost:,} changes are not in it; there was {_held(noted)}"
+            return f"{path} is an older one: its latest changes are missing: {lost:,}; there was {_held(noted)}"
     return ""
 
 

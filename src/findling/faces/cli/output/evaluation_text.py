@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape
 
+from findling.domain.values import counted
 from findling.faces.cli.output.terminal import display_width, show_controls
 from findling.service.export.evaluating import MAIN_MEASURE
 
@@ -141,7 +142,8 @@ def render_sizes(collections: Sequence[EvaluatedCollection]) -> str:
     """A line for each collection that says how large it is."""
     lines = []
     for each in collections:
-        facts = [f"{each.documents:,} documents", f"{each.chunks:,} chunks", f"{len(each.runs[0].queries):,} queries"]
+        facts = [counted(each.documents, "document"), counted(each.chunks, "chunk")]
+        facts.append(counted(len(each.runs[0].queries), "query", "queries"))
         if each.unanswerable:
             facts.append(f"{each.unanswerable:,} more without a relevant document left out")
         if each.missing:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
+from findling.domain.values import counted
 from findling.faces.cli.output.terminal import display_width, fit, note, show_controls
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def format_progress(event: IndexProgress) -> str:
     # Bytes tell more about time than files do: one PDF may take as long as a thousand notes.
     share = min(1.0, event.bytes_read / event.bytes_total if event.bytes_total else event.done / event.total)
     bar = ("#" * round(share * 20)).ljust(20, ".")
-    facts = [f"{event.done:,}/{event.total:,} files", f"{event.chunks:,} chunks"]
+    facts = [f"{event.done:,}/{counted(event.total, 'file')}", counted(event.chunks, "chunk")]
     if event.bytes_per_second:
         facts.append(f"{format_size(round(event.bytes_per_second))}/s")
     if event.failed:
@@ -81,7 +82,7 @@ def _format_reading(event: RefineProgress) -> str:
     left = "" if event.seconds_left is None else f"  {_format_duration(event.seconds_left)} left"
     speed = f"  {event.read / event.seconds:.0f}/s" if event.seconds else ""
     bar = ("#" * round(share * 20)).ljust(20, ".")
-    return f"[{bar}] {share:4.0%}  {event.done:,}/{event.total:,} passages{speed}{left}"
+    return f"[{bar}] {share:4.0%}  {event.done:,}/{counted(event.total, 'passage')}{speed}{left}"
 
 
 def _format_duration(seconds: float) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from findling.domain.results import Hit, Line, Passage, ScorePart, SearchAnswer
+from findling.domain.values import counted
 from findling.faces.cli.output.terminal import display_width, joins_previous, show_controls
 
 __all__ = [
@@ -284,9 +285,9 @@ def _render_plan(answer: SearchAnswer, view: View) -> str:
     if meaning:
         model = f", {meaning['model']} has read {int(meaning['coverage'] * 100)}%" if meaning["model"] else ""
         rows.append(f"vectors: {meaning['speed']}{model}")
-    weaker = f", {answer.weaker:,} weaker ones left out" if answer.weaker else ""
+    weaker = f", {counted(answer.weaker, 'weaker one')} left out" if answer.weaker else ""
     took = sum(answer.timings_ms.values())
-    rows.append(f"{answer.total:,} matches{weaker}; quality {answer.quality}; {took:.0f} ms")
+    rows.append(f"{counted(answer.total, 'match', 'matches')}{weaker}; quality {answer.quality}; {took:.0f} ms")
     if answer.unknown_terms:
         rows.append(f"unknown terms: {', '.join(answer.unknown_terms)}")
     rows += [f"degraded: {missing}" for missing in answer.degraded]

@@ -14,6 +14,7 @@ import click
 
 from findling.domain.errors import DaemonError, NotFoundError, UsageError
 from findling.domain.plans import KNOBS, Knob
+from findling.domain.values import counted
 from findling.faces.cli.output.terminal import note
 from findling.service.settings.setting_list import plan_row
 from findling.service.settings.settings import Settings, get_setting, load_settings, parse_text
@@ -269,5 +270,5 @@ def tell_embedding(embedding: Embedding | None) -> None:
     """Report to a person that the model has begun to embed."""
     if embedding is not None and sys.stderr.isatty():
         where = f" at {embedding.sent_to}" if embedding.sent_to else ""
-        told = f"{embedding.model} reads {embedding.waiting:,} passages in the background{where}"
+        told = f"{embedding.model} reads {counted(embedding.waiting, 'passage')} in the background{where}"
         note(f"{told}; findling status tells how far")

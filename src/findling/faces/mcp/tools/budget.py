@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
+from findling.domain.values import counted
 from findling.faces.mcp.tools.tool_results import DOCUMENT_ADDRESS, cut
 
 __all__ = ["Budget", "compact_json", "count_tokens", "end_of_line", "fit_answer", "fit_facts", "fit_text"]
@@ -155,7 +156,7 @@ def _told(kept: int, of: int, *, more_chars: bool, can_go_on: bool) -> str:
         *(["ask with a larger max_chars"] if more_chars else []),
         *(["go on with next_cursor"] if can_go_on else []),
     ]
-    left = f"the last {of - kept} of {of} results"
+    left = f"the last {of - kept} of {counted(of, 'result')}"
     return f"{left}; {' or '.join(ways)}" if ways else f"{left}; the setting mcp.max_tokens allows no more"
 
 

@@ -11,7 +11,7 @@ from findling.domain.errors import FindlingError, InvalidValueError, NotFoundErr
 from findling.domain.queries import SearchRequest
 from findling.domain.reports import Progress
 from findling.domain.results import SearchAnswer
-from findling.domain.values import closest_name
+from findling.domain.values import closest_name, counted
 from findling.faces.mcp.tool_context import Desk, for_caller, naming, told
 from findling.faces.mcp.tools import arguments as given
 from findling.faces.mcp.tools import tool_results as shapes
@@ -47,7 +47,9 @@ def make_instructions(desk: Desk) -> str:
         return f"findling searches what people have. At present: {told(for_caller(error, desk.caller))}.\n\n{_HOW_TO}"
     types = ", ".join(f"{count:,} {name}" for name, count in list(status["types"].items())[:_MOST_TYPES])
     where = f" of {status['details']['root']}" if "root" in status["details"] else ""
-    held = f"findling searches {status['resources']:,} resources{where} in {status['chunks']:,} passages"
+    held = (
+        f"findling searches {counted(status['resources'], 'resource')}{where} in {counted(status['chunks'], 'passage')}"
+    )
     lines = [f"{held}: {types}." if types else f"{held}.", *_gaps(status["details"]), "", _HOW_TO]
     items = [name for name in ("directive", "tool", "knowledge") if name in status["types"]]
     if items:
@@ -107,7 +109,7 @@ def _gaps(details: Mapping[str, Any]) -> list[str]:
     if not details["indexed_at"]:
         gaps.append("The first index run has not been completed; files may be missing.")
     if details["failed"]:
-        gaps.append(f"{details['failed']:,} files could not be read, or not all of them.")
+        gaps.append(f"{counted(details['failed'], 'file')} could not be read, or not all of them.")
     if details["model"] and details["model_read"] < details["model_of"]:
         share = details["model_read"] / details["model_of"]
         gaps.append(f"The model has read {share:.0%} of the passages so far; meaning counts less in the others.")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import count
 
+from findling.domain.values import counted
 from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder
 from findling.sources.files.file_text import UnreadableError
 
@@ -88,7 +89,7 @@ def _write_table(builder: TextBuilder, database: sqlite3.Connection, table: str)
         counting = f"SELECT count(*) FROM (SELECT 1 FROM {quoted} LIMIT {_MAX_COUNTED})"
         more = int(database.execute(counting).fetchone()[0]) - written
         if more > 0:
-            builder.line(f"… {more:,} more rows")
+            builder.line(f"… {counted(more, 'more row')}")
             return True
     return False
 

@@ -16,6 +16,7 @@ from typing import Any
 import pypdfium2 as pdfium  # type: ignore[import-untyped]
 import pypdfium2.raw as pdfium_c  # type: ignore[import-untyped]
 
+from findling.domain.values import counted
 from findling.sources.documents.extracted import Extracted, Properties, Source, TextBuilder, labelled, seconds_of
 from findling.sources.documents.markup.xml_events import Element, StopReadingError, read_elements
 from findling.sources.files.file_text import UnreadableError
@@ -169,7 +170,7 @@ def extract(source: Source) -> Extracted:
         broken = _write_pages(builder, document)
         _write_form_data(builder, document)
         _list_attachments(builder, document)
-        damage = f"{broken} of {len(document)} pages cannot be read" if broken else ""
+        damage = f"{broken} of {counted(len(document), 'page')} cannot be read" if broken else ""
         properties = Properties(
             title=_metadata(document, "Title"),
             author=_metadata(document, "Author"),

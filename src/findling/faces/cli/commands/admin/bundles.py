@@ -9,6 +9,7 @@ import click
 
 from findling.domain.errors import UsageError
 from findling.domain.strangers import TRUSTS
+from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note
@@ -129,7 +130,7 @@ def _export_page(
     most = _size(max_size) if max_size else MAX_PAGE_BYTES
     report = export_html(engine, target, title=title, may_see=may_see, max_bytes=most)
     each = format_size(round(report.bytes_per_document))
-    text = f"{report.target}: {report.documents:,} documents, {format_size(report.bytes)}, {each} each\n"
+    text = f"{report.target}: {counted(report.documents, 'document')}, {format_size(report.bytes)}, {each} each\n"
     write_report(as_json, report.to_dict(), text)
     return 0
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from findling.domain.errors import UsageError
+from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import agrees, note
@@ -174,7 +175,7 @@ def _drop(workspace: str, yes: bool) -> int:
 
     account = account_of(find_workspace(workspace, _home()))
     if not agrees(
-        f"delete the index of {account.label} with {account.resources:,} resources, in {account.folder}", yes
+        f"delete the index of {account.label} with {counted(account.resources, 'resource')}, in {account.folder}", yes
     ):
         return 1
     drop_workspace(workspace, home=_home())
@@ -219,8 +220,8 @@ def _row(account: WorkspaceAccount) -> tuple[str, ...]:
     }
     return (
         account.label,
-        f"{account.resources:,} resources",
-        f"{account.chunks:,} chunks",
+        counted(account.resources, "resource"),
+        counted(account.chunks, "chunk"),
         format_size(account.size_bytes),
         indexed,
         ", ".join(remark for remark, holds in remarks.items() if holds),

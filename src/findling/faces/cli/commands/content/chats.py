@@ -10,6 +10,7 @@ from typing import IO
 import click
 
 from findling.domain.errors import FindlingError, UsageError
+from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls
 from findling.faces.cli.request.options import compact_in_background, json_option, opened, place_option, resolve
@@ -91,7 +92,7 @@ def _import(
     if as_json:
         write_json(report)
     if not report.threads:
-        note(f"there are no messages in {file}")
+        note(f"there are no messages in {'stdin' if file == '-' else file}")
         return 1
     if not as_json:
         note(_sentence(report))
@@ -126,7 +127,7 @@ def _delete(thread: str, path: str, workspace: str | None) -> int:
     with opened(path, settings) as engine:
         count = WorkspaceChats(engine.writer).delete(thread)
         compact_in_background(engine, settings)
-    note(f"deleted {show_controls(thread)} with {count:,} messages")
+    note(f"deleted {show_controls(thread)} with {counted(count, 'message')}")
     return 0
 
 
@@ -140,8 +141,8 @@ def _export(file: str) -> Path | IO[bytes]:
 
 
 def _sentence(report: ChatReport) -> str:
-    threads = "1 thread" if report.threads == 1 else f"{report.threads:,} threads"
-    return f"{threads}: {report.added:,} messages added, {report.changed:,} changed, {report.known:,} known"
+    added = f"{counted(report.threads, 'thread')}: {counted(report.added, 'message')} added"
+    return f"{added}, {report.changed:,} changed, {report.known:,} known"
 
 
 def _columns(thread: ThreadSummary) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from findling.domain.errors import InvalidValueError, PathNotFoundError, UntrustedSettingError, UsageError
-from findling.domain.values import read_json
+from findling.domain.values import counted, read_json
 from findling.faces.cli.output.json_output import dump, write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.command_table import GroupWithMoves
@@ -168,7 +168,7 @@ def _import(file: str, replace: bool, **place: Any) -> int:
     rows = _read_rows(file)
     with _opened_to_change(**place) as engine:
         edit = engine.glossary.import_rows(rows, replace=replace)
-    note(f"{len(edit.put)} terms put in, {len(edit.dropped)} dropped")
+    note(f"{counted(len(edit.put), 'term')} put in, {len(edit.dropped)} dropped")
     return 0
 
 

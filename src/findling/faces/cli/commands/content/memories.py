@@ -13,6 +13,7 @@ import click
 
 from findling.domain.errors import InvalidValueError
 from findling.domain.plans import MODES
+from findling.domain.values import counted
 from findling.faces.cli.output.json_output import dump, write_json, write_report
 from findling.faces.cli.output.terminal import note, show_controls, write
 from findling.faces.cli.request.options import (
@@ -113,7 +114,7 @@ def _show_list(listed: Sequence[Memory], limit: int, as_json: bool) -> int:
     else:
         write("\n".join(_shown_plainly(memory) for memory in listed[:limit]))
         if len(listed) > limit:
-            note(f"{limit:,} of {len(listed):,} memories", f"findling recall -k {len(listed)}")
+            note(f"{limit:,} of {counted(len(listed), 'memory', 'memories')}", f"findling recall -k {len(listed)}")
     if not listed:
         note("nothing is remembered here", 'findling remember "some text"')
     return 0 if listed else 1

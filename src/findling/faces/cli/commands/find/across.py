@@ -52,12 +52,13 @@ def search_workspaces(options: SearchOptions, *, shared: bool, as_json: bool) ->
         write(_shown(answer.hits, answer.query), styled=True)
     for missing in answer.degraded:
         note(missing.what, missing.fix)
-    if not answer.hits:
+    is_counted = not request.limit and any(answer.totals.values())
+    if not answer.hits and not is_counted:
         note(f'no match for "{query}" in {", ".join(answer.asked) or "any workspace"}')
     if answer.relaxed and not as_json:
         note("relaxed, without what is demanded:")
         click.echo(_shown(answer.relaxed, query), err=True, nl=False)
-    return 0 if answer.hits else 1
+    return 0 if answer.hits or is_counted else 1
 
 
 def _shown(hits: Sequence[AcrossHit], query: str) -> str:

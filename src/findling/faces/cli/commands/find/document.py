@@ -91,9 +91,9 @@ def similar(name: str, path: str, limit: str | None, as_json: bool, as_: tuple[s
         note(missing.what, missing.fix)
     for remark in answer.notes:
         note(remark)
-    if not answer.hits:
+    if not answer.total:
         note(f"nothing is {answer.understood_as}")
-    return 0 if answer.hits else 1
+    return 0 if answer.total else 1
 
 
 @click.command()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from findling.domain.results import Explanation, LegVerdict
+from findling.domain.values import counted
 from findling.faces.cli.output.progress import progress_bar
 from findling.faces.cli.output.rendering import receipt_lines
 from findling.faces.cli.output.terminal import ask_before_indexing, note, write
@@ -51,7 +52,7 @@ def _lines(told: Explanation) -> Iterator[str]:
     if told.found:
         yield f"{where} is hit {told.rank} of {told.shown}"
     elif told.shown > 1:
-        yield f"{where} is not among the {told.shown:,} hits"
+        yield f"{where} is not among the {counted(told.shown, 'hit')}"
     else:
         yield f"{where} is not in the answer: there {'is one other hit' if told.shown else 'are no hits'}"
     yield from (f"  because {reason}" for reason in told.reasons)

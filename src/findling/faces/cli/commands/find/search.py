@@ -12,6 +12,7 @@ import click
 
 from findling.domain.errors import DaemonError, UsageError
 from findling.domain.results import SearchAnswer
+from findling.domain.values import counted
 from findling.faces.cli.output.rendering import (
     FORMATS,
     View,
@@ -177,7 +178,7 @@ def _index_first(
     if sys.stderr.isatty():
         left_out = sum(report.skipped.values())
         more = f"; {left_out:,} left out, see findling status --skipped" if left_out else ""
-        note(f"indexed {report.added:,} files in {report.seconds:.1f} s{more}")
+        note(f"indexed {counted(report.added, 'file')} in {report.seconds:.1f} s{more}")
     return True
 
 
@@ -219,7 +220,7 @@ class _Printer:
         self._first = [hit.id for hit in answer.hits]
 
     def show(self, answer: SearchAnswer, client: SearchClient) -> None:
-        self.found, self.shown = self.found or bool(answer.hits), self.shown + 1
+        self.found, self.shown = self.found or bool(answer.hits) or _only_counts(answer), self.shown + 1
         view = self._view(client)
         if self._format == "json":
             from findling.faces.cli.output.json_output import answer_document
@@ -284,7 +285,9 @@ def _tell(answer: SearchAnswer, view: View) -> None:
     respelled = {meant.term for meant in answer.did_you_mean}
     unknown = ", ".join(term for term in answer.unknown_terms if term not in respelled)
     unknown = f"unknown terms: {unknown}" if unknown else ""
-    if not answer.hits:
+    if _only_counts(answer):
+        note(f"{counted(answer.total, 'hit')}; none is shown, as --limit says")
+    elif not answer.hits:
         # Pasted text may hold quotes and dashes that were not meant as conditions: say what they did.
         understood = f"understood as {_shortened(answer.understood_as)}" if answer.reading != "ranked" else ""
         reasons = "".join(
@@ -300,10 +303,16 @@ def _tell(answer: SearchAnswer, view: View) -> None:
         # Not on stdout: nothing was found, and whoever reads that must not take neighbours for hits.
         click.echo(render_related(answer, view), err=True, nl=False)
     if answer.hits and sys.stdout.isatty():
-        more = f" of {answer.total:,}" if answer.total > len(answer.hits) else ""
-        took = f"{len(answer.hits):,}{more} hits in {sum(answer.timings_ms.values()):.0f} ms"
+        more = f"{len(answer.hits):,} of " if answer.total > len(answer.hits) else ""
+        most = max(answer.total, len(answer.hits))
+        took = f"{more}{counted(most, 'hit')} in {sum(answer.timings_ms.values()):.0f} ms"
         facts = (took, _weaker(answer), _unread(answer))
         note("; ".join(filter(None, facts)))
+
+
+def _only_counts(answer: SearchAnswer) -> bool:
+    """Whether there are hits of which none was asked for."""
+    return answer.total > 0 and answer.plan.get("limit") == 0
 
 
 def _listed(value: object) -> str:
@@ -311,8 +320,7 @@ def _listed(value: object) -> str:
 
 
 def _weaker(answer: SearchAnswer) -> str:
-    matches = "1 weaker match" if answer.weaker == 1 else f"{answer.weaker:,} weaker matches"
-    return f"{matches}: --weak" if answer.weaker else ""
+    return f"{counted(answer.weaker, 'weaker match', 'weaker matches')}: --weak" if answer.weaker else ""
 
 
 def _unread(answer: SearchAnswer) -> str:

@@ -13,6 +13,7 @@ import click
 
 from findling.domain.errors import LockedError
 from findling.domain.reports import IndexReport
+from findling.domain.values import counted
 from findling.faces.cli.output.json_output import skipped_entries, write_json, write_report
 from findling.faces.cli.output.progress import format_size, progress_bar, refine_bar
 from findling.faces.cli.output.terminal import ask_before_indexing, note, write
@@ -54,7 +55,8 @@ def refine(
     """Have the model read the passages of PATH that it has not read yet.
 
     The passages that searches would have liked best come first. It can be stopped at any time and continues where it
-    was. `findling index` and a first search start it in the background.
+    was. `findling index` and a first search start it in the background; the command waits for that one, and --stop
+    ends it.
     """
     settings = apply_changes(resolve(path, workspace=workspace), changes)
     if stop:
@@ -72,20 +74,23 @@ def refine(
                 cpu_share=settings["semantic.cpu_share"] if gently else 1.0,
                 on_progress=bar,
                 should_stop=lambda: deadline is not None and time.monotonic() >= deadline,
+                on_waiting=None if gently else _tell_waiting,
             )
         except LockedError:
-            if gently:
-                return 0  # another process does it already
-            raise
+            return 0  # another process does it already
         if gently and settings["compact.auto"]:
             from findling.service.upkeep.compaction import compact_if_worthwhile
 
             compact_if_worthwhile(engine.writer.files, settings)
     parts = {"read": report.read, "taken from other workspaces": report.borrowed, "kept private": report.withheld}
     told = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count) or "nothing read"
-    text = f"{told} in {report.seconds:.1f} s; {report.covered:,} of {report.chunks:,} passages have been read\n"
+    text = f"{told} in {report.seconds:.1f} s; {report.covered:,} of {counted(report.chunks, 'passage')} read\n"
     write_report(as_json, report, text)
     return 0
+
+
+def _tell_waiting() -> None:
+    note("another process is reading these passages: this one waits for it", "findling refine --stop ends it")
 
 
 @click.command()
@@ -125,7 +130,8 @@ def count_reasons(skipped: Mapping[str, int]) -> str:
 def _describe(report: IndexReport) -> str:
     parts = {"new": report.added, "changed": report.updated, "gone": report.removed, "unchanged": report.unchanged}
     counts = ", ".join(f"{count:,} {word}" for word, count in parts.items() if count) or "nothing to index"
-    text = f"{counts}; {report.chunks:,} chunks, {format_size(report.bytes_read)} read in {report.seconds:.1f} s\n"
+    size = f"{counted(report.chunks, 'chunk')}, {format_size(report.bytes_read)}"
+    text = f"{counts}; {size} read in {report.seconds:.1f} s\n"
     if report.failed or report.partial:
         outcomes = {"could not be read": report.failed, "were read in part": report.partial}
         told = ", ".join(f"{count:,} {what}" for what, count in outcomes.items() if count)
@@ -142,4 +148,4 @@ def _preview(engine: Engine, as_json: bool) -> None:
         return
     write("".join(f"{path}\n" for path in paths))
     reasons = count_reasons(Counter(entry.reason for entry in skipped))
-    note(f"{len(paths):,} files would be indexed" + (f"; left out: {reasons}" if reasons else ""))
+    note(f"{counted(len(paths), 'file')} would be indexed" + (f"; left out: {reasons}" if reasons else ""))

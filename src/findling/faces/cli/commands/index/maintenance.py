@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from findling.domain.errors import NotFoundError, UsageError
+from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import agrees, note, write
 from findling.faces.cli.request.options import (
@@ -70,7 +71,7 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
     with opened(path, resolve(path, workspace=workspace)) as engine:
         if repair:
             report = engine.repair()
-            told = f"{report.unchanged:,} resources, {report.chunks:,} chunks"
+            told = f"{counted(report.unchanged, 'resource')}, {counted(report.chunks, 'chunk')}"
             write(f"rebuilt from {told}, in {report.seconds:.1f} s\n")
             return 0
         checks = engine.check()
@@ -85,8 +86,8 @@ def doctor(path: str, repair: bool, as_json: bool, workspace: str | None) -> int
 
 
 def _forget_everything(engine: Engine, force: bool) -> int:
-    count = engine.status().resources
-    if not agrees(f"delete the index of {engine.root} with {count:,} resources, in {engine.home}", force, "--force"):
+    count = counted(engine.status().resources, "resource")
+    if not agrees(f"delete the index of {engine.root} with {count}, in {engine.home}", force, "--force"):
         return 1
     engine.forget_everything()
     note(f"deleted {engine.home}")
@@ -101,7 +102,7 @@ def _forget_paths(engine: Engine, paths: Sequence[str], force: bool) -> int:
         return 1
     if not force:
         write("".join(f"{path}\n" for path in doomed))
-    if not agrees(f"forget {len(doomed):,} resources of the index of {engine.root}", force, "--force"):
+    if not agrees(f"forget {counted(len(doomed), 'resource')} of the index of {engine.root}", force, "--force"):
         return 1
     count = engine.forget(prefixes)
     note(
@@ -128,7 +129,7 @@ def _forget_ids(engine: Engine, ids: Sequence[str], force: bool) -> int:
         return 1
     if not force:
         write("".join(f"{rid}\n" for rid in doomed))
-    if not agrees(f"forget {len(doomed):,} resources for good", force, "--force"):
+    if not agrees(f"forget {counted(len(doomed), 'resource')} for good", force, "--force"):
         return 1
     memories = [rid for rid in doomed if rid.startswith("memory:")]
     count = engine.memories.forget(memories) if memories else 0

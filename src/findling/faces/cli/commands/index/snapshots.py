@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import agrees, note, write
@@ -90,7 +91,8 @@ def _create(path: str, name: str, file: Path | None, keep: int | None, as_json: 
         write_json(snapshot=made)
     else:
         write(f"{made.path if file else made.name}\n")
-        note(f"{made.counts['resources']:,} resources, {format_size(made.size_bytes)}, sha256 {made.sha256[:12]}…")
+        held = counted(made.counts["resources"], "resource")
+        note(f"{held}, {format_size(made.size_bytes)}, sha256 {made.sha256[:12]}…")
     return 0
 
 
@@ -158,7 +160,7 @@ def _restore(
     if as_json:
         write_json(snapshot=report.snapshot, safety=report.safety, put_aside=report.put_aside)
         return 0
-    write(f"restored {report.snapshot.name}: {report.snapshot.counts['resources']:,} resources\n")
+    write(f"restored {report.snapshot.name}: {counted(report.snapshot.counts['resources'], 'resource')}\n")
     if report.safety is not None and report.safety.problem:
         note(f"what was there before is damaged; {report.safety.name} keeps it, and cannot be restored")
     elif report.safety is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from findling.domain.values import counted
 from findling.faces.cli.commands.index.index import count_reasons
 from findling.faces.cli.output.json_output import skipped_entries, write_json, write_report
 from findling.faces.cli.output.progress import format_size
@@ -122,7 +123,7 @@ def _describe(state: Status, daemon: Mapping[str, Any] | None) -> str:
         "characters": f"{state.characters:,}",
         "left out": count_reasons(state.skipped) or "nothing",
         "indexed": "never" if state.indexed_at is None else _moment(state.indexed_at),
-        "keyword leg": f"{behind:,} changes behind" if behind else "up to date",
+        "keyword leg": f"{counted(behind, 'change')} behind" if behind else "up to date",
         "meaning": _describe_meaning(state.meaning),
         "format": f"{state.format}, analyzer {state.analyzer}",
     }

@@ -58,7 +58,8 @@ def test_flat_scores_say_so() -> None:
 def test_few_hits_are_all_given(scores: list[float]) -> None:
     cut = adaptive_k(scores)
     assert (cut.k_used, cut.gap) == (len(scores), 0.0)
-    assert cut.reason == f"nothing to cut: {len(scores)} hits, between 3 and 20 are given"
+    hits = "1 hit" if len(scores) == 1 else f"{len(scores)} hits"
+    assert cut.reason == f"nothing to cut: {hits}, between 3 and 20 are given"
 
 
 @pytest.mark.parametrize("scores", [[0.5, nan], [inf, 0.5], [0.5, -0.1], [0.5, 0.6]])

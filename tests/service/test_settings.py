@@ -122,7 +122,7 @@ def test_text_values(name: str, text: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "wanted"),
     [
-        ("search.limit", "ten", "whole number of at least 1"),
+        ("search.limit", "ten", "whole number of at least 0"),
         ("search.limit", "-1", "at least 0"),
         ("search.limit", "1.5", "whole number"),
         ("search.alpha", "1.1", "at least 0 and at most 1"),

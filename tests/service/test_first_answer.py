@@ -143,6 +143,21 @@ def test_many_changes_are_left_to_the_next_search(tmp_path: Path, forest: Path) 
         assert (whole.total, whole.degraded) == (_FILES, ())
 
 
+def test_the_model_reads_first_what_was_just_written(tmp_path: Path) -> None:
+    root = tmp_path / "notes"
+    root.mkdir()
+    for name in ("a", "b", "c"):
+        (root / f"{name}.md").write_text(f"# {name}\n\nold text of {name}\n")
+    with findling.open(root, settings=settings(tmp_path)) as engine:
+        engine.index()
+        for name in ("d", "b"):
+            (root / f"{name}.md").write_text(f"# {name}\n\nnew text of {name}\n")
+        engine.index()
+        waiting = engine.writer.store.unembedded("some model", 10)
+        assert {one.resource.path for one in waiting[:2]} == {"b.md", "d.md"}
+        assert [one.resource.path for one in waiting[2:]] == ["a.md", "c.md"]
+
+
 def test_no_time_at_all_is_no_error(engine: findling.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_run, "FIRST_S", 0.0)
     answer = engine.search("okapi", quick=True)

@@ -35,6 +35,9 @@ _FIRST_COMMIT_S, _COMMIT_BYTES = 5.0, 64_000_000
 """A long run commits the legs for searches meanwhile: after so many seconds, then after three times as many, and so on,
 or after so much text."""
 
+_RECENT = 500
+"""Chunks of a later run that the model reads before all others: somebody has just written them."""
+
 _SMALL_BYTES = 4_000_000  # plain text up to this much is prepared at once, in the time that starting workers would take
 _TASK_BYTES, _TASK_FILES = 512_000, 200  # the most that one worker is given at a time
 
@@ -95,6 +98,7 @@ class _Update:
         allowance.free(self._deleted)
         self._skipped = list(found.skipped)
         self._same: dict[str, Fingerprint] = {}
+        self._recent: list[int] = []
         self._total_bytes = sum(file.size for file in found.changed)
         self._done = self._failed = self._added = self._updated = self._partial = self._chunks = self._bytes = 0
         self._uncommitted, self._commit_at_s = 0, _FIRST_COMMIT_S
@@ -177,6 +181,8 @@ class _Update:
             self._added += not is_known
             self._partial += not document.resource.fields.keys().isdisjoint(PARTIAL)
             self._chunks += len(document.chunks)
+            if self._found.unchanged:
+                self._recent += [chunk.cid for chunk in document.chunks]
         return document
 
     def _write(self, batch: Iterable[Document], deleted: Iterable[str] = ()) -> None:
@@ -194,6 +200,8 @@ class _Update:
             self._write((), self._deleted)
         if self._same:
             self._store.touch(self._same)
+        if len(self._recent) <= _RECENT:
+            self._store.want(self._recent)
         # The legs first: a workspace that says it is indexed can be searched.
         self._legs.commit()
         remember(self._store, self._found.folders, self._skipped, self._options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import sys
 import time
 from collections.abc import Callable
@@ -79,6 +78,8 @@ def test_quick_leaves_the_rest_to_a_process_in_the_background(
 @pytest.mark.skipif(os.name == "nt", reason="there is no pseudo terminal")
 @pytest.mark.parametrize("question", ["okapi", "moss 7"])
 def test_a_person_reads_a_first_answer_and_then_the_whole_one(forest: Path, question: str) -> None:
+    import pty
+
     ours, theirs = pty.openpty()
     process = BoundedProcess(
         [sys.executable, "-c", _MAIN, "search", "--color", "never", question, str(forest)],

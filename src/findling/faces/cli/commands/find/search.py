@@ -216,7 +216,8 @@ class _Printer:
         """Print an answer from a part of the files; the whole one is printed again only if it differs."""
         view = self._view(client)
         self._show_text(answer, view)
-        _tell(answer, view)
+        _tell(replace(answer, degraded=()), view)
+        note("{files:,} of {of:,} files are indexed so far; the whole answer follows".format(**answer.plan["indexed"]))
         self._first = [hit.id for hit in answer.hits]
 
     def show(self, answer: SearchAnswer, client: SearchClient) -> None:

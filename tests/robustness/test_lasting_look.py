@@ -157,6 +157,18 @@ def test_writing_and_searching_in_turn_never_misses_anything(engine: findling.En
         engine.search("quagga")
 
 
+def test_a_closed_index_is_not_watched(engine: findling.Engine) -> None:
+    queue = still_folders._queue_of_process()
+    look = engine.opened.files.look
+    assert look is not None
+    watched = len(queue._watchers)
+    assert watched >= 3, "the root and its two folders"
+    engine.close()
+    assert len(queue._watchers) <= watched - 3
+    assert engine.search("quagga").hits, "it is opened again"
+    assert engine.is_still()
+
+
 def test_a_still_tree_is_not_looked_at(engine: findling.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
     monkeypatch.setattr(findling.pipelines.indexing.freshness, "changed_ns", looked.append)

@@ -58,6 +58,13 @@ class LastingLook:
         with self._guard:
             return self._holds(_state(store, root), root)
 
+    def close(self) -> None:
+        """Stop watching; closing twice is fine."""
+        with self._guard:
+            if self._folders is not None:
+                self._folders.close()
+            self._folders = self._state = None
+
     def _holds(self, state: object, root: Path) -> bool:
         if self._state is None or self._state != state or self._folders is None or time.monotonic() > self._until:
             return False

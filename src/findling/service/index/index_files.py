@@ -283,6 +283,9 @@ class OpenedWorkspace:
         with self._opening:
             self._release_leg()
             store, self._store = self._store, None
+            look, self.look = self.look, None
+        if look is not None:
+            look.close()
         if store is not None:
             store.close()
 

@@ -31,6 +31,7 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     (root / "zoo").mkdir()
     (root / "zoo" / "okapi.md").write_text("# The okapi\n\nAn okapi sleeps in the shade of a baobab.\n")
+    (root / "zoo" / "gnu.c").write_text("int count_gnus(int herds) {\n    return 7 * herds;\n}\n")  # read by a worker
     (root / "part3" / "quiet.md").write_text("# Nothing\n\n" + "barkant " * 40 + "the quagga grazes at dawn\n")
     return root
 
@@ -51,12 +52,15 @@ def engine(forest: Path, tmp_path: Path) -> Iterator[findling.Engine]:
         yield opened
 
 
-@pytest.mark.parametrize(("question", "path"), [("okapi", "zoo/okapi.md"), ("quagga at dawn", "part3/quiet.md")])
+@pytest.mark.parametrize(
+    ("question", "path"),
+    [("okapi", "zoo/okapi.md"), ("quagga at dawn", "part3/quiet.md"), ("count_gnus", "zoo/gnu.c")],
+)
 def test_a_quick_search_finds_by_name_and_by_content(engine: findling.Engine, question: str, path: str) -> None:
     answer = engine.search(question, quick=True)
     assert answer.hits[0].path == path
     indexed = answer.plan["indexed"]
-    assert 0 < indexed["files"] < indexed["of"] == _FILES + 2
+    assert 0 < indexed["files"] < indexed["of"] == _FILES + 3
     (missing,) = answer.degraded
     assert f"{indexed['files']} of {indexed['of']} files are indexed so far" in missing.what
     assert answer.quality == "reduced"
@@ -72,7 +76,7 @@ def test_the_next_search_goes_on_and_answers_as_if_it_had_been_the_first(
     few = engine.status().resources
     events: list[IndexProgress] = []
     whole = engine.search("kant okapi", on_progress=events.append)
-    assert events[-1].total == _FILES + 2 - few, "nothing is indexed twice"
+    assert events[-1].total == _FILES + 3 - few, "nothing is indexed twice"
     assert engine.is_indexed()
     assert not engine.take_left_open()
     assert ("indexed" in whole.plan, whole.degraded) == (False, ())
@@ -123,7 +127,7 @@ def test_a_run_that_is_interrupted_keeps_the_first_answer(engine: findling.Engin
     assert engine.search("okapi", refresh=False).hits[0].path == "zoo/okapi.md"
     events: list[IndexProgress] = []
     assert not engine.search("okapi", on_progress=events.append).degraded
-    assert engine.status().resources == _FILES + 2
+    assert engine.status().resources == _FILES + 3
 
 
 def test_many_changes_are_left_to_the_next_search(tmp_path: Path, forest: Path) -> None:

@@ -7,7 +7,7 @@ durable by itself, so that a stopped run continues where it was.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -139,8 +139,6 @@ class _Update:
                 yield batch
                 batch, size = [], 0
                 enough = min(4 * enough, self._options.batch_bytes)
-            if self._patience is not None and self._patience.is_over():
-                break
         if batch:
             yield batch
 
@@ -149,8 +147,10 @@ class _Update:
         tasks = self._tasks()
         if self._patience is None:
             return _prepare(job, tasks)
+        is_over = self._patience.is_over
         apart = [task for task in tasks if needs_process(job.options.plan, task.path)]
-        return chain(_prepare(job, [task for task in tasks if task not in apart]), _prepare(job, apart))
+        here = [task for task in tasks if task not in apart]
+        return chain(_prepare(job, here, is_over), _prepare(job, apart, is_over))
 
     def _tasks(self) -> list[Task]:
         known = self._found.known
@@ -181,7 +181,7 @@ class _Update:
             self._added += not is_known
             self._partial += not document.resource.fields.keys().isdisjoint(PARTIAL)
             self._chunks += len(document.chunks)
-            if self._found.unchanged:
+            if self._found.known and len(self._recent) <= _RECENT:
                 self._recent += [chunk.cid for chunk in document.chunks]
         return document
 
@@ -213,21 +213,29 @@ class _Update:
             self._on_progress(IndexProgress(stage, *counts, time.monotonic() - self._started, path))
 
 
-def _prepare(job: Job, tasks: list[Task]) -> Iterator[Prepared]:
-    """The outcome of every file, in order: prepared here, or by workers."""
+def _prepare(job: Job, tasks: list[Task], is_over: Callable[[], bool] = lambda: False) -> Iterator[Prepared]:
+    """The outcome of every file, in order and until time is over: prepared here, or by workers."""
+    if is_over():
+        return
     workers, plan = job.options.workers, job.options.plan
     langs = [file_type(task.path.rpartition("/")[2]).lang for task in tasks]
     untrusted = [lang in FORMATS and FORMATS[lang].untrusted for lang in langs]
     is_little = workers == 1 or sum(task.size for task in tasks) <= _SMALL_BYTES
     if is_little and not any(untrusted) and not any(parses(plan, lang) for lang in set(langs)):
-        yield from (prepare(job, task) for task in tasks)
+        for task in tasks:
+            yield prepare(job, task)
+            if is_over():
+                return
         return
     from findling.pipelines.indexing.workers import available_cores, prepare_in_workers
 
     batches = list(_batched(tasks, untrusted))
     crew = 1 if is_little else workers or available_cores()
     with closing(prepare_in_workers(job, batches, crew)) as results:
-        yield from chain.from_iterable(results)
+        for outcomes in results:
+            yield from outcomes
+            if is_over():
+                return
 
 
 def _batched(tasks: list[Task], untrusted: list[bool]) -> Iterator[list[Task]]:

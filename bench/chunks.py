@@ -31,8 +31,8 @@ import findling
 from findling.pipelines.indexing.document_build import make_document
 from findling.service.settings.settings import chunk_plan, get_setting, parse_text
 from findling.sources.documents.extracted import Extracted
+from findling.text.analysis.wordpieces import count_tokens
 from findling.text.chunking.chunk_plan import PRESETS
-from findling.text.chunking.measures import count_tokens
 
 Judgements = dict[str, dict[str, int]]
 DEPTHS = (5, 10, 20)

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 
 from findling.models.local.onnx_models import OnnxEmbedder
 from findling.models.locating import ModelFiles, locate
-from findling.text.analysis.wordpieces import bert_vocabulary
-from findling.text.chunking.measures import count_tokens
+from findling.text.analysis.wordpieces import bert_vocabulary, count_tokens
 
 ROOT = Path(__file__).resolve().parents[1]
 

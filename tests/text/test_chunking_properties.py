@@ -10,10 +10,10 @@ import pytest
 
 from findling.domain.resources import Piece
 from findling.text.analysis.lines import with_plain_breaks
+from findling.text.analysis.wordpieces import count_tokens
 from findling.text.chunking.chunk_plan import STRATEGIES, UNITS, ChunkPlan
 from findling.text.chunking.chunker import chunk_outline, chunk_text
 from findling.text.chunking.code_grammars import CODE_LANGS
-from findling.text.chunking.measures import count_tokens
 from findling.text.chunking.outlines import OUTLINES, Heading, Outline
 from findling.text.chunking.windows import BLOCK_CEILING
 from tests.counts import tries

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from findling.domain.resources import Piece
+from findling.text.analysis.wordpieces import count_tokens
 from findling.text.chunking.chunk_plan import PRESETS, ChunkPlan
 from findling.text.chunking.chunker import chunk_outline, chunk_text
-from findling.text.chunking.measures import count_tokens
 from findling.text.chunking.outlines import Outline
 
 SENTENCES = " ".join(f"Sentence number {number} tells of unaffable things." for number in range(300))

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import findling
-from findling.text.chunking import measures as tokens
-from findling.text.chunking.measures import MOST_TOKENS_OF_A_CHARACTER, count_tokens
+from findling.text.analysis import wordpieces
+from findling.text.analysis.wordpieces import count_tokens
+from findling.text.chunking.measures import MOST_TOKENS_OF_A_CHARACTER
 
 
 @pytest.mark.parametrize(
@@ -73,8 +74,8 @@ def test_a_text_has_no_more_tokens_than_its_characters_allow(text: str) -> None:
 
 
 def test_words_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_MAX_KNOWN", 10)
-    monkeypatch.setattr(tokens, "_known", type(tokens._known)())
+    monkeypatch.setattr(wordpieces, "_MAX_KNOWN", 10)
+    monkeypatch.setattr(wordpieces, "_word_tokens", type(wordpieces._word_tokens)())
     words = [f"word{number}" for number in range(100)]
     assert count_tokens(" ".join(words)) == sum(map(count_tokens, words))
-    assert len(tokens._known) <= 10
+    assert len(wordpieces._word_tokens) <= 10

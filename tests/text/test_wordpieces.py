@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -11,8 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from findling.text.analysis import wordpieces
-from findling.text.analysis.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
-from findling.text.chunking.measures import count_tokens
+from findling.text.analysis.wordpieces import (
+    Vocabulary,
+    WordPieces,
+    bert_vocabulary,
+    count_tokens,
+    piece_counts,
+    piece_ids,
+)
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -79,6 +86,11 @@ def test_a_limit_reads_past_parts_that_have_no_tokens() -> None:
 @given(text=st.text())
 def test_counting_and_reading_agree(text: str) -> None:
     assert count_tokens(text) == len(piece_ids(text))
+
+
+@given(text=st.text() | st.text(st.sampled_from("aA bZ\n.=_-é\u0338\u0301\x0c\ud800中👩")))
+def test_a_bag_holds_the_tokens_in_no_order(text: str) -> None:
+    assert piece_counts(text) == Counter(piece_ids(text))
 
 
 def test_a_surrogate_is_dropped() -> None:

@@ -2,9 +2,10 @@
 
 The steps are BERT's own: drop control characters, split at spaces, punctuation and Chinese characters, remove accents,
 lower the case. Then take the longest known beginning again and again. No rule looks across a space, so `bytes.split`
-cuts the text and a cache holds the tokens of every part. The names of special tokens (`[SEP]`) are read as the plain
-text that they are. Of the signs that Unicode has gained since 2015, some 500 are read by the tables of today;
-`tokenizers` keeps to older ones and knows none of them.
+cuts the text and a cache holds the tokens of every part. A bag of tokens has no order: its words are also split at
+ASCII marks first. Of 14 MB of code 21 % of what stands between spaces is new, and 3 % of what stands between marks.
+The names of special tokens (`[SEP]`) are read as the plain text that they are. Of the signs that Unicode has gained
+since 2015, some 500 are read by the tables of today; `tokenizers` keeps to older ones and knows none of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import gzip
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -20,16 +22,37 @@ from string import punctuation
 
 from findling.text.analysis.lines import SENTENCE_WORDS
 
-__all__ = ["CONTROLS", "Vocabulary", "WordPieces", "bert_vocabulary", "known_share", "piece_ids", "plain_words"]
-
-
-CONTROLS = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n\r")
-"""Bytes that BERT drops wherever they stand."""
+__all__ = [
+    "Vocabulary",
+    "WordPieces",
+    "bert_vocabulary",
+    "count_tokens",
+    "known_share",
+    "piece_counts",
+    "piece_ids",
+    "plain_words",
+]
 
 
 def piece_ids(text: str, limit: int | None = None) -> list[int]:
     """The tokens of a text in BERT's own uncased vocabulary, at most `limit`, without the two put around a text."""
     return _bert_pieces().ids(text, limit)
+
+
+def piece_counts(text: str) -> Counter[int]:
+    """The tokens of a text in BERT's own uncased vocabulary, each with the number of times it occurs."""
+    words, marks = _words_and_marks(text)
+    numbers = bert_vocabulary().numbers
+    counts = Counter(chain.from_iterable(map(_word_tokens.__getitem__, words)))
+    for mark, count in Counter(marks.decode()).items():
+        counts[numbers[mark]] += count
+    return counts
+
+
+def count_tokens(text: str) -> int:
+    """The number of tokens, without the two that a model puts around a text."""
+    words, marks = _words_and_marks(text)
+    return len(marks) + sum(map(len, map(_word_tokens.__getitem__, words)))
 
 
 class WordPieces:
@@ -40,7 +63,7 @@ class WordPieces:
 
     def ids(self, text: str, limit: int | None = None) -> list[int]:
         """The tokens of a text, at most `limit` of them, without the two that a model puts around a text."""
-        data = text.encode("utf-8", "surrogatepass").translate(_LOWER, CONTROLS)
+        data = text.encode("utf-8", "surrogatepass").translate(_LOWER, _CONTROLS)
         if limit is None:
             return list(chain.from_iterable(map(self._parts.__getitem__, data.split())))
         ids: list[int] = []
@@ -113,7 +136,13 @@ _LONGEST_WORD = 100
 _MAX_KNOWN = 50_000
 _LONGEST_KNOWN = 48
 
+_CONTROLS = bytes(code for code in (*range(32), 127) if chr(code) not in "\t\n\r")
+"""Bytes that BERT drops wherever they stand."""
+
+_MARKS = punctuation.encode()
+_NO_MARKS = bytes(set(range(256)).difference(_MARKS))
 _LOWER = bytes(range(256)).lower()
+_LOWER_SPACED = bytes(ord(" ") if code in _MARKS else code for code in range(256)).lower()
 _WORDS_AND_MARKS = re.compile(f"[{re.escape(punctuation)}]|[^{re.escape(punctuation)}]+").findall
 
 
@@ -133,6 +162,29 @@ class _PartTokens(dict[bytes, tuple[int, ...]]):
                 self.clear()
             self[part] = ids
         return ids
+
+
+def _words_and_marks(text: str) -> tuple[list[bytes], bytes]:
+    """What stands between spaces and ASCII marks, in lower case, and these marks."""
+    data = text.encode("utf-8", "surrogatepass")
+    return data.translate(_LOWER_SPACED, _CONTROLS).split(), data.translate(None, _NO_MARKS)
+
+
+class _WordTokens(dict[bytes, Sequence[int]]):
+    """Tokens of what stands between spaces and marks, filled when asked for; forgotten when there are too many."""
+
+    def __missing__(self, word: bytes) -> Sequence[int]:
+        text = word.decode("utf-8", "surrogatepass")
+        pieces = bert_vocabulary().pieces
+        ids = pieces(text) if word.isascii() else tuple(chain.from_iterable(map(pieces, plain_words(text))))
+        if len(word) <= _LONGEST_KNOWN:
+            if len(self) >= _MAX_KNOWN:
+                self.clear()
+            self[word] = ids
+        return ids
+
+
+_word_tokens = _WordTokens()
 
 
 class _Signs(dict[int, str]):

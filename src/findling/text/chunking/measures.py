@@ -4,50 +4,17 @@ from __future__ import annotations
 
 import re
 from functools import cache, partial
-from string import punctuation
 from typing import NamedTuple
 
-from findling.text.analysis.wordpieces import CONTROLS, bert_vocabulary, plain_words
+from findling.text.analysis.wordpieces import count_tokens
 from findling.text.chunking.chunk_plan import ChunkPlan
 from findling.text.chunking.windows import Fit, fits_whole
 
-__all__ = ["MOST_TOKENS_OF_A_CHARACTER", "Measure", "characters_of", "count_tokens", "measure_of"]
+__all__ = ["MOST_TOKENS_OF_A_CHARACTER", "Measure", "characters_of", "measure_of"]
 
 
 MOST_TOKENS_OF_A_CHARACTER = 3
 """A Korean syllable is up to three letters; nearly all other characters are one token or a part of one."""
-
-
-def count_tokens(text: str) -> int:
-    """The number of tokens, without the two that a model puts around a text."""
-    data = text.encode("utf-8", "surrogatepass")
-    marks = len(data.translate(None, _NO_MARKS))
-    return marks + sum(map(_known.__getitem__, data.translate(_LOWER, CONTROLS).split()))
-
-
-_MAX_KNOWN = 50_000
-_LONGEST_KNOWN = 48
-
-_MARKS = punctuation.encode()
-_NO_MARKS = bytes(set(range(256)).difference(_MARKS))
-_LOWER = bytes(ord(" ") if code in _MARKS else code for code in range(256)).lower()
-
-
-class _Known(dict[bytes, int]):
-    """Counts of words that were seen, filled when a new one is asked for; forgotten when there are too many."""
-
-    def __missing__(self, word: bytes) -> int:
-        text = word.decode("utf-8", "surrogatepass")
-        pieces = bert_vocabulary().pieces
-        count = len(pieces(text)) if word.isascii() else sum(map(len, map(pieces, plain_words(text))))
-        if len(word) <= _LONGEST_KNOWN:
-            if len(self) >= _MAX_KNOWN:
-                self.clear()
-            self[word] = count
-        return count
-
-
-_known = _Known()
 
 
 class Measure(NamedTuple):

@@ -1,4 +1,5 @@
-# `make demo` installs and searches, `make test` runs every check and test, `make test-long` with every seed.
+# `make demo` installs and searches, `make test` runs every check and test, `make test-long` with every seed;
+# `make wheels` builds the wheel of this platform into dist/, with the compiled core if there is a C compiler.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
@@ -7,9 +8,11 @@ JOBS   ?= 3
 # Tests start hundreds of processes: each would compile 240 modules anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-long docs clean
+CORE := $(wildcard src/findling/core/*.[ch])
 
-$(BIN)/findling: pyproject.toml
+.PHONY: demo test test-long docs wheels clean
+
+$(BIN)/findling: pyproject.toml hatch_build.py $(CORE)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev --editable '.[code,hnsw,models,serve,langchain,llama-index,haystack,llm]'
@@ -33,5 +36,9 @@ test-long: test
 docs: $(BIN)/findling
 	$(BIN)/python docs/generate.py
 
+wheels: $(BIN)/findling
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
 clean:
+	rm -f src/findling/core/_native.*
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

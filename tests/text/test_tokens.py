@@ -75,7 +75,7 @@ def test_a_text_has_no_more_tokens_than_its_characters_allow(text: str) -> None:
 
 def test_words_are_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wordpieces, "_MAX_KNOWN", 10)
-    monkeypatch.setattr(wordpieces, "_word_tokens", type(wordpieces._word_tokens)())
+    monkeypatch.setattr(wordpieces, "word_tokens", type(wordpieces.word_tokens)())
     words = [f"word{number}" for number in range(100)]
     assert count_tokens(" ".join(words)) == sum(map(count_tokens, words))
-    assert len(wordpieces._word_tokens) <= 10
+    assert len(wordpieces.word_tokens) <= 10

@@ -1,4 +1,4 @@
-"""Meaning at once: every token has a vector, and a text is the sum of those of its tokens. Needs numpy only.
+"""Meaning at once: every token has a vector, and a text is the sum of those of its tokens. Needs numpy or the core.
 
 The vectors were distilled from all-MiniLM-L6-v2 (`training/README.md` tells how, and what they reach). How much a
 token counts is in the length of its vector. A token that occurs n times counts √n times, so that a long passage is
@@ -9,17 +9,19 @@ Shares are whole numbers, so sums are exact: no order, no thread and no processo
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from findling.text.analysis.wordpieces import piece_counts
+from findling.core.native import native
+from findling.text.analysis.wordpieces import native_vocabulary, piece_counts, word_tokens
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from findling.domain.ports import Vectors
 
 __all__ = ["InstantEmbedder", "from_codes", "instant_codes"]
@@ -46,41 +48,73 @@ class InstantEmbedder:
 
     def embed(self, texts: Sequence[str], kind: str = "passage") -> Vectors:
         """One vector of length 1 for each text, in order; all zeros for a text without a known token."""
-        sums = _sums(texts)
+        import numpy as np
+
+        sums = _sums(texts) if native is None else np.frombuffer(_native_sums(texts)).reshape(-1, _DIMENSIONS)
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         return np.asarray(sums / np.where(lengths > 0, lengths, 1), np.float32)
 
 
 def instant_codes(texts: Sequence[str]) -> list[bytes]:
     """The vectors of passages as rows of 8-bit numbers, to be kept beside them; zeros where there is no vector."""
+    if native is None:
+        return _codes(texts)
+    return native.instant_codes(native_vocabulary(), *_mapped(), texts, word_tokens)
+
+
+def from_codes(codes: Sequence[bytes]) -> NDArray[np.float32]:
+    """The vectors that `instant_codes` wrote, of length 1 again, so that the scale of a row need not be kept."""
+    import numpy as np
+
+    rows = np.frombuffer(b"".join(codes), dtype=np.int8).reshape(-1, _DIMENSIONS).astype(np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True).astype(np.float32)
+    lengths[lengths == 0] = 1
+    unit: NDArray[np.float32] = rows / lengths
+    return unit
+
+
+_TABLE = Path(__file__).with_name("data") / "instant-vectors.npy"
+"""Package data: a test checks its sha256, no start does."""
+
+_SHARES = 2.0**32
+"""Parts of 1 that a share is counted in: 14 million for the token that counts most. All sums stay below 2^53."""
+
+
+@cache
+def _mapped() -> tuple[mmap.mmap, int]:
+    """The table in memory, of which a query reads a few rows only, and where its first row begins."""
+    with _TABLE.open("rb") as file:
+        table = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return table, 10 + int.from_bytes(table[8:10], "little")  # as version 1 of the npy format has it
+
+
+@cache
+def _table() -> NDArray[Any]:
+    """A row a token: `codes` times `scale` is its vector."""
+    import numpy as np
+
+    table, offset = _mapped()
+    return np.frombuffer(table, [("scale", "<f4"), ("codes", "i1", (_DIMENSIONS,))], offset=offset)
+
+
+def _native_sums(texts: Sequence[str]) -> bytes:
+    assert native is not None
+    return native.instant_sums(native_vocabulary(), *_mapped(), texts, word_tokens)
+
+
+def _codes(texts: Sequence[str]) -> list[bytes]:
+    import numpy as np
+
     sums = _sums(texts)
     largest = np.abs(sums).max(axis=1, keepdims=True)
     codes = np.rint(sums * (127 / np.where(largest > 0, largest, 1))).astype(np.int8)
     return [row.tobytes() for row in codes]
 
 
-def from_codes(codes: Sequence[bytes]) -> NDArray[np.float32]:
-    """The vectors that `instant_codes` wrote, of length 1 again, so that the scale of a row need not be kept."""
-    rows = np.frombuffer(b"".join(codes), dtype=np.int8).reshape(-1, _DIMENSIONS)
-    return _unit(rows.astype(np.float32))
-
-
-_TABLE = Path(__file__).with_name("data") / "instant-vectors.npy"
-"""Package data: a test checks its sha256, no start does."""
-
-
-@cache
-def _table() -> NDArray[Any]:
-    """A row a token: `codes` times `scale` is its vector. Mapped into memory, so that a query reads a few rows only."""
-    return np.asarray(np.load(_TABLE, mmap_mode="r"))
-
-
-_SHARES = 2.0**32
-"""Parts of 1 that a share is counted in: 14 million for the token that counts most. All sums stay below 2^53."""
-
-
 def _sums(texts: Sequence[str]) -> NDArray[np.float64]:
     """For each text the sum of its tokens' vectors, each times the root of how often it occurs, in whole numbers."""
+    import numpy as np
+
     sums = np.zeros((len(texts), _DIMENSIONS))
     for text, total in zip(texts, sums, strict=True):
         counts = piece_counts(text)
@@ -90,11 +124,3 @@ def _sums(texts: Sequence[str]) -> NDArray[np.float64]:
         # Not `@`, which hands it to BLAS and wakes its threads.
         np.einsum("t,td->d", shares, rows["codes"].astype(np.float64), out=total)
     return sums
-
-
-def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The rows brought to length 1; a row of zeros stays one."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True).astype(np.float32)
-    lengths[lengths == 0] = 1
-    rows: NDArray[np.float32] = vectors / lengths
-    return rows

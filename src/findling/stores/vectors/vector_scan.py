@@ -10,9 +10,9 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
-import simsimd
 from numpy.typing import NDArray
 
+from findling.core.native import native
 from findling.domain.errors import CorruptError
 from findling.stores.vectors.vector_files import Columns
 
@@ -99,7 +99,7 @@ def scan_rows(columns: Columns, query: Query, wanted: int, rows: NDArray[np.int6
         if every is not None:
             values = every[block]
         else:
-            values = _dots(query, np.take(columns.codes, block, axis=0)) * columns.scales[block]
+            values = _code_cosines(query, np.take(columns.codes, block, axis=0), columns.scales[block])
         found.append(values)
         count += len(values)
         total += float(values.sum(dtype=np.float64))
@@ -176,14 +176,25 @@ def _block_cosines(
 ) -> NDArray[np.float32]:
     codes, scales = columns.codes[block], columns.scales[block]
     if chosen is None:
-        return _dots(query, codes) * scales
+        return _code_cosines(query, codes, scales)
     if not len(chosen):
         return np.empty(0, np.float32)
     if len(chosen) <= _GATHERED_SHARE * len(codes):
-        return _dots(query, np.take(codes, chosen, axis=0)) * scales[chosen]
-    return (_dots(query, codes) * scales)[chosen]
+        return _code_cosines(query, np.take(codes, chosen, axis=0), scales[chosen])
+    return _code_cosines(query, codes, scales)[chosen]
 
 
-def _dots(query: Query, codes: NDArray[np.int8]) -> NDArray[np.float32]:
+def _code_cosines(query: Query, codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Cosines of rows by their codes: sums of whole numbers, which every kernel gives alike."""
+    if native is None:
+        return _plain_cosines(query, codes, scales)
+    values = np.empty(len(codes), np.float32)
+    native.scan(query.codes, codes, scales, query.scale, values)
+    return values
+
+
+def _plain_cosines(query: Query, codes: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+    import simsimd
+
     dots = np.asarray(simsimd.cdist(query.codes, codes, metric="dot", out_dtype="float32"))
-    return dots.reshape(-1) * np.float32(query.scale)
+    return dots.reshape(-1) * np.float32(query.scale) * scales

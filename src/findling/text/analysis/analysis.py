@@ -18,9 +18,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
+from findling.core.native import native
 from findling.domain.resources import Chunk, ChunkTerms
 from findling.text.analysis.scripts import (
     LONGEST_WORD,
@@ -64,9 +65,14 @@ _CACHE_LIMIT = 250_000
 
 def index_form(text: str) -> str:
     """All terms of the text in order, separated by single spaces: the form an index is fed with."""
+    return _terms_with_spaces(text)[:-1] if native is None else native.index_form(text, _terms_of_stretch)
+
+
+def _terms_with_spaces(text: str) -> str:
+    """All terms of the text in order, each with a space after it."""
     if len(_terms_of) > _CACHE_LIMIT:
         _terms_of.clear()
-    return "".join(map(_terms_of.__getitem__, _runs(text)))[:-1]
+    return "".join(map(_terms_of.__getitem__, _runs(text)))
 
 
 def chunk_terms(text: str, chunk: Chunk) -> ChunkTerms:
@@ -153,15 +159,23 @@ class WordSpan(NamedTuple):
 
 def matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
     """The words of the text that give a wanted term, in order; unspaced scripts give one span per term."""
+    if native is None:
+        return _matching_spans(text, wanted)
+    return list(map(WordSpan._make, native.matching_spans(text, wanted, partial(_piece_matches, wanted))))
+
+
+def _matching_spans(text: str, wanted: Collection[str]) -> list[WordSpan]:
     if text.isascii():
         return _ascii_matches(text, wanted)
-    spans = []
-    for piece in re.finditer(r"\S+", text):
-        raw = piece.group()
-        given = _terms_of_raw(raw) if len(raw) <= _LONGEST_REMEMBERED else terms(raw)
-        if matched := [term for term in dict.fromkeys(given) if term in wanted]:
-            spans += _places_of(matched, raw, piece.start())
-    return spans
+    pieces = re.finditer(r"\S+", text)
+    return [span for piece in pieces for span in _piece_matches(wanted, piece.group(), piece.start())]
+
+
+def _piece_matches(wanted: Collection[str], raw: str, offset: int) -> list[WordSpan]:
+    """The words of what stands between two spaces."""
+    given = _terms_of_raw(raw) if len(raw) <= _LONGEST_REMEMBERED else terms(raw)
+    matched = [term for term in dict.fromkeys(given) if term in wanted]
+    return _places_of(matched, raw, offset) if matched else []
 
 
 _LONGEST_REMEMBERED = 64
@@ -269,3 +283,18 @@ class _TermsOfRun(dict[str, str]):
 
 
 _terms_of = _TermsOfRun()
+
+
+class _TermsOfStretch(dict[str, str]):
+    """Stretch without an ASCII separator → its terms, each with a space after it; for the compiled core."""
+
+    def __missing__(self, stretch: str) -> str:
+        value = _terms_with_spaces(stretch)
+        if len(stretch) <= _LONGEST_REMEMBERED:
+            if len(self) >= _CACHE_LIMIT:
+                self.clear()
+            self[stretch] = value
+        return value
+
+
+_terms_of_stretch = _TermsOfStretch()

@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from string import punctuation
 
+from findling.core.native import native
 from findling.text.analysis.lines import SENTENCE_WORDS
 
 __all__ = [
@@ -28,9 +29,11 @@ __all__ = [
     "bert_vocabulary",
     "count_tokens",
     "known_share",
+    "native_vocabulary",
     "piece_counts",
     "piece_ids",
     "plain_words",
+    "word_tokens",
 ]
 
 
@@ -43,7 +46,7 @@ def piece_counts(text: str) -> Counter[int]:
     """The tokens of a text in BERT's own uncased vocabulary, each with the number of times it occurs."""
     words, marks = _words_and_marks(text)
     numbers = bert_vocabulary().numbers
-    counts = Counter(chain.from_iterable(map(_word_tokens.__getitem__, words)))
+    counts = Counter(chain.from_iterable(map(word_tokens.__getitem__, words)))
     for mark, count in Counter(marks.decode()).items():
         counts[numbers[mark]] += count
     return counts
@@ -51,8 +54,14 @@ def piece_counts(text: str) -> Counter[int]:
 
 def count_tokens(text: str) -> int:
     """The number of tokens, without the two that a model puts around a text."""
+    if native is not None:
+        return native.count_tokens(native_vocabulary(), text, word_tokens)
+    return _count_tokens(text)
+
+
+def _count_tokens(text: str) -> int:
     words, marks = _words_and_marks(text)
-    return len(marks) + sum(map(len, map(_word_tokens.__getitem__, words)))
+    return len(marks) + sum(map(len, map(word_tokens.__getitem__, words)))
 
 
 class WordPieces:
@@ -120,8 +129,19 @@ def plain_words(text: str) -> list[str]:
 @cache
 def bert_vocabulary() -> Vocabulary:
     """The vocabulary of BERT's uncased models, 30,522 entries."""
-    lines = gzip.decompress(_VOCABULARY.read_bytes()).decode().splitlines()
+    lines = _entries().decode().splitlines()
     return Vocabulary({entry: number for number, entry in enumerate(lines)})
+
+
+@cache
+def native_vocabulary() -> object:
+    """The same vocabulary as the compiled core reads it."""
+    assert native is not None
+    return native.vocabulary(_entries())
+
+
+def _entries() -> bytes:
+    return gzip.decompress(_VOCABULARY.read_bytes())
 
 
 @cache
@@ -184,7 +204,7 @@ class _WordTokens(dict[bytes, Sequence[int]]):
         return ids
 
 
-_word_tokens = _WordTokens()
+word_tokens = _WordTokens()
 
 
 class _Signs(dict[int, str]):

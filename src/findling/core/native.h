@@ -1,0 +1,56 @@
+/* The compiled core of findling: each function does what a Python function of the same name does, only faster.
+ *
+ * Python stays the reference. `tests/text/test_core.py` holds both to the same output. Limited API only, so one file
+ * serves every Python from 3.11 on; no memory outlives a call but that of a vocabulary, which its capsule owns.
+ */
+
+#ifndef FINDLING_NATIVE_H
+#define FINDLING_NATIVE_H
+
+#define FINDLING_CORE_VERSION "1" /* as in native.py; raised when a function changes its arguments or its answer */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#error "token vectors are stored in little-endian order"
+#endif
+
+/* The bytes of a string in UTF-8; `owner` is set when the string holds lone surrogates and a copy had to be made. */
+typedef struct {
+    const char *data;
+    Py_ssize_t size;
+    PyObject *owner;
+} Utf8;
+
+int utf8_of(PyObject *text, Utf8 *utf8);
+
+/* Kinds of bytes. */
+enum { LOWER = 1, UPPER = 2, DIGIT = 4, SIGN = 8, HIGH = 16, MARK = 32, SPACE = 64, DROPPED = 128 };
+
+#define WORD (LOWER | UPPER | DIGIT | SIGN | HIGH)
+
+extern uint8_t kind_of[256];
+extern char lower_of[256];
+
+/* FNV-1a, which grows with a word: the hash of every beginning comes for free. */
+#define HASH_START 2166136261u
+#define HASHED(hash, byte) (((hash) ^ (uint8_t)(byte)) * 16777619u)
+
+
+void pieces_prepare(void);
+void scan_prepare(void);
+PyObject *scan_kernels(void);
+
+PyObject *native_vocabulary(PyObject *module, PyObject *arguments);
+PyObject *native_count_tokens(PyObject *module, PyObject *arguments);
+PyObject *native_instant_sums(PyObject *module, PyObject *arguments);
+PyObject *native_instant_codes(PyObject *module, PyObject *arguments);
+PyObject *native_scan(PyObject *module, PyObject *arguments);
+
+#endif

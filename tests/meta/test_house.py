@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from findling.core.native import native
 from tests.processes import run_process
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "findling"
@@ -19,6 +20,7 @@ MODULES = sorted(path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.py"
 MOST_LINES = 400
 MOST_MODULES = 400
 SWEPT = (
+    "core",
     "faces",
     "integrations",
     "models",
@@ -178,6 +180,7 @@ def test_a_search_by_words_on_a_warm_index_imports_little(tmp_path: Path) -> Non
 
 def test_a_search_by_meaning_imports_what_meaning_needs(tmp_path: Path) -> None:
     loaded = modules_of_a_search(tmp_path, "hybrid")
-    assert {"numpy", "simsimd", "onnxruntime"} <= loaded
+    assert {"numpy", "onnxruntime"} <= loaded
+    assert ("simsimd" in loaded) == (native is None)
     assert foreign_of(loaded) <= THIRD_PARTY_OF_A_SEARCH | THIRD_PARTY_OF_MEANING
     assert not heavy_of(loaded, {"pydantic", "rich", "fastapi", "tokenizers", "usearch", "huggingface_hub", "pytest"})

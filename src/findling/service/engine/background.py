@@ -96,8 +96,7 @@ def _environment(settings: Settings) -> dict[str, str]:
     from findling.service.settings.settings import get_setting
 
     environ = {name: value for name, value in os.environ.items() if not name.startswith("FINDLING_")}
-    if "FINDLING_CONFIG" in os.environ:
-        environ["FINDLING_CONFIG"] = os.environ["FINDLING_CONFIG"]
+    environ |= {name: os.environ[name] for name in ("FINDLING_CONFIG", "FINDLING_CORE") if name in os.environ}
     for name in settings:
         origin = settings.origin(name)
         if origin.startswith(("env ", "flag ")):

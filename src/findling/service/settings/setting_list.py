@@ -74,6 +74,7 @@ class EnvironmentVariable(NamedTuple):
     name: str
     help: str
     setting: str = ""
+    choices: tuple[str, ...] = ()
 
 
 def plan_row(knob: Knob) -> Setting:
@@ -186,6 +187,7 @@ ENVIRONMENT: tuple[EnvironmentVariable, ...] = (
     EnvironmentVariable("FINDLING_HOME", "Folder that holds the workspaces.", "store.home"),
     EnvironmentVariable("FINDLING_WORKSPACE", "Workspace to use.", "workspace.name"),
     EnvironmentVariable("FINDLING_CONFIG", "The user file to read and write instead of the usual one."),
+    EnvironmentVariable("FINDLING_CORE", "`off` leaves the compiled core out, `on` is the default.", "", ("on", "off")),
 )
 
 REMOVED: Mapping[str, str] = {

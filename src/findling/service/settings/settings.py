@@ -205,6 +205,11 @@ def _apply_environment(settings: Settings, environ: Mapping[str, str]) -> Settin
                     raise UnknownSettingError(f"environment variable {name} sets nothing any more", hint=instead)
             message = f"environment variable {name} is not one that findling knows"
             raise UnknownSettingError(message, hint=closest_name(name, _VARIABLES, "findling config show"))
+    for variable in ENVIRONMENT if given else ():
+        value = environ.get(variable.name)
+        if value and variable.choices and value not in variable.choices:
+            message = f"environment variable {variable.name} is {value!r}"
+            raise InvalidValueError(message, hint=f"one of: {', '.join(variable.choices)}")
     for name, setting in _VARIABLES.items() if given else ():
         if name in given and setting and environ[name]:
             settings = settings.override_text(setting, environ[name], f"env {name}")

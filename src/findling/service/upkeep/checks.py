@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from findling.core.native import core_problem
 from findling.domain.errors import CorruptError, FormatError, ManifestError
 from findling.domain.ports import SkippedPath
 from findling.domain.reports import Check, Status
@@ -21,6 +22,7 @@ from findling.service.index.index_files import OpenedWorkspace
 from findling.service.workspace.manifest import read_manifest
 from findling.stores.filesystem import file_size
 from findling.stores.local.identity import identity_problem
+from findling.stores.local.maintenance import scan_kernel
 from findling.stores.local.snapshot_files import FOLDER, OF_DAMAGED, SUFFIX, examine, find_snapshots, way_back
 from findling.text.analysis.analysis import FINGERPRINT
 from findling.text.chunking.syntax import SYNTAXES
@@ -101,6 +103,8 @@ def check_workspace(files: OpenedWorkspace, vectors: WorkspaceVectors) -> Iterat
     found = sum(find_spec(module) is not None for module in modules)
     rest = "" if found == len(modules) else "; more with pip install 'findling[code]', patterns serve the others"
     yield _check("grammars", f"{found} of {len(modules)} for syntax trees{rest}")
+    yield _check("compiled core", f"not in use: {core_problem}; Python does its work" if core_problem else "in use")
+    yield _check("vector kernel", scan_kernel())
 
 
 def _check(name: str, detail: str, problem: str = "", hint: str = "") -> Check:

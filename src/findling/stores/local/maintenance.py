@@ -34,6 +34,7 @@ __all__ = [
     "measure_parts",
     "remove_stale",
     "rewrite_parts",
+    "scan_kernel",
     "trim_changes",
 ]
 
@@ -259,3 +260,10 @@ def copy_folder(source: Path, target: Path) -> None:
                 raise CorruptError(f"{file} changed while it was copied", hint="try again")
     for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
         sync_folder(folder)
+
+
+def scan_kernel() -> str:
+    """The code that a search by meaning multiplies vectors with on this machine."""
+    from findling.stores.vectors import vector_scan  # which needs numpy
+
+    return vector_scan.scan_kernel()

@@ -24,6 +24,7 @@ __all__ = [
     "quantise",
     "rescore",
     "scan",
+    "scan_kernel",
     "scan_rows",
     "spread",
 ]
@@ -112,6 +113,20 @@ def scan_rows(columns: Columns, query: Query, wanted: int, rows: NDArray[np.int6
 def _squares(values: NDArray[np.float32]) -> float:
     # Not `values @ values`: above 10,000 numbers BLAS wakes its threads for it, which then spin for 12 ms of CPU.
     return float(np.einsum("i,i->", values, values))
+
+
+def scan_kernel() -> str:
+    """The code that multiplies 8-bit codes on this machine."""
+    if native is not None:
+        return native.KERNELS[-1]
+    import simsimd
+
+    able = simsimd.get_capabilities()
+    return f"simsimd, {next((name for name in _SIMSIMD_KERNELS if able.get(name)), 'serial code')}"
+
+
+_SIMSIMD_KERNELS = ("ice", "haswell", "neon_i8", "sve_i8")
+"""Those for 8-bit codes, the fastest of each processor first."""
 
 
 def spread(candidates: Candidates) -> tuple[float, float]:

@@ -1,0 +1,99 @@
+"""The compiled core can be switched off, and nobody sees a difference but in `findling doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from findling.core.native import native
+from tests.processes import run_process
+
+CODE = "import sys; from findling.faces.cli.main import run; sys.exit(run())"
+NOTES = {
+    "fox.md": "# Animals\n\nThe quick brown fox, naïve and déjà vu.\n\nIt dozed upon the rug.\n",
+    "names.py": "def getUserName(user_id):\n    return IPv6Address[user_id]  # C++17, größer\n",
+    "han.txt": "数据库连接超时，请检查配置。 5㎏ 👩🏽\u200d🚀\n",
+}
+
+
+def run_findling(home: Path, core: str, *arguments: str, check: bool = True) -> tuple[str, str]:
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "FINDLING_HOME": str(home),
+        "FINDLING_CONFIG": str(home / "none.toml"),
+        "FINDLING_SEMANTIC_REFINE": "never",
+        "FINDLING_CORE": core,
+    }
+    run = run_process([sys.executable, "-c", CODE, *arguments], env=environment, check=check)
+    return run.stdout, run.stderr
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    for name, text in NOTES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        os.utime(folder / name, (1_000_000_000, 1_000_000_000))
+    return folder
+
+
+def test_doctor_tells_which_code_runs(tree: Path, tmp_path: Path) -> None:
+    run_findling(tmp_path / "home", "on", "index", str(tree))
+    on = run_findling(tmp_path / "home", "on", "doctor", str(tree))[0]
+    off = run_findling(tmp_path / "home", "off", "doctor", str(tree))[0]
+    assert "not in use: switched off by FINDLING_CORE=off; Python does its work" in off
+    assert "simsimd, " in off
+    if native is None:
+        assert "not in use: it " in on
+    else:
+        assert "in use" in on and "not in use" not in on
+        assert native.KERNELS[-1] in on
+
+
+def test_any_other_value_is_an_error(tree: Path, tmp_path: Path) -> None:
+    out, err = run_findling(tmp_path / "home", "maybe", "fox", str(tree), check=False)
+    assert out == ""
+    assert "FINDLING_CORE is 'maybe'" in err and "on, off" in err
+
+
+@pytest.mark.parametrize("query", ["fox", "user name", "C++", "where does the fox sleep on a carpet", "数据库", "kg"])
+def test_answers_are_the_same_without_it(tree: Path, tmp_path: Path, query: str) -> None:
+    answers = []
+    for core in ("on", "off"):
+        run_findling(tmp_path / core, core, "index", str(tree))
+        answers.append(json.loads(run_findling(tmp_path / core, core, query, str(tree), "--json")[0]))
+    # Neither can be told from the other's index.
+    answers.append(json.loads(run_findling(tmp_path / "off", "on", query, str(tree), "--json")[0]))
+    first, *others = map(_timeless, answers)
+    assert first["hits"]
+    assert others == [first, first]
+
+
+def _timeless(answer: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in answer.items() if not key.endswith(("_ms", "_s"))}
+
+
+def test_a_core_built_from_other_sources_is_not_used(tmp_path: Path) -> None:
+    package = Path(sys.modules["findling"].__path__[0]) / "core"
+    folder = tmp_path / "findling" / "core"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    for name in ("__init__.py", "native.py"):
+        shutil.copy(package / name, folder / name)
+    code = "from findling.core.native import native, core_problem; print(native is None, core_problem)"
+    environment = {"PYTHONPATH": str(tmp_path)}
+    said = run_process([sys.executable, "-c", code], env=environment, check=True).stdout
+    assert "True it was not built" in said
+    (folder / "_native.py").write_text('VERSION = "0"\n')
+    said = run_process([sys.executable, "-c", code], env=environment, check=True).stdout
+    assert "True it was built from other sources" in said
+    (folder / "_native.py").write_text("import nothing_of_this_name_\n")
+    said = run_process([sys.executable, "-c", code], env=environment, check=True).stdout
+    assert "True it " in said

@@ -185,7 +185,7 @@ class _PartTokens(dict[bytes, tuple[int, ...]]):
 
 
 def _words_and_marks(text: str) -> tuple[list[bytes], bytes]:
-    """What stands between spaces and ASCII marks, in lower case, and these marks."""
+    """Words between spaces and ASCII marks, in lower case, and these marks."""
     data = text.encode("utf-8", "surrogatepass")
     return data.translate(_LOWER_SPACED, _CONTROLS).split(), data.translate(None, _NO_MARKS)
 

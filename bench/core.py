@@ -22,10 +22,12 @@ import numpy as np
 from findling.core.native import core_problem, native
 from findling.models.local import instant
 from findling.stores.vectors import vector_scan
+from findling.text import snippets
 from findling.text.analysis import analysis, wordpieces
 
 PIECE = 1_600
 WANTED = dict.fromkeys("database connection pool timeout self import return value name index".split())
+TELLING = snippets.Telling(dict.fromkeys(WANTED, 3.0), {"title"})
 
 
 def main() -> None:
@@ -54,7 +56,21 @@ def main() -> None:
     ]
     slow, quick = _best(spans, arguments.rounds)
     _print("matching spans, µs a passage", slow * 1e3 / len(texts), quick * 1e3 / len(texts))
+    matches = [_matches(text) for text in texts]
+    shown = [(text, spans) for text, spans in zip(texts, matches, strict=True) if spans]
+    slow, quick = _best(
+        [
+            lambda: [snippets._show_lines(text, 1, spans, 3, 0, TELLING) for text, spans in shown],
+            lambda: [snippets.show_lines(text, 1, spans, 3, 0, TELLING) for text, spans in shown],
+        ],
+        arguments.rounds,
+    )
+    _print("best lines, µs a passage", slow * 1e3 / len(shown), quick * 1e3 / len(shown))
     _scan(arguments.vectors, arguments.rounds)
+
+
+def _matches(text: str) -> list[snippets.Match]:
+    return [(start, end, tuple(found)) for start, end, found in analysis.matching_spans(text, WANTED)]
 
 
 def _scan(rows: int, rounds: int) -> None:
@@ -89,7 +105,7 @@ def _texts(folder: Path, size: int) -> Iterator[str]:
             yield from (text[start : start + PIECE] for start in range(0, len(text), PIECE))
 
 
-def _each(call: Callable[[str], object], texts: list[str]) -> Callable[[], None]:
+def _each(call: Callable[[str], object], texts: list[str]) -> Callable[[], object]:
     def run() -> None:
         for text in texts:
             call(text)
@@ -97,7 +113,7 @@ def _each(call: Callable[[str], object], texts: list[str]) -> Callable[[], None]
     return run
 
 
-def _best(calls: list[Callable[[], None]], rounds: int) -> list[float]:
+def _best(calls: list[Callable[[], object]], rounds: int) -> list[float]:
     """The least milliseconds of each, in turn within every round."""
     best = [float("inf")] * len(calls)
     for _ in range(rounds):

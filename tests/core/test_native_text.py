@@ -11,7 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from findling.core.native import NativeCore, native
+from findling.text import snippets
 from findling.text.analysis import analysis, wordpieces
+from findling.text.snippets import Match, Telling
 
 pytestmark = pytest.mark.skipif(native is None, reason="the compiled core is not in use: there is nothing to compare")
 
@@ -58,6 +60,74 @@ def test_spans_are_those_of_the_reference(text: str, some: set[str], data: st.Da
 @given(TEXTS)
 def test_token_counts_are_those_of_the_reference(text: str) -> None:
     assert wordpieces.count_tokens(text) == wordpieces._count_tokens(text)
+
+
+LINES = st.lists(
+    st.text(st.sampled_from("ab #é\x85\u3000数\ud800"), max_size=12)
+    | st.sampled_from(["", "  ", "# Ab", "a b", "x" * 420]),
+    max_size=14,
+)
+
+
+@st.composite
+def passages(draw: st.DrawFn) -> tuple[str, list[Match]]:
+    text = draw(st.sampled_from(["\n", "\r\n", "\r"])).join(draw(LINES))
+    text += draw(st.sampled_from(["", "\n", "\r", " \n" * 150, "z" * 300]))
+    places = draw(st.lists(st.tuples(st.integers(0, len(text)), st.integers(0, 9)), max_size=9))
+    terms = st.lists(st.sampled_from(["a", "b", "long term", "数"]), min_size=1, max_size=3)
+    return text, [(start, min(start + size, len(text)), tuple(draw(terms))) for start, size in places]
+
+
+@given(
+    passages(),
+    st.dictionaries(st.sampled_from(["a", "b", "数"]), st.floats(0, 9) | st.sampled_from([1.0, 2.0])),
+    st.sets(st.sampled_from(["ab", "a b", "b", "long line of a title"])),
+    st.booleans(),
+    st.integers(1, 5),
+    st.sampled_from([0, 1, 7, snippets.WHOLE_PASSAGE]),
+)
+def test_lines_are_those_of_the_reference(
+    passage: tuple[str, list[Match]],
+    weights: dict[str, float],
+    said: set[str],
+    asks_meaning: bool,
+    max_lines: int,
+    context: int,
+) -> None:
+    text, spans = passage
+    telling = Telling(weights, said, (lambda texts: [len(text) % 7 / 7 for text in texts]) if asks_meaning else None)
+    ordered = sorted([span for span in spans if span[0] < span[1]])
+    is_blank = not text or text.isspace()
+    expected = ((), 5) if is_blank else snippets._show_lines(text, 5, ordered, max_lines, context, telling)
+    assert snippets.show_lines(text, 5, spans, max_lines, context, telling) == expected
+
+
+def test_lines_of_real_files_are_those_of_the_reference() -> None:
+    file = Path(random.__file__).read_text("utf-8")
+    wanted = dict.fromkeys("random seed value the self return".split())
+    told = 0
+    for start in range(0, len(file), 900):
+        text = file[start : start + 1700]
+        spans: list[Match] = [(one.start, one.end, tuple(one.terms)) for one in analysis.matching_spans(text, wanted)]
+        telling = Telling({"seed": 3.5}, {"random"})
+        shown = snippets.show_lines(text, 1, spans, 3, 0, telling)
+        assert shown == snippets._show_lines(text, 1, sorted(spans), 3, 0, telling)
+        told += core().best_lines(text, spans, telling.units, (), str, -1, 3, 0, 400, 300, False) is not None
+    assert told > 20, "nearly all lines are chosen by the core"
+
+
+def test_wrong_arguments_of_lines_raise() -> None:
+    units = Telling().units
+    with pytest.raises(ValueError, match="in order"):
+        core().best_lines("a b", [(2, 3, ("b",)), (0, 1, ("a",))], units, (), str, -1, 1, 0, 400, 0, False)
+    with pytest.raises(ValueError, match="at least 1"):
+        core().best_lines("a b", [], units, (), str, -1, 0, 0, 400, 0, False)
+    with pytest.raises(TypeError):
+        core().best_lines("a b", [3], units, (), str, -1, 1, 0, 400, 0, False)  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="units"):
+        core().best_lines("a b", [(0, 1, ("a",))], lambda term: -1, (), str, -1, 1, 0, 400, 0, False)
+    with pytest.raises(ZeroDivisionError):
+        core().best_lines("a b", [(0, 1, ("a",))], lambda term: 1 // 0, (), str, -1, 1, 0, 400, 0, False)
 
 
 @pytest.mark.parametrize("size", [99, 100, 101, 127, 128, 129, 700])

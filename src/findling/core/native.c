@@ -429,8 +429,7 @@ static int match_ascii(PyObject *spans, const Wanted *wanted, const char *text, 
     return 0;
 }
 
-/* The bytes of the space that begins here, as `\s` knows spaces; 0 when there is none. */
-static int space_size(const char *text, Py_ssize_t at, Py_ssize_t size) {
+int space_size(const char *text, Py_ssize_t at, Py_ssize_t size) {
     const uint8_t *byte = (const uint8_t *)text + at;
     Py_ssize_t left = size - at;
     if (byte[0] < 128) return byte[0] == ' ' || (byte[0] >= 9 && byte[0] <= 13) || (byte[0] >= 28 && byte[0] <= 31);
@@ -504,6 +503,9 @@ static PyMethodDef methods[] = {
      "index_form(text, rest): all terms of a text; `rest[stretch]` gives those of a stretch that is not ASCII."},
     {"matching_spans", native_matching_spans, METH_VARARGS,
      "matching_spans(text, wanted, rest): spans of words that give a wanted term; `rest(piece, offset)` for the others."},
+    {"best_lines", native_best_lines, METH_VARARGS,
+     "best_lines(text, matches, units, said, plain, longest_said, most, context, longest, small, asks_meaning): the best\n"
+     "line and those to show, each with its marks; None when meaning must decide, or a line has to be cut."},
     {"vocabulary", native_vocabulary, METH_VARARGS, "vocabulary(entries): a WordPiece vocabulary, one entry a line."},
     {"count_tokens", native_count_tokens, METH_VARARGS,
      "count_tokens(vocabulary, text, rest): the number of tokens; `rest[word]` gives those of a word that is not ASCII."},

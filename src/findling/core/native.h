@@ -47,6 +47,10 @@ void pieces_prepare(void);
 void scan_prepare(void);
 PyObject *scan_kernels(void);
 
+/* The bytes of the space that begins here, as `\s` knows spaces; 0 when there is none. */
+int space_size(const char *text, Py_ssize_t at, Py_ssize_t size);
+
+PyObject *native_best_lines(PyObject *module, PyObject *arguments);
 PyObject *native_vocabulary(PyObject *module, PyObject *arguments);
 PyObject *native_count_tokens(PyObject *module, PyObject *arguments);
 PyObject *native_instant_sums(PyObject *module, PyObject *arguments);

@@ -29,6 +29,21 @@ class NativeCore(Protocol):
         rest: Callable[[str, int], Sequence[tuple[int, int, list[str]]]],
     ) -> list[tuple[int, int, list[str]]]: ...
 
+    def best_lines(
+        self,
+        text: str,
+        matches: list[tuple[int, int, tuple[str, ...]]],
+        units: Callable[[str], int],
+        said: Collection[str],
+        plain: Callable[[str], str],
+        longest_said: int,
+        most: int,
+        context: int,
+        longest: int,
+        small: int,
+        asks_meaning: bool,
+    ) -> tuple[int, list[tuple[int, int, int, tuple[tuple[int, int], ...]]]] | None: ...
+
     def vocabulary(self, entries: bytes) -> object: ...
 
     def count_tokens(self, vocabulary: object, text: str, rest: Mapping[bytes, Sequence[int]]) -> int: ...

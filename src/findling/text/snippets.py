@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from findling.core.native import native
 from findling.domain.resources import Chunk
 from findling.domain.results import Line
 from findling.text.analysis.lines import LineIndex
@@ -51,26 +52,31 @@ class Telling(NamedTuple):
     said: Collection[str] = ()
     nearness: Callable[[Sequence[str]], Sequence[float]] | None = None
 
-    def weight(self, term: str) -> float:
-        """Weight of a term: a long one more than a short one, a whole identifier more than its parts."""
-        return self.weights.get(term, len(term))
+    def units(self, term: str) -> int:
+        """Weight of a term: a long one more than a short one, a whole identifier more than its parts.
+
+        In whole numbers, so that sums of equal words are equal in any order.
+        """
+        return min(max(round(self.weights.get(term, len(term)) * _UNITS), 0), _MOST_UNITS)
 
 
 _NOTHING = Telling()
 
+_UNITS, _MOST_UNITS = 1 << 16, 1 << 32
+
 _SMALL = 100
 """Characters for each line of a snippet: a passage of no more than all of them is shown whole."""
 
-_NO_WORTH: Mapping[str, float] = {}
+_NO_WORTH: Mapping[str, int] = {}
 
-_SAID = 0.2
-"""The share that counts of words in a line that is shown elsewhere."""
+_SAID = 5
+"""A word in a line that is shown elsewhere counts as a fifth."""
 
 _NEAR = 1.0
 """The worth of a cosine of 1 in words: as much as all words of the query."""
 
-_SURE = 0.3
-"""The lead in words over all other lines from which meaning is not asked."""
+_SURE = 3
+"""Tenths of all words by which a line must lead over all others for meaning not to be asked."""
 
 _LONGEST_LINE = 400
 _LEAD = 60
@@ -117,10 +123,28 @@ def show_lines(
     telling: Telling = _NOTHING,
 ) -> tuple[tuple[Line, ...], int]:
     """The lines that `snippet` gives, and the number of the one that tells most, or else of the first line."""
-    index = LineIndex(text)
-    ordered = sorted([span for span in spans if span[0] < span[1]])
     if not text or text.isspace():
         return (), first_line
+    ordered = sorted([span for span in spans if span[0] < span[1]])
+    longest = _LONGEST_LINE if context < WHOLE_PASSAGE else len(text)
+    if native is not None:
+        said, asks_meaning = telling.said, telling.nearness is not None
+        limits = max(map(len, said), default=-1), max_lines, context, longest, _SMALL * max_lines
+        found = native.best_lines(text, ordered, telling.units, said, plain_line, *limits, asks_meaning)
+        if found is not None:
+            best, lines = found
+            shown = [
+                Line(number=first_line + number - 1, text=text[start:end], spans=marks)
+                for number, start, end, marks in lines
+            ]
+            return tuple(shown), first_line - 1 + best
+    return _show_lines(text, first_line, ordered, max_lines, context, telling)
+
+
+def _show_lines(
+    text: str, first_line: int, ordered: list[Match], max_lines: int, context: int, telling: Telling
+) -> tuple[tuple[Line, ...], int]:
+    index = LineIndex(text)
     judged = _Judged(text, index, ordered, telling)
     is_small = len(text) <= _SMALL * max_lines
     top, bottom = _trimmed(text, index, 1, len(index) + 1) if is_small else judged.window(max_lines)
@@ -141,16 +165,16 @@ class _Judged:
     def __init__(self, text: str, index: LineIndex, spans: list[Match], telling: Telling) -> None:
         self._text, self._index, self._spans, self._telling = text, index, spans, telling
         self._lines = index.lines_of([span[0] for span in spans])
-        self._worth: dict[int, dict[str, float]] = {}
+        self._worth: dict[int, dict[str, int]] = {}
         for number, span in zip(self._lines, spans, strict=True):
             if number not in self._worth:
                 self._worth[number] = {}
-            self._worth[number].update(dict.fromkeys(span[2], 0.0))
+            self._worth[number].update(dict.fromkeys(span[2], 0))
         for number, held in self._worth.items():
-            share = _SAID if telling.said and self._is_said(number) else 1.0
+            parts = _SAID if telling.said and self._is_said(number) else 1
             for term in held:
-                held[term] = telling.weight(term) * share
-        self._all = sum(telling.weight(term) for term in set().union(*self._worth.values())) or 1.0
+                held[term] = telling.units(term) // parts
+        self._all = sum(telling.units(term) for term in set().union(*self._worth.values())) or 1
         self._near: dict[int, float] | None = None
         self._sentences: dict[Span, float] = {}
 
@@ -158,7 +182,7 @@ class _Judged:
         """The first line of the stretch that tells most and the line after its last, without blank ones at the ends."""
         last = max(len(self._index) + 1 - max_lines, 1)
         words = {top: self._words(top, max_lines) for top in {min(number, last) for number in self._worth}}
-        if self._telling.nearness is not None and not _is_clear(words, max_lines):
+        if self._telling.nearness is not None and not _is_clear(words, max_lines, self._all):
             near = self._nearness()
             for number in sorted(near, key=lambda line: (-near[line], line))[:max_lines]:
                 words.setdefault(min(number, last), self._words(min(number, last), max_lines))
@@ -171,13 +195,16 @@ class _Judged:
 
     def best_of(self, numbers: range) -> int:
         """The line that tells most of those that are shown."""
-        weights = {number: sum(held.values()) / self._all for number, held in self._worth.items() if number in numbers}
-        asks_meaning = not weights and self._telling.nearness is not None
+        worth = {number: sum(held.values()) for number, held in self._worth.items() if number in numbers}
+        asks_meaning = not worth and self._telling.nearness is not None
         near = self._nearness() if asks_meaning else self._near or {}
-        for number in near:
-            if number in numbers:
-                weights[number] = weights.get(number, 0.0) + _NEAR * near[number]
-        return max(weights, key=lambda number: (round(weights[number], 6), -number), default=numbers.start)
+        weights = {number: self._weight(worth.get(number, 0), near.get(number, 0.0)) for number in {*worth, *near}}
+        told = [number for number in weights if number in numbers]
+        return max(told, key=lambda number: (weights[number], -number), default=numbers.start)
+
+    def _weight(self, words: int, near: float) -> float:
+        """Share of the words, and meaning; sums that differ by the order of their parts are the same."""
+        return round(words / self._all + _NEAR * near, 6) if self._near else words
 
     def shown(self, number: int, first_line: int, longest: int) -> Line:
         """A line, cut around what tells most if it is longer than that."""
@@ -206,24 +233,24 @@ class _Judged:
         start, end = self._index.line_span(number)
         return plain_line(self._text[start:end]) in self._telling.said
 
-    def _words(self, top: int, max_lines: int) -> float:
-        """The share of the words in a stretch, each where it counts most."""
-        held: dict[str, float] = {}
+    def _words(self, top: int, max_lines: int) -> int:
+        """The worth of the words in a stretch, each where it counts most."""
+        held: dict[str, int] = {}
         for number in range(top, top + max_lines):
             # A line that is the first with matches needs no comparison; a passage has a dozen of such stretches.
             if not held and number in self._worth:
                 held = dict(self._worth[number])
                 continue
             for term, worth in self._worth.get(number, _NO_WORTH).items():
-                if worth > held.get(term, 0.0):
+                if worth > held.get(term, 0):
                     held[term] = worth
-        return sum(held.values()) / self._all
+        return sum(held.values())
 
-    def _value(self, top: int, words: float, max_lines: int) -> tuple[float, int]:
+    def _value(self, top: int, words: int, max_lines: int) -> tuple[float, int]:
         numbers = range(top, top + max_lines)
         near = max((self._near.get(number, 0.0) for number in numbers), default=0.0) if self._near else 0.0
         count = bisect_left(self._lines, numbers.stop) - bisect_left(self._lines, top)
-        return round(words + _NEAR * near, 6), count
+        return self._weight(words, near), count
 
     def _nearness(self) -> dict[int, float]:
         """Similarity of each line to the query: of a long line, its nearest sentence."""
@@ -267,19 +294,18 @@ class _Judged:
 
     def _weight_of(self, top: int, end: int, spans: Iterable[Match]) -> tuple[float, int]:
         inside = [span for span in spans if span[0] >= top and span[1] <= end]
-        words = sum(map(self._telling.weight, {term for span in inside for term in span[2]})) / self._all
+        words = sum(map(self._telling.units, {term for span in inside for term in span[2]}))
         whole = [near for (start, after), near in self._sentences.items() if top <= start and after <= end]
-        near = max(whole, default=0.0)
-        return round(words + _NEAR * near, 6), len(inside)
+        return self._weight(words, max(whole, default=0.0)), len(inside)
 
 
-def _is_clear(words: Mapping[int, float], max_lines: int) -> bool:
+def _is_clear(words: Mapping[int, int], max_lines: int, all_words: int) -> bool:
     """Whether the words of the query alone tell which lines are shown."""
     if not words:
         return False
-    best = max(words, key=lambda top: words[top])
-    rival = max((value for top, value in words.items() if abs(top - best) >= max_lines), default=0.0)
-    return words[best] > 1 - _SURE and words[best] - rival >= _SURE
+    best = max(words, key=lambda top: (words[top], -top))
+    rival = max((value for top, value in words.items() if abs(top - best) >= max_lines), default=0)
+    return 10 * words[best] > (10 - _SURE) * all_words and 10 * (words[best] - rival) >= _SURE * all_words
 
 
 def _trimmed(text: str, index: LineIndex, top: int, bottom: int) -> Span:

@@ -1,0 +1,339 @@
+/* The lines of a passage that say best why it was found. The rules stand in text/snippets.py. */
+
+#include "native.h"
+
+/* A line by its first byte and its first character, and the same of its end, without the break. */
+typedef struct {
+    Py_ssize_t byte, start, end_byte, end;
+    int said;  /* -1: not looked at */
+} Line;
+
+/* A term of a match: its number, and the match it belongs to. */
+typedef struct {
+    int32_t term;
+    Py_ssize_t match;
+} Given;
+
+typedef struct {
+    Utf8 utf8;
+    Line *lines;
+    Py_ssize_t line_count;
+    Py_ssize_t (*matches)[3];  /* start, end, line, in order */
+    Py_ssize_t match_count;
+    Given *given;  /* in the order of the matches */
+    Py_ssize_t given_count;
+    int64_t *units, *held;  /* by the number of a term */
+    int32_t term_count;
+    int64_t all;
+    PyObject *said, *plain;
+    Py_ssize_t longest_said;
+} Passage;
+
+static void free_passage(Passage *passage) {
+    free(passage->lines);
+    free(passage->matches);
+    free(passage->given);
+    free(passage->units);
+    free(passage->held);
+    Py_XDECREF(passage->utf8.owner);
+}
+
+static int find_lines(Passage *passage) {
+    const char *text = passage->utf8.data;
+    Py_ssize_t size = passage->utf8.size, count = 1, character = 0;
+    for (Py_ssize_t at = 0; at < size; at++) count += text[at] == '\n' || text[at] == '\r';
+    passage->lines = malloc((size_t)count * sizeof *passage->lines);
+    if (passage->lines == NULL) return -1;
+    Line *line = passage->lines;
+    *line = (Line){0, 0, 0, 0, -1};
+    for (Py_ssize_t at = 0; at < size; at++, character++) {
+        while (at < size && ((uint8_t)text[at] & 0xC0) == 0x80) at++;
+        if (at == size) break;
+        if (text[at] != '\n' && text[at] != '\r') continue;
+        line->end_byte = at;
+        line->end = character;
+        if (text[at] == '\r' && at + 1 < size && text[at + 1] == '\n') at++, character++;
+        *++line = (Line){at + 1, character + 1, 0, 0, -1};
+    }
+    line->end_byte = size;
+    line->end = character;
+    passage->line_count = line - passage->lines + 1;
+    return 0;
+}
+
+static Py_ssize_t line_of(const Passage *passage, Py_ssize_t offset, Py_ssize_t from) {
+    while (from + 1 < passage->line_count && passage->lines[from + 1].start <= offset) from++;
+    return from;
+}
+
+/* The number of a term, a new one with its units: `units(term)`. */
+static int32_t term_number(Passage *passage, PyObject *numbers, PyObject *term, PyObject *units) {
+    PyObject *known = PyDict_GetItemWithError(numbers, term);
+    if (known != NULL) return (int32_t)PyLong_AsLong(known);
+    if (PyErr_Occurred()) return -1;
+    PyObject *number = PyLong_FromLong(passage->term_count), *worth = PyObject_CallFunctionObjArgs(units, term, NULL);
+    int64_t value = worth == NULL ? -1 : (int64_t)PyLong_AsLongLong(worth);
+    int failed = number == NULL || PyErr_Occurred() || PyDict_SetItem(numbers, term, number) < 0;
+    Py_XDECREF(number);
+    Py_XDECREF(worth);
+    if (failed) return -1;
+    if (value < 0 || value > (int64_t)1 << 32) {
+        PyErr_SetString(PyExc_ValueError, "units of a term are 0 to 2^32");
+        return -1;
+    }
+    passage->all += value;
+    passage->units[passage->term_count] = value;
+    return passage->term_count++;
+}
+
+static int read_terms(Passage *passage, PyObject *matches, PyObject *units) {
+    PyObject *numbers = PyDict_New();
+    int failed = numbers == NULL;
+    for (Py_ssize_t match = 0; match < passage->match_count && !failed; match++) {
+        PyObject *terms = PyTuple_GetItem(PyList_GetItem(matches, match), 2);
+        Py_ssize_t count = PyTuple_Size(terms);
+        for (Py_ssize_t at = 0; at < count && !failed; at++) {
+            int32_t number = term_number(passage, numbers, PyTuple_GetItem(terms, at), units);
+            passage->given[passage->given_count++] = (Given){number, match};
+            failed = number < 0;
+        }
+    }
+    Py_XDECREF(numbers);
+    return failed ? -1 : 0;
+}
+
+/* Reads what Python calls matches: a list of (start, end, (term, …)) in order. */
+static int read_matches(Passage *passage, PyObject *matches, PyObject *units) {
+    passage->match_count = PyList_Size(matches);
+    passage->matches = malloc(((size_t)passage->match_count + 1) * sizeof *passage->matches);
+    if (passage->matches == NULL) return -1;
+    Py_ssize_t terms = 0, line = 0, before = 0;
+    for (Py_ssize_t number = 0; number < passage->match_count; number++) {
+        PyObject *match = PyList_GetItem(matches, number), *given;
+        Py_ssize_t start, end;
+        if (!PyTuple_Check(match) || !PyArg_ParseTuple(match, "nnO!", &start, &end, &PyTuple_Type, &given)) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "a match is no tuple");
+            return -1;
+        }
+        if (start < before) {
+            PyErr_SetString(PyExc_ValueError, "matches stand in order");
+            return -1;
+        }
+        line = line_of(passage, before = start, line);
+        passage->matches[number][0] = start;
+        passage->matches[number][1] = end;
+        passage->matches[number][2] = line;
+        terms += PyTuple_Size(given);
+    }
+    if (terms > INT32_MAX) return -1;
+    passage->given = malloc(((size_t)terms + 1) * sizeof *passage->given);
+    passage->units = malloc(((size_t)terms + 1) * sizeof *passage->units);
+    passage->held = malloc(((size_t)terms + 1) * sizeof *passage->held);
+    if (!passage->given || !passage->units || !passage->held) return -1;
+    return read_terms(passage, matches, units);
+}
+
+/* Whether a line is shown elsewhere: `plain(line) in said`. A line with more letters than all of those is not. */
+static int is_said(Passage *passage, Py_ssize_t number) {
+    Line *line = &passage->lines[number];
+    if (line->said >= 0) return line->said;
+    Py_ssize_t letters = 0;
+    for (Py_ssize_t at = line->byte; at < line->end_byte && letters <= passage->longest_said; at++)
+        letters += (kind_of[(uint8_t)passage->utf8.data[at]] & (LOWER | UPPER | DIGIT)) != 0;
+    if (letters > passage->longest_said) return line->said = 0;
+    const char *start = passage->utf8.data + line->byte;
+    PyObject *text = PyUnicode_DecodeUTF8(start, line->end_byte - line->byte, "surrogatepass");
+    PyObject *plain = text == NULL ? NULL : PyObject_CallFunctionObjArgs(passage->plain, text, NULL);
+    int said = plain == NULL ? -1 : PySequence_Contains(passage->said, plain);
+    Py_XDECREF(text);
+    Py_XDECREF(plain);
+    return line->said = said;
+}
+
+static int is_blank(const Passage *passage, Py_ssize_t number) {
+    const Line *line = &passage->lines[number];
+    for (Py_ssize_t at = line->byte; at < line->end_byte;) {
+        int space = space_size(passage->utf8.data, at, line->end_byte);
+        if (!space) return 0;
+        at += space;
+    }
+    return 1;
+}
+
+/* The units of the terms in a stretch of lines, each where it counts most; -1 after an error. */
+static int64_t units_in(Passage *passage, Py_ssize_t top, Py_ssize_t bottom, Py_ssize_t *first, Py_ssize_t *count) {
+    Py_ssize_t at = *first;
+    while (at < passage->given_count && passage->matches[passage->given[at].match][2] < top) at++;
+    *first = at;
+    memset(passage->held, 0, (size_t)passage->term_count * sizeof *passage->held);
+    int64_t sum = 0;
+    Py_ssize_t last = -1;
+    *count = 0;
+    for (; at < passage->given_count; at++) {
+        const Given *given = &passage->given[at];
+        Py_ssize_t line = passage->matches[given->match][2];
+        if (line >= bottom) break;
+        int said = is_said(passage, line);
+        if (said < 0) return -1;
+        int64_t worth = passage->units[given->term] / (said ? 5 : 1);
+        if (worth > passage->held[given->term]) {
+            sum += worth - passage->held[given->term];
+            passage->held[given->term] = worth;
+        }
+        *count += given->match != last;
+        last = given->match;
+    }
+    return sum;
+}
+
+/* The first line of the stretch that tells most. Returns 0 when meaning must decide, -1 after an error. */
+static int best_stretch(Passage *passage, Py_ssize_t most, int asks_meaning, Py_ssize_t *best) {
+    Py_ssize_t last = passage->line_count > most ? passage->line_count - most : 0, first = 0, tops = 0, previous = -1;
+    Py_ssize_t clearest = 0, best_count = -1;
+    int64_t best_units = -1, clearest_units = -1, rival = 0;
+    struct { Py_ssize_t top; int64_t units; } *found = malloc(((size_t)passage->match_count + 1) * sizeof *found);
+    if (found == NULL) return PyErr_NoMemory(), -1;
+    for (Py_ssize_t number = 0; number < passage->match_count; number++) {
+        Py_ssize_t top = passage->matches[number][2] < last ? passage->matches[number][2] : last, count;
+        if (top == previous) continue;
+        int64_t units = units_in(passage, previous = top, top + most, &first, &count);
+        if (units < 0) return free(found), -1;
+        found[tops].top = top;
+        found[tops++].units = units;
+        if (units > clearest_units) clearest_units = units, clearest = top;
+        if (units > best_units || (units == best_units && count > best_count))
+            best_units = units, best_count = count, *best = top;
+    }
+    for (Py_ssize_t at = 0; at < tops; at++) {
+        Py_ssize_t distance = found[at].top < clearest ? clearest - found[at].top : found[at].top - clearest;
+        if (distance >= most && found[at].units > rival) rival = found[at].units;
+    }
+    free(found);
+    if (tops == 0) {
+        while (*best + 1 < passage->line_count && is_blank(passage, *best)) ++*best;
+        return !asks_meaning;
+    }
+    /* 0.3 as in _is_clear: more than 7 of 10 parts, and 3 of 10 ahead. */
+    return !asks_meaning
+           || (10 * clearest_units > 7 * passage->all && 10 * (clearest_units - rival) >= 3 * passage->all);
+}
+
+/* The line of a stretch that tells most, or its first; 0 in `found` when none of them holds a match. */
+static Py_ssize_t best_line(Passage *passage, Py_ssize_t top, Py_ssize_t bottom, int *found) {
+    Py_ssize_t best = top, first = 0, previous = -1;
+    int64_t most = -1;
+    *found = 0;
+    for (Py_ssize_t number = 0; number < passage->match_count; number++) {
+        Py_ssize_t line = passage->matches[number][2], count;
+        if (line < top || line >= bottom || line == previous) continue;
+        int64_t units = units_in(passage, previous = line, line + 1, &first, &count);
+        if (units < 0) return -1;
+        if (units > most) most = units, best = line;
+        *found = 1;
+    }
+    return best;
+}
+
+#define LONGEST_LINE 400
+
+/* The marks of a line: the parts of matches in it, those that touch each other as one. */
+static PyObject *marks_of(const Passage *passage, const Line *line) {
+    PyObject *marks = PyList_New(0);
+    Py_ssize_t from = line->start > LONGEST_LINE ? line->start - LONGEST_LINE : 0, open = -1, close = -1;
+    for (Py_ssize_t number = 0; number <= passage->match_count && marks != NULL; number++) {
+        int is_last = number == passage->match_count || passage->matches[number][0] >= line->end;
+        if (!is_last) {
+            Py_ssize_t start = passage->matches[number][0], end = passage->matches[number][1];
+            if (start < from || end <= line->start) continue;
+            if (start < line->start) start = line->start;
+            if (end > line->end) end = line->end;
+            if (open >= 0 && start < close) {
+                if (end > close) close = end;
+                continue;
+            }
+            if (start >= end) continue;
+            if (open < 0) {
+                open = start, close = end;
+                continue;
+            }
+            number--;  /* once more, when the open one is written */
+        }
+        if (open >= 0) {
+            PyObject *mark = Py_BuildValue("(nn)", open - line->start, close - line->start);
+            if (mark == NULL || PyList_Append(marks, mark) < 0) Py_CLEAR(marks);
+            Py_XDECREF(mark);
+            open = -1;
+        }
+        if (is_last) break;
+    }
+    if (marks == NULL) return NULL;
+    PyObject *result = PyList_AsTuple(marks);
+    Py_DECREF(marks);
+    return result;
+}
+
+static PyObject *shown_lines(const Passage *passage, Py_ssize_t top, Py_ssize_t bottom, Py_ssize_t best) {
+    PyObject *lines = PyList_New(bottom - top);
+    for (Py_ssize_t number = top; number < bottom && lines != NULL; number++) {
+        const Line *line = &passage->lines[number];
+        PyObject *marks = marks_of(passage, line);
+        PyObject *shown = marks ? Py_BuildValue("(nnnN)", number + 1, line->start, line->end, marks) : NULL;
+        if (shown == NULL) Py_CLEAR(lines);
+        else PyList_SetItem(lines, number - top, shown);
+    }
+    return lines == NULL ? NULL : Py_BuildValue("(nN)", best + 1, lines);
+}
+
+/* What a caller wants to see. */
+typedef struct {
+    Py_ssize_t most, context, longest, small;
+    int asks_meaning;
+} Wish;
+
+static PyObject *choose_lines(Passage *passage, const Wish *wish, Py_ssize_t characters) {
+    Py_ssize_t top = 0, bottom = passage->line_count;
+    if (characters > wish->small) {
+        int is_clear = best_stretch(passage, wish->most, wish->asks_meaning, &top);
+        if (is_clear < 0) return NULL;
+        if (!is_clear) Py_RETURN_NONE;
+        if (bottom - top > wish->most) bottom = top + wish->most;
+    }
+    while (bottom - top > 1 && is_blank(passage, bottom - 1)) bottom--;
+    while (bottom - top > 1 && is_blank(passage, top)) top++;
+    int found;
+    Py_ssize_t best = best_line(passage, top, bottom, &found);
+    if (best < 0) return NULL;
+    if (!found && wish->asks_meaning) Py_RETURN_NONE;
+    top = top > wish->context ? top - wish->context : 0;
+    bottom = passage->line_count - bottom > wish->context ? bottom + wish->context : passage->line_count;
+    for (Py_ssize_t number = top; number < bottom; number++) {
+        if (passage->lines[number].end - passage->lines[number].start > wish->longest) Py_RETURN_NONE;
+    }
+    return shown_lines(passage, top, bottom, best);
+}
+
+PyObject *native_best_lines(PyObject *module, PyObject *arguments) {
+    PyObject *text, *matches, *units, *copy, *result = NULL;
+    Passage passage = {.all = 0};
+    Wish wish;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "UO!OOOnnnnnp", &text, &PyList_Type, &matches, &units, &passage.said,
+                          &passage.plain, &passage.longest_said, &wish.most, &wish.context, &wish.longest, &wish.small,
+                          &wish.asks_meaning))
+        return NULL;
+    if (wish.most < 1 || wish.context < 0) return PyErr_Format(PyExc_ValueError, "lines to show are at least 1");
+    copy = PyList_GetSlice(matches, 0, PyList_Size(matches)); /* Python code runs in between */
+    if (copy == NULL || utf8_of(text, &passage.utf8) < 0) {
+        Py_XDECREF(copy);
+        return NULL;
+    }
+    if (find_lines(&passage) < 0 || read_matches(&passage, copy, units) < 0) {
+        if (!PyErr_Occurred()) PyErr_NoMemory();
+    } else {
+        if (passage.all == 0) passage.all = 1;
+        result = choose_lines(&passage, &wish, PyUnicode_GetLength(text));
+    }
+    free_passage(&passage);
+    Py_DECREF(copy);
+    return result;
+}

@@ -1,12 +1,32 @@
-"""`python -m findling` is `findling`."""
+"""The command `findling`, which `python -m findling` is, too."""
 
 from __future__ import annotations
 
+import os
 import sys
 
-from findling.faces.cli.main import run
+from findling.faces.cli.warm_client import ask_warm
 
-__all__: list[str] = []
+__all__ = ["main", "stay_warm"]
+
+
+def main() -> int:
+    """Run the command line, here or in the warm process, and return its exit code."""
+    code = ask_warm()
+    if code is not None:
+        os._exit(code)  # nothing was opened that has to be closed
+    from findling.faces.cli.main import run
+
+    return run()
+
+
+def stay_warm() -> None:
+    """Be the warm process of the home that is the first argument."""
+    from findling.faces.cli.main import run
+    from findling.service.warm import process
+
+    process.stay_warm(run, *sys.argv[1:2], *map(float, sys.argv[2:]))
+
 
 if __name__ == "__main__":
-    sys.exit(run())
+    sys.exit(main())

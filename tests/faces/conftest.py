@@ -25,6 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FINDLING_HOME", str(tmp_path / "workspaces"))
     monkeypatch.setenv("FINDLING_SEARCH_MODE", "keyword")  # words are what these tests look for, others say otherwise
     monkeypatch.setenv("FINDLING_SEMANTIC_REFINE", "never")  # nothing may run on when a test is over
+    monkeypatch.setenv("FINDLING_SERVE_AUTO", "never")
     return made
 
 

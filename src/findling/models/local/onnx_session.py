@@ -22,7 +22,7 @@ from findling.models.local.int8_graph import to_int8_arithmetic
 from findling.models.locating import ModelFiles, verified_sha256
 from findling.text.analysis.wordpieces import Vocabulary, WordPieces, bert_vocabulary, piece_ids
 
-__all__ = ["LocalModel", "OnnxSession", "TextEncoder", "TokenRow", "load_encoder"]
+__all__ = ["LocalModel", "OnnxSession", "TextEncoder", "TokenRow", "keep_open", "load_encoder", "opened_recipes"]
 
 
 class TextEncoder(NamedTuple):
@@ -275,8 +275,36 @@ class LocalModel:
             return self._session
 
     def _shared(self) -> OnnxSession:
-        key = self.sha256, *self._outputs, self._prepared is None
-        with _OPENING:
-            if (session := _OPEN.get(key)) is None:
-                session = _OPEN[key] = _open_session(self._files.model, self._outputs, self._prepared)
-            return session
+        return _share(_Recipe(self.sha256, tuple(self._outputs), self._files.model, self._prepared))
+
+
+class _Recipe(NamedTuple):
+    """All that a session is opened from. The contents of the file count, not its path."""
+
+    sha256: str
+    outputs: tuple[str, ...]
+    model: Path
+    prepared: Path | None
+
+
+_OPENED: dict[tuple[object, ...], _Recipe] = {}
+
+
+def _share(recipe: _Recipe) -> OnnxSession:
+    """The one session of a recipe in this process, opened if it has to be."""
+    key = recipe.sha256, *recipe.outputs, recipe.prepared is None
+    with _OPENING:
+        if (session := _OPEN.get(key)) is None:
+            session = _OPEN[key] = _open_session(recipe.model, recipe.outputs, recipe.prepared)
+            _OPENED[key] = recipe
+        return session
+
+
+def opened_recipes() -> list[str]:
+    """The sessions that this process has opened, each as JSON that `keep_open` takes in another process."""
+    return [json.dumps(recipe, default=str) for recipe in _OPENED.values()]
+
+
+def keep_open(sha256: str, outputs: Sequence[str], model: str, prepared: str | None) -> OnnxSession:
+    """A session that is open as long as the caller keeps it; every model of the same recipe shares it."""
+    return _share(_Recipe(sha256, tuple(outputs), Path(model), Path(prepared) if prepared else None))

@@ -73,7 +73,8 @@ def _start(arguments: list[str], engine: Engine, settings: Settings) -> bool:
         return False
     import subprocess
 
-    command = [sys.executable, "-m", "findling", *arguments]
+    # -P: the process runs in the searched folder, whose files must not be taken for modules.
+    command = [sys.executable, "-P", "-m", "findling", *arguments]
     if workspace := settings["workspace.name"] or settings["context.workspace"]:
         command += ["--workspace", workspace]
     # A session of its own: it outlives the terminal.

@@ -164,6 +164,12 @@ _SETTINGS = (
     _row("quota.text", 0, "The most characters of text, likewise.", kind="size"),
     _row("quota.disk", 0, "The most bytes on disk, likewise.", kind="size"),
     _row("serve.use", "auto", "Whether a command that searches asks a running daemon.", ("auto", "never")),
+    _row(
+        "serve.auto",
+        "auto",
+        "Whether a search keeps a process warm for the next: in terminals (auto), in scripts, too, or never.",
+        ("auto", "always", "never"),
+    ),
     _row("serve.host", "127.0.0.1", "Address that the daemon listens on."),
     _row("serve.port", 3463, "Port of the daemon; 0: any that is free.", maximum=65535),
     _row("serve.names", (), "Names of hosts that requests may be for besides its own."),

@@ -1,15 +1,12 @@
-"""The commands by their groups, those of earlier versions, and a group that names their replacements."""
+"""The commands by their groups, and those of earlier versions. Plain data, which also a thin client loads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-import click
-
-from findling.domain.errors import UsageError
-
-__all__ = ["COMMANDS", "GROUPS", "MOVED", "GroupWithMoves"]
+__all__ = ["COMMANDS", "GROUPS", "MOVED", "WARM", "route"]
 
 GROUPS = {
     "Search": {
@@ -66,18 +63,23 @@ MOVED = {
 }
 """Commands of earlier versions, and what to type instead."""
 
+WARM = ("search", "fetch", "similar", "suggest", "recall", "mcp")
+"""Commands that a warm process may carry out: they ask, and ask again."""
 
-class GroupWithMoves(click.Group):
-    """A group that names the replacements of commands of earlier versions."""
 
-    def __init__(self, *given: Any, moved: Mapping[str, str] | None = None, **options: Any) -> None:
-        super().__init__(*given, **options)
-        self.moved = moved or {}
+def route(args: Sequence[str]) -> list[str]:
+    """The arguments with the command first: `search` unless another one is named.
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Raises UsageError that names the new command."""
-        if args and args[0] in self.moved:
-            raise UsageError(f"there is no {ctx.command_path} {args[0]} any more", hint=self.moved[args[0]])
-        return super().resolve_command(ctx, args)
+    A leading `--workspace NAME` moves behind the command.
+    """
+    size = 0
+    if args and args[0] == "--workspace":
+        size = 2
+    elif args and args[0].startswith("--workspace="):
+        size = 1
+    lead, rest = list(args[:size]), list(args[size:])
+    if rest and (rest[0] in COMMANDS or rest[0] in MOVED):
+        return [rest[0], *lead, *rest[1:]]
+    if not lead and (not rest or rest[0] in ("-h", "--help", "--version")):
+        return rest
+    return ["search", *lead, *rest]

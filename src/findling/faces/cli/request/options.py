@@ -16,6 +16,7 @@ from findling.domain.errors import DaemonError, NotFoundError, UsageError
 from findling.domain.plans import KNOBS, Knob
 from findling.domain.values import counted
 from findling.faces.cli.output.terminal import note
+from findling.faces.cli.request.warmth import note_index, note_settings
 from findling.service.settings.setting_list import plan_row
 from findling.service.settings.settings import Settings, get_setting, load_settings, parse_text
 
@@ -169,6 +170,7 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
             hint = f"findling workspaces create {name}, or findling index --workspace {name} PATH"
             raise NotFoundError(f"there is no workspace {name}", hint=hint)
     with open_engine(path, settings=settings) as engine:
+        note_index(engine.home)
         yield engine
 
 
@@ -176,6 +178,7 @@ def daemon_client(
     path: str | None, settings: Settings, principals: tuple[str, ...] | None = None
 ) -> DaemonClient | None:
     """The client of the daemon that serves these settings, if one runs and they allow its use."""
+    note_settings(settings)
     if settings["serve.use"] == "never":
         return None
     from findling.service.client.daemon_state import read_state

@@ -19,6 +19,7 @@ from findling.domain.errors import MissingExtraError, NotFoundError
 from findling.domain.permissions import OWNER, Caller, check_principal
 from findling.faces.cli.output.terminal import note, tell_index_runs, write
 from findling.faces.cli.request.options import as_option, opened, resolve, workspace_option
+from findling.faces.cli.request.warmth import leave_process, note_settings
 
 if TYPE_CHECKING:
     from socket import socket
@@ -62,7 +63,7 @@ def own_command(started_as: str) -> list[str]:
     for found in (shutil.which(str(named.absolute())) if named.parts else None, shutil.which("findling")):
         if found and Path(found).stem == "findling":
             return [str(Path(found).absolute())]
-    return [sys.executable, "-m", "findling"]
+    return [sys.executable, "-P", "-m", "findling"]
 
 
 def skill_text() -> str:
@@ -149,6 +150,7 @@ def _arguments(path: str | None, workspace: str | None, principals: tuple[str, .
 def _serve(place: _Place) -> None:
     from findling.faces.mcp.transport.proxy import pass_on
 
+    note_settings(place.settings, starts=False)
     if _state(place.settings) is None:
         _require_extra()
     # Anything else that this process prints must not get between the messages.
@@ -160,9 +162,7 @@ def _serve(place: _Place) -> None:
         wire.flush()
 
     # The thread that waits for stdin cannot be woken, and an index run continues where it was next time.
-    def leave() -> None:
-        os._exit(0)
-
+    leave = partial(leave_process, 0)
     pass_on(sys.stdin.buffer, put, connect=partial(_connect, place), serve=partial(_serve_here, place), leave=leave)
 
 

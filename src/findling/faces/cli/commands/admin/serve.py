@@ -20,6 +20,7 @@ from findling.faces.cli.request.options import (
     workspace_option,
     yes_option,
 )
+from findling.faces.cli.request.warmth import stop_warm_process
 
 if TYPE_CHECKING:
     from findling.service.client.daemon_state import DaemonState
@@ -109,7 +110,7 @@ def _print_unit(kind: str, root: Path | None, folder: Path, options: list[str]) 
     from findling.service.server.unit_files import SAVED_AS, STARTED_BY, launchd_plist, systemd_unit
 
     where = [str(root)] if root is not None else []
-    command = [sys.executable, "-m", "findling", "serve", *where, *options]
+    command = [sys.executable, "-P", "-m", "findling", "serve", *where, *options]
     environment = {name: value for name, value in sorted(os.environ.items()) if name.startswith("FINDLING_")}
     if kind == "systemd":
         write(systemd_unit(command, environment, str(root or folder.name)))
@@ -124,12 +125,16 @@ def _stop(settings: Settings) -> int:
     from findling.service.workspace.workspace import home_folder
 
     home = home_folder(settings["store.home"])
+    warm = stop_warm_process(settings)
+    if warm is not None:
+        note(f"the warm process {warm} has ended")
     state = running(home)
     if state is None:
         pid = process_that_holds(home)
         if pid is None:
-            note("no daemon runs")
-            return 1
+            if warm is None:
+                note("no daemon runs")
+            return 1 if warm is None else 0
         raise DaemonError(f"process {pid} serves {home}, and cannot be reached", hint=how_to_kill(pid))
     try:
         call_daemon(state, "POST", "/local/stop", {}, any_version=True)

@@ -1,0 +1,237 @@
+"""A fork of the warm process: it takes the place of the shell, and does one command."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, NoReturn
+
+from findling.service.warm.asking import ALONE, BEAT, DONE, GO, HEAD, READY, TOUCHED, installation
+from findling.service.warm.kit import describe_kit
+from findling.service.warm.place import peer_of
+from findling.service.warm.standing import Nature, born_with, program_stamp, standing_of
+
+__all__ = ["Fork", "StandIn", "carry_out", "current_stand_in"]
+
+_REQUEST_S = 2.0
+"""Patience with a shell that does not send its command."""
+
+_BEAT_S = 1.0
+_LONGEST_REQUEST = 16 << 20
+_LESSONS = 8
+"""Commands from which the process learns; after that only new modules are news."""
+
+
+class Fork:
+    """All that a fork needs to know of the process."""
+
+    def __init__(self, run: Callable[[Sequence[str]], int], home: str, own: Nature, reports: socket.socket) -> None:
+        self.run, self.home, self.own, self.reports = run, home, own, reports
+        self.known = frozenset(sys.modules)
+        self.lessons = 0
+
+
+class StandIn:
+    """This process in the place of a shell. `home` is that of the warm process, `indexes` what the command opened."""
+
+    def __init__(self, fork: Fork, line: socket.socket) -> None:
+        self.home = fork.home
+        self.indexes: set[str] = set()
+        self.is_done = False
+        self._fork, self._line = fork, line
+        self._is_touched = False
+
+    def touch(self) -> None:
+        """Have the shell know that something is read or written, so that it does not do the command again."""
+        if not self._is_touched:
+            self._is_touched = True
+            try:
+                self._line.sendall(TOUCHED)
+            except OSError:
+                os._exit(70)  # the shell has given up, and does it by itself
+
+    def decline(self, *, leave: bool = False) -> None:
+        """Have the shell do the command, if nothing is read or written yet; `leave` ends the warm process as well."""
+        if not self._is_touched:
+            if leave:
+                _report(self._fork, leave=True)
+            with suppress(OSError):
+                self._line.sendall(ALONE)
+            os._exit(0)
+
+    def leave(self, code: int) -> NoReturn:
+        """End with an exit code, which the shell gets, and have the warm process learn from the command."""
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        self.is_done = True
+        with suppress(OSError):
+            self._line.sendall(DONE + bytes([code & 255]))
+        fork = self._fork
+        is_news = fork.lessons < _LESSONS or len(sys.modules) > len(fork.known)
+        _report(fork, kit=describe_kit(fork.known) if is_news else None, indexes=sorted(self.indexes))
+        os._exit(code & 255)
+
+
+_stand_in: StandIn | None = None
+
+
+def current_stand_in() -> StandIn | None:
+    """This process, if it stands in for a shell."""
+    return _stand_in
+
+
+def carry_out(fork: Fork, line: socket.socket) -> int:
+    """Do the command that comes over a line."""
+    global _stand_in
+    line.settimeout(_REQUEST_S)
+    asked = _receive(line)
+    verdict = _verdict(fork, asked, line)
+    if verdict != READY:
+        line.sendall(ALONE)
+        if verdict:
+            _report(fork, leave=True)
+        return 0
+    line.sendall(READY)
+    if line.recv(1) != GO:
+        return 0
+    _stand_in = StandIn(fork, line)
+    _take_place(asked, _stand_in)
+    threading.Thread(target=_attend, args=(line, _stand_in), daemon=True).start()
+    try:
+        code = fork.run(asked.argv[1:])
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1 if end.code else 0
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.main_thread():
+            thread.join()
+    _stand_in.leave(code)
+
+
+class _Asked(NamedTuple):
+    installation: tuple[str, ...]
+    argv: list[str]
+    environ: dict[bytes, bytes]
+    streams: tuple[int, ...]
+
+
+def _receive(line: socket.socket) -> _Asked:
+    """The command, with its streams. Raises OSError or ValueError for anything else."""
+    received, streams, _, _ = socket.recv_fds(line, 1 << 16, 4)
+    size = int(received[:HEAD])
+    if size > _LONGEST_REQUEST or len(streams) != 4:
+        raise ValueError("this is no command")
+    body = received[HEAD:]
+    while len(body) < size:
+        piece = line.recv(1 << 16)
+        if not piece:
+            raise ValueError("the shell has gone")
+        body += piece
+    *facts, count = map(os.fsdecode, body.split(b"\0", 5)[:5])
+    rest = body.split(b"\0")[5:]
+    argv, variables = rest[: int(count)], rest[int(count) :]
+    environ = {name: value for name, _, value in (variable.partition(b"=") for variable in variables)}
+    return _Asked(tuple(facts), [os.fsdecode(one) for one in argv], environ, tuple(streams))
+
+
+def _verdict(fork: Fork, asked: _Asked, line: socket.socket) -> bytes:
+    """READY to do the command, empty to leave it to the shell, ALONE when the process has to leave besides."""
+    own, (version, *place) = fork.own, installation()
+    if [*asked.installation[1:]] != place:
+        return b""  # another installation: neither is older
+    try:
+        is_stale = asked.installation[0] != version or program_stamp(own.program) != own.program
+    except OSError:
+        is_stale = True
+    if is_stale:
+        return ALONE
+    pid, user = peer_of(line)  # type: ignore[arg-type]
+    is_equal = user == os.geteuid() and born_with(asked.environ) == own.variables
+    return READY if is_equal and standing_of(str(pid)) == own.standing else b""
+
+
+def _take_place(asked: _Asked, stand_in: StandIn) -> None:
+    """Have the shell's streams, folder, environment, arguments and signals."""
+    *streams, folder = asked.streams
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.fchdir(folder)
+    for number in asked.streams:
+        os.close(number)
+    os.environ.clear()
+    os.environb.update(asked.environ)
+    time.tzset()
+    sys.argv[:] = asked.argv
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.stdin = sys.__stdin__ = _text(_Stream(0, stand_in, "rb"), sys.stdin)
+    sys.stdout = sys.__stdout__ = _text(_Stream(1, stand_in, "wb"), sys.stdout)
+    sys.stderr = sys.__stderr__ = _text(_Stream(2, stand_in, "wb"), sys.stderr, by_line=True)
+
+
+class _Stream(io.FileIO):
+    """A stream of the shell, which learns of the first byte."""
+
+    def __init__(self, number: int, stand_in: StandIn, mode: str) -> None:
+        super().__init__(number, mode, closefd=False)
+        self._stand_in = stand_in
+
+    def write(self, data: Any, /) -> int:
+        self._stand_in.touch()
+        return super().write(data)
+
+    def readinto(self, buffer: Any, /) -> int:
+        self._stand_in.touch()
+        return super().readinto(buffer)
+
+    def readall(self) -> bytes:
+        self._stand_in.touch()
+        return super().readall()
+
+
+def _text(raw: _Stream, like: Any, *, by_line: bool = False) -> io.TextIOWrapper:
+    """A stream as the interpreter opens it."""
+    buffer: Any = io.BufferedWriter(raw) if raw.writable() else io.BufferedReader(raw)
+    newline = "\n" if raw.writable() else None
+    return io.TextIOWrapper(
+        buffer,
+        like.encoding,
+        like.errors,
+        newline,
+        line_buffering=by_line or raw.isatty(),
+        write_through=like.write_through,
+    )
+
+
+def _attend(line: socket.socket, stand_in: StandIn) -> None:
+    """Pass on signals of the shell, give signs of life, and end with the shell."""
+    line.settimeout(_BEAT_S)
+    while True:
+        try:
+            said = line.recv(16)
+        except TimeoutError:
+            with suppress(OSError):
+                line.sendall(BEAT)
+            continue
+        except OSError:
+            said = b""
+        if stand_in.is_done:
+            return
+        if not said:
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+        for number in said:
+            signal.pthread_kill(threading.main_thread().ident or 0, number)
+
+
+def _report(fork: Fork, *, leave: bool = False, kit: dict[str, Any] | None = None, indexes: Sequence[str] = ()) -> None:
+    kit = kit or {"modules": [], "tables": [], "models": []}
+    with suppress(OSError):  # the process has left
+        fork.reports.send(json.dumps({"leave": leave, "kit": kit, "indexes": indexes}).encode())

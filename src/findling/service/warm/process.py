@@ -1,0 +1,203 @@
+"""The warm process: it has loaded what searches need, and forks for every command that a shell sends.
+
+A fork has the shell's streams, folder, environment and arguments, and does what the shell would have done; so its
+answer is the same to the byte. The process itself opens no index, holds no lock that others wait for, and runs no
+second thread: a fork of threads would inherit their locks.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from findling.domain.errors import FindlingError
+from findling.service.client.daemon_state import make_folder
+from findling.service.warm.fork import Fork, carry_out
+from findling.service.warm.kit import load_kit
+from findling.service.warm.place import SOCKET, address
+from findling.service.warm.standing import Nature, born_with, program_stamp, standing_of
+
+__all__ = ["IDLE_S", "LOCK_FILE", "stay_warm"]
+
+IDLE_S = 600.0
+"""Seconds without a command after which the process leaves."""
+
+LOCK_FILE = "warm.lock"
+"""The lock of the one warm process of a home."""
+
+_ROUND_S = 15.0
+"""Pause between two looks whether the process is still wanted."""
+
+_MOST_AT_ONCE = 64
+"""Commands at a time. Shells that find more do without."""
+
+_LONGEST_REPORT = 1 << 17
+
+_REPLACED_S = 5.0
+"""Patience with a process of an earlier version that is about to leave."""
+
+
+def stay_warm(run: Callable[[Sequence[str]], int], home: str, idle_s: float = IDLE_S) -> None:
+    """Be the warm process of a home until nobody needs one; returns at once where one runs.
+
+    `run` is the command line; stdin holds the description of what to load first.
+    """
+    os.closerange(3, 1 << 16)  # what the shell had open: a pipe would never end
+    os.chdir("/")
+    own = Nature(standing_of("self"), program_stamp(), born_with(os.environb))
+    with os.fdopen(os.dup(0), "rb") as given:
+        kit = json.loads(given.read() or b"null")
+    os.dup2(1, 0)
+    # The environment of a command replaces this one, and its own processes never see it.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    with suppress(FindlingError, OSError), _only_one(Path(home)) as folder:
+        if kit is not None:
+            load_kit(kit)
+        with _listening(str(folder)) as listener:
+            _WarmProcess(run, home, listener, own, idle_s).serve()
+
+
+class _WarmProcess:
+    """The loop that takes commands and learns from those that have ended."""
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[str]], int],
+        home: str,
+        listener: socket.socket,
+        own: Nature,
+        idle_s: float,
+    ) -> None:
+        self._listener, self._idle_s = listener, idle_s
+        self._reports, told = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._fork = Fork(run, home, own, told)
+        self._forks: set[int] = set()
+        self._indexes: set[str] = set()
+        self._path = listener.getsockname()
+
+    def serve(self) -> None:
+        """Take commands until the process is idle, stale, or its index is gone."""
+        waiting = select.poll()
+        waiting.register(self._listener, select.POLLIN)
+        waiting.register(self._reports, select.POLLIN)
+        until = time.monotonic() + self._idle_s
+        _settle()
+        while (left := until - time.monotonic()) > 0 and self._is_wanted():
+            for number, _ in waiting.poll(min(left, _ROUND_S) * 1000):
+                if number == self._listener.fileno():
+                    self._take()
+                    continue
+                report = json.loads(self._reports.recv(_LONGEST_REPORT))
+                if report["leave"]:
+                    return
+                self._learn(report)
+                until = time.monotonic() + self._idle_s
+            self._reap()
+
+    def _take(self) -> None:
+        """Fork for the next command."""
+        with suppress(OSError):  # the shell has gone
+            line, _ = self._listener.accept()
+            with line:
+                if len(self._forks) >= _MOST_AT_ONCE or len(os.listdir("/proc/self/task")) > 1:
+                    return
+                pid = os.fork()
+                if not pid:
+                    self._become_fork(line)
+                self._forks.add(pid)
+
+    def _become_fork(self, line: socket.socket) -> NoReturn:
+        code = 70
+        try:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            self._listener.close()
+            self._reports.close()
+            code = carry_out(self._fork, line)
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def _learn(self, report: dict[str, Any]) -> None:
+        self._indexes |= set(report["indexes"])
+        if report["kit"]["modules"] or report["kit"]["tables"] or report["kit"]["models"]:
+            load_kit(report["kit"])
+            _settle()
+        self._fork.known = frozenset(sys.modules)
+        self._fork.lessons += 1
+
+    def _reap(self) -> None:
+        for pid in list(self._forks):
+            with suppress(ChildProcessError):
+                if not os.waitpid(pid, os.WNOHANG)[0]:
+                    continue
+            self._forks.discard(pid)
+
+    def _is_wanted(self) -> bool:
+        """Whether the socket is there to be found, and one of the indexes that were asked."""
+        return os.path.exists(self._path) and (not self._indexes or any(map(os.path.isdir, self._indexes)))  # noqa: PTH110, PTH112
+
+
+def _settle() -> None:
+    """Have forks share what is loaded: a collection in one of them would copy every page."""
+    gc.collect()
+    gc.freeze()
+
+
+@contextmanager
+def _only_one(home: Path) -> Iterator[Path]:
+    """Hold the lock of the one process of a home; yields its folder. Raises LockedError when another one stays."""
+    from findling.domain.errors import LockedError
+    from findling.stores.lock import WriteLock
+
+    folder = make_folder(home)
+    lock = WriteLock(folder / LOCK_FILE)
+    if not lock.acquire(_REPLACED_S):
+        raise LockedError(f"process {lock.holder()} is warm for {home}")
+    try:
+        yield folder
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _listening(folder: str) -> Iterator[socket.socket]:
+    """A socket that only its owner can reach; the caller holds the lock."""
+    path, number = address(folder, SOCKET)
+    with socket.socket(socket.AF_UNIX) as listener, suppress(_Asked):
+        with suppress(FileNotFoundError):
+            os.unlink(path)  # noqa: PTH108
+        mask = os.umask(0o177)
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(mask)
+        listener.listen(_MOST_AT_ONCE)
+        signal.signal(signal.SIGTERM, _asked_to_leave)
+        try:
+            yield listener
+        finally:
+            with suppress(OSError):
+                os.unlink(path)  # noqa: PTH108
+            if number >= 0:
+                os.close(number)
+
+
+class _Asked(Exception):
+    """A signal has asked the process to leave."""
+
+
+def _asked_to_leave(*_: object) -> NoReturn:
+    raise _Asked

@@ -21,11 +21,12 @@ def main() -> int:
 
 
 def stay_warm() -> None:
-    """Be the warm process of the home that is the first argument."""
+    """Be the warm process of a home: the first argument; a second one says after how many idle seconds it leaves."""
     from findling.faces.cli.main import run
     from findling.service.warm import process
 
-    process.stay_warm(run, *sys.argv[1:2], *map(float, sys.argv[2:]))
+    home, *idle_s = sys.argv[1:]
+    process.stay_warm(run, home, float(idle_s[0]) if idle_s else process.IDLE_S)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol, TypeVar, dataclass_transform
 
-__all__ = ["FIELDS", "LARGEST", "Row", "closest_name", "counted", "fit", "plain", "read_json", "record", "wanted"]
+__all__ = [
+    "FIELDS",
+    "LARGEST",
+    "Row",
+    "closest_name",
+    "compile_records",
+    "counted",
+    "fit",
+    "plain",
+    "read_json",
+    "record",
+    "wanted",
+]
 
 _Class = TypeVar("_Class", bound=type)
 
@@ -187,10 +199,16 @@ def record(*, kw_only: bool = False) -> Callable[[_Class], _Class]:
         dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
         vars(cls)["__dataclass_params__"].frozen = True  # so that a frozen dataclass may inherit from it
 
-        def first(self: object, *given: Any, **named: Any) -> None:
+        def compile_init() -> Callable[..., None]:
+            _uncompiled.pop(cls, None)
             compiled = _initializer(cls, kw_only=kw_only)
             cls.__init__ = compiled  # type: ignore[misc]
-            compiled(self, *given, **named)
+            return compiled
+
+        def first(self: object, *given: Any, **named: Any) -> None:
+            compile_init()(self, *given, **named)
+
+        _uncompiled[cls] = compile_init
 
         methods = {"__init__": first, "__setattr__": _refuse, "__delattr__": _refuse}
         for name, method in (methods | {"__repr__": _shown, "__eq__": _equals, "__hash__": _hashed}).items():
@@ -198,6 +216,15 @@ def record(*, kw_only: bool = False) -> Callable[[_Class], _Class]:
         return cls
 
     return made
+
+
+_uncompiled: dict[type, Callable[[], object]] = {}
+
+
+def compile_records() -> None:
+    """Compile every `__init__` now, in a process that others will be forked from."""
+    for compile_init in list(_uncompiled.values()):
+        compile_init()
 
 
 def _initializer(cls: type, *, kw_only: bool) -> Callable[..., None]:

@@ -23,7 +23,7 @@ def ask_warm() -> int | None:
     # An agent that starts a server is served by a process that runs, and starts none.
     is_asked = wish == "always" or command[0] == "mcp" or not is_script(environ)
     folder, name = warm_folder(environ), SOCKET if is_asked else ALWAYS
-    if not folder or not os.path.lexists(f"{folder}/{name}"):  # noqa: PTH110 - one look at the disk for most
+    if not folder or not os.path.lexists(f"{folder}/{name}"):
         return None
     from findling.service.warm.asking import ask
 

@@ -1,9 +1,12 @@
 """The shell's side of a question to the warm process: what it sends, and how it waits.
 
-shell → process   length, request, and the descriptors of stdin, stdout, stderr and the current folder
-process → shell   R: ready · A: do it yourself
-shell → process   G: go · later the number of a signal
-process → shell   .: still there · w: something was read or written · A, before w · E and the exit code
+    shell → process   length and request
+    process → shell   R and the number of the fork: ready · A: do it yourself
+    shell → process   G: go, with the descriptors of stdin, stdout, stderr and the current folder
+    shell → process   the number of a signal
+    process → shell   .: still there · w: something was read or written · A, before w · E and the exit code
+
+The descriptors come late: a process that hangs would keep the shell's pipes open.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ _BEGIN_S = 1.0
 _SILENCE_S = 5.0
 """Patience with one that has begun; it gives a sign twice a second, and a busy machine may delay that."""
 
-_SIGINT = 2
+_SIGINT, _SIGKILL = 2, 9
 
 
 def installation() -> tuple[str, ...]:
@@ -47,9 +50,8 @@ def ask(folder: str, name: str, argv: list[str]) -> int | None:
     if line is None:
         return None
     try:
-        if not _is_taken(line, argv):
-            return None
-        return _outcome(line)
+        fork = _begin(line, argv)
+        return _outcome(line, fork) if fork else None
     except KeyboardInterrupt:
         return _interrupted()
     except OSError:
@@ -58,29 +60,28 @@ def ask(folder: str, name: str, argv: list[str]) -> int | None:
         line.close()
 
 
-def _is_taken(line: socket, argv: list[str]) -> bool:
-    """Send the command; whether the process has begun with it. Raises OSError."""
+def _begin(line: socket, argv: list[str]) -> int:
+    """Send the command; the process that has begun with it, or 0. Raises OSError."""
     import _socket
 
     facts = [*map(os.fsencode, installation()), b"%d" % len(argv), *map(os.fsencode, argv)]
     body = b"\0".join([*facts, *[name + b"=" + value for name, value in os.environb.items()]])
-    message = (b"%*d" % (HEAD, len(body))) + body
+    line.settimeout(_BEGIN_S)
+    line.sendall((b"%*d" % (HEAD, len(body))) + body)
+    said = line.recv(5)
+    if said[:1] != READY:
+        return 0
     here = os.open(".", os.O_PATH | os.O_DIRECTORY)
     try:
         streams = b"".join([number.to_bytes(4, sys.byteorder) for number in (0, 1, 2, here)])
-        sent = line.sendmsg([message], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+        line.sendmsg([GO], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
     finally:
         os.close(here)
-    line.settimeout(_BEGIN_S)
-    line.sendall(message[sent:])
-    if line.recv(1) != READY:
-        return False
-    line.sendall(GO)
+    return int.from_bytes(said[1:], sys.byteorder)
+
+
+def _outcome(line: socket, fork: int) -> int | None:
     line.settimeout(_SILENCE_S)
-    return True
-
-
-def _outcome(line: socket) -> int | None:
     heard = b""
     while True:
         try:
@@ -88,7 +89,8 @@ def _outcome(line: socket) -> int | None:
         except KeyboardInterrupt:
             line.send(bytes([_SIGINT]))
             continue
-        except OSError:  # silence, too
+        except TimeoutError:  # it hangs, with the streams of this shell
+            os.kill(fork, _SIGKILL)
             said = b""
         heard += said
         _, done, code = heard.partition(DONE)

@@ -94,17 +94,20 @@ def carry_out(fork: Fork, line: socket.socket) -> int:
     global _stand_in
     line.settimeout(_REQUEST_S)
     asked = _receive(line)
+    if asked is None:
+        return 0
     verdict = _verdict(fork, asked, line)
     if verdict != READY:
-        line.sendall(ALONE)
         if verdict:
             _report(fork, leave=True)
+        line.sendall(ALONE)
         return 0
-    line.sendall(READY)
-    if line.recv(1) != GO:
+    line.sendall(READY + os.getpid().to_bytes(4, sys.byteorder))
+    said, streams, _, _ = socket.recv_fds(line, 1, 4)
+    if said != GO or len(streams) != 4:
         return 0
     _stand_in = StandIn(fork, line)
-    _take_place(asked, _stand_in)
+    _take_place(asked, streams, _stand_in)
     threading.Thread(target=_attend, args=(line, _stand_in), daemon=True).start()
     try:
         code = fork.run(asked.argv[1:])
@@ -120,16 +123,16 @@ class _Asked(NamedTuple):
     installation: tuple[str, ...]
     argv: list[str]
     environ: dict[bytes, bytes]
-    streams: tuple[int, ...]
 
 
-def _receive(line: socket.socket) -> _Asked:
-    """The command, with its streams. Raises OSError or ValueError for anything else."""
-    received, streams, _, _ = socket.recv_fds(line, 1 << 16, 4)
-    size = int(received[:HEAD])
-    if size > _LONGEST_REQUEST or len(streams) != 4:
+def _receive(line: socket.socket) -> _Asked | None:
+    """The command; `None` from one that only looks whether somebody is there. Raises OSError or ValueError."""
+    received = line.recv(1 << 16)
+    if not received:
+        return None
+    size, body = int(received[:HEAD]), received[HEAD:]
+    if size > _LONGEST_REQUEST:
         raise ValueError("this is no command")
-    body = received[HEAD:]
     while len(body) < size:
         piece = line.recv(1 << 16)
         if not piece:
@@ -139,7 +142,7 @@ def _receive(line: socket.socket) -> _Asked:
     rest = body.split(b"\0")[5:]
     argv, variables = rest[: int(count)], rest[int(count) :]
     environ = {name: value for name, _, value in (variable.partition(b"=") for variable in variables)}
-    return _Asked(tuple(facts), [os.fsdecode(one) for one in argv], environ, tuple(streams))
+    return _Asked(tuple(facts), [os.fsdecode(one) for one in argv], environ)
 
 
 def _verdict(fork: Fork, asked: _Asked, line: socket.socket) -> bytes:
@@ -153,27 +156,26 @@ def _verdict(fork: Fork, asked: _Asked, line: socket.socket) -> bytes:
         is_stale = True
     if is_stale:
         return ALONE
-    pid, user = peer_of(line)  # type: ignore[arg-type]
+    pid, user = peer_of(line)
     is_equal = user == os.geteuid() and born_with(asked.environ) == own.variables
     return READY if is_equal and standing_of(str(pid)) == own.standing else b""
 
 
-def _take_place(asked: _Asked, stand_in: StandIn) -> None:
+def _take_place(asked: _Asked, streams: Sequence[int], stand_in: StandIn) -> None:
     """Have the shell's streams, folder, environment, arguments and signals."""
-    *streams, folder = asked.streams
-    for number, stream in enumerate(streams):
+    for number, stream in enumerate(streams[:3]):
         os.dup2(stream, number)
-    os.fchdir(folder)
-    for number in asked.streams:
-        os.close(number)
+    os.fchdir(streams[3])
+    for stream in streams:
+        os.close(stream)
     os.environ.clear()
     os.environb.update(asked.environ)
     time.tzset()
     sys.argv[:] = asked.argv
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stdin = sys.__stdin__ = _text(_Stream(0, stand_in, "rb"), sys.stdin)
-    sys.stdout = sys.__stdout__ = _text(_Stream(1, stand_in, "wb"), sys.stdout)
-    sys.stderr = sys.__stderr__ = _text(_Stream(2, stand_in, "wb"), sys.stderr, by_line=True)
+    sys.stdin = _text(_Stream(0, stand_in, "rb"), sys.stdin)
+    sys.stdout = _text(_Stream(1, stand_in, "wb"), sys.stdout)
+    sys.stderr = _text(_Stream(2, stand_in, "wb"), sys.stderr, by_line=True)
 
 
 class _Stream(io.FileIO):

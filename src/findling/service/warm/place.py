@@ -10,9 +10,8 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from _socket import socket
+    from collections.abc import Mapping
 
 __all__ = ["ALWAYS", "FOLDER", "SOCKET", "address", "is_script", "peer_of", "reach", "warm_folder"]
 
@@ -37,7 +36,7 @@ def warm_folder(environ: Mapping[str, str]) -> str:
     home = environ.get("FINDLING_HOME") or environ.get("FINDLING_STORE_HOME")
     if not home:
         home = (environ.get("XDG_DATA_HOME") or "~/.local/share") + "/findling/workspaces"
-    return os.path.join(os.path.abspath(os.path.expanduser(home)), FOLDER)  # noqa: PTH100, PTH111, PTH118 - no pathlib
+    return os.path.join(os.path.abspath(os.path.expanduser(home)), FOLDER)
 
 
 def is_script(environ: Mapping[str, str]) -> bool:

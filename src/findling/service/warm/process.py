@@ -35,7 +35,7 @@ IDLE_S = 600.0
 LOCK_FILE = "warm.lock"
 """The lock of the one warm process of a home."""
 
-_ROUND_S = 15.0
+_ROUND_S = 5.0
 """Pause between two looks whether the process is still wanted."""
 
 _MOST_AT_ONCE = 64
@@ -147,7 +147,7 @@ class _WarmProcess:
 
     def _is_wanted(self) -> bool:
         """Whether the socket is there to be found, and one of the indexes that were asked."""
-        return os.path.exists(self._path) and (not self._indexes or any(map(os.path.isdir, self._indexes)))  # noqa: PTH110, PTH112
+        return os.path.exists(self._path) and (not self._indexes or any(map(os.path.isdir, self._indexes)))
 
 
 def _settle() -> None:
@@ -176,28 +176,24 @@ def _only_one(home: Path) -> Iterator[Path]:
 def _listening(folder: str) -> Iterator[socket.socket]:
     """A socket that only its owner can reach; the caller holds the lock."""
     path, number = address(folder, SOCKET)
-    with socket.socket(socket.AF_UNIX) as listener, suppress(_Asked):
+    with socket.socket(socket.AF_UNIX) as listener:
         with suppress(FileNotFoundError):
-            os.unlink(path)  # noqa: PTH108
+            os.unlink(path)
         mask = os.umask(0o177)
         try:
             listener.bind(path)
         finally:
             os.umask(mask)
         listener.listen(_MOST_AT_ONCE)
-        signal.signal(signal.SIGTERM, _asked_to_leave)
+        signal.signal(signal.SIGTERM, _leave)
         try:
             yield listener
         finally:
             with suppress(OSError):
-                os.unlink(path)  # noqa: PTH108
+                os.unlink(path)
             if number >= 0:
                 os.close(number)
 
 
-class _Asked(Exception):
-    """A signal has asked the process to leave."""
-
-
-def _asked_to_leave(*_: object) -> NoReturn:
-    raise _Asked
+def _leave(*_: object) -> NoReturn:
+    raise SystemExit

@@ -15,6 +15,7 @@ from findling.service.warm.place import ALWAYS, SOCKET, is_script, warm_folder
 
 if TYPE_CHECKING:
     from findling.service.settings.settings import Settings
+    from findling.service.warm.fork import StandIn
 
 __all__ = ["leave_process", "note_index", "note_settings", "stop_warm_process"]
 
@@ -30,8 +31,7 @@ def note_settings(settings: Settings, *, starts: bool = True) -> None:
         if not is_wanted or (starts and not _is_wanted(settings)) or str(_home(settings)) != warm.home:
             warm.decline(leave=not is_wanted)
     elif starts and _is_wanted(settings) and warm_folder(os.environ):
-        if (context := click.get_current_context(silent=True)) is not None:
-            context.call_on_close(partial(_start, settings))
+        click.get_current_context().call_on_close(partial(_start, settings))
 
 
 def note_index(folder: Path) -> None:
@@ -54,9 +54,10 @@ def stop_warm_process(settings: Settings) -> int | None:
     return stop(_home(settings))
 
 
-def _forked():  # type: ignore[no-untyped-def]
-    module = sys.modules.get("findling.service.warm.fork")  # loaded nowhere else
-    return module.current_stand_in() if module is not None else None
+def _forked() -> StandIn | None:
+    module = sys.modules.get("findling.service.warm.fork")  # which only the warm process loads
+    stand_in: StandIn | None = module.current_stand_in() if module is not None else None
+    return stand_in
 
 
 def _is_wanted(settings: Settings) -> bool:
@@ -76,10 +77,8 @@ def _start(settings: Settings) -> None:
         return  # for this run only
     from findling.service.warm.starting import start
 
-    is_first = start(
-        _home(settings), warm_folder(os.environ), names=(SOCKET, ALWAYS)[: 1 + (settings["serve.auto"] == "always")]
-    )
-    if is_first:
+    names = (SOCKET, ALWAYS) if settings["serve.auto"] == "always" else (SOCKET,)
+    if start(_home(settings), warm_folder(os.environ), names):
         note(
             "a process stays for ten minutes, so that the next search is quick",
             "findling config set serve.auto never, if you want none",

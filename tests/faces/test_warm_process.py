@@ -69,6 +69,7 @@ def root(warm: Warm) -> Path:
 def without_times(text: str) -> str:
     """The text without what differs from run to run: durations, and the moment of the search."""
     text = re.sub(r'"timings_ms": ?\{[^}]*\}', '"timings_ms": {}', text)
+    text = re.sub(r"(never accessed|accessed .*) so far", "accessed so far", text)
     text = re.sub(r"\b\d+(\.\d+)? (m?s)\b", r"? \2", text)
     return re.sub(r"(planned|keyword|vectors|fuse|assemble|refresh|total)\S* \d+\.\d+", r"\1 ?", text)
 

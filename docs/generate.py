@@ -146,6 +146,7 @@ def settings_page() -> Iterator[str]:
 SHARED_VARIABLES = {
     "NO_COLOR": "Not empty: no colours, unless `output.color` is `always`.",
     "FORCE_COLOR": "Not empty: colours also where there is no terminal, unless `NO_COLOR` is set.",
+    "CI": "Not empty, `0` or `false`: a search neither asks nor starts a warm process unless `serve.auto` is `always`.",
     "TERM": "`dumb`: neither colours nor a progress bar.",
     "XDG_CONFIG_HOME": "Where the user file lies on Linux, below `findling/`; `~/.config` when not set.",
     "XDG_DATA_HOME": "Where the workspaces lie on Linux, below `findling/`; `~/.local/share` when not set.",

@@ -1,13 +1,17 @@
-"""The command `findling`, which `python -m findling` is, too."""
+"""The command `findling`, which `python -m findling` is, too.
+
+A search goes to the warm process, if there is one, before anything is loaded.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from findling.faces.cli.warm_client import ask_warm
+from findling.faces.cli.request.command_table import COMMANDS, WARM
+from findling.service.warm.place import ALWAYS, SOCKET, is_script, warm_folder
 
-__all__ = ["main", "stay_warm"]
+__all__ = ["ask_warm", "main", "stay_warm"]
 
 
 def main() -> int:
@@ -18,6 +22,26 @@ def main() -> int:
     from findling.faces.cli.main import run
 
     return run()
+
+
+def ask_warm() -> int | None:
+    """The exit code of a command that the warm process has carried out; `None` when this process has to do it."""
+    args, environ = sys.argv[1:], os.environ
+    # A word that could be another command leaves it to the command line, which knows.
+    command = next((word for word in args[:3] if word in COMMANDS), "search")
+    if not args or command not in WARM or "--no-daemon" in args or "_FINDLING_COMPLETE" in environ:
+        return None
+    wish = environ.get("FINDLING_SERVE_AUTO", "")
+    if wish == "never":
+        return None
+    # An agent that starts a server is served by a process that runs, and starts none.
+    is_asked = wish == "always" or command == "mcp" or not is_script(environ)
+    folder, name = warm_folder(environ), SOCKET if is_asked else ALWAYS
+    if not folder or not os.path.lexists(f"{folder}/{name}"):
+        return None
+    from findling.service.warm.asking import ask
+
+    return ask(folder, name, sys.argv)
 
 
 def stay_warm() -> None:

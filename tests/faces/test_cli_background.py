@@ -87,7 +87,7 @@ def test_every_command_that_has_written_gives_space_back(
         (store.parent / "write.lock").write_text("0")
         code, _, err = findling(*command)
         assert code == 0, err
-        assert started(count) == [f"-m findling compact {project} --if-worthwhile"] * count, command
+        assert started(count) == [f"-P -m findling compact {project} --if-worthwhile"] * count, command
 
 
 def test_nothing_is_started_without_a_write_or_against_the_settings(

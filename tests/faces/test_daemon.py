@@ -298,7 +298,7 @@ def test_units_start_the_same_daemon(project: Path, tmp_path: Path, findling: Fi
     unit = configparser.RawConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment, method-assign]
     unit.read_string(out)
-    command = f"{sys.executable} -m findling serve {project} --port 4711 --no-watch"
+    command = f"{sys.executable} -P -m findling serve {project} --port 4711 --no-watch"
     assert (code, unit["Service"]["ExecStart"]) == (0, command)
     assert unit["Install"]["WantedBy"] == "default.target"
     assert "network" not in out
@@ -310,7 +310,7 @@ def test_units_start_the_same_daemon(project: Path, tmp_path: Path, findling: Fi
         done = run_process([verify, "verify", "--user", str(tmp_path / "findling.service")])
         assert "findling.service" not in done.stderr, done.stderr
     agent = plistlib.loads(findling("serve", ".", "--print-unit", "launchd")[1].encode())
-    assert agent["ProgramArguments"] == [sys.executable, "-m", "findling", "serve", str(project)]
+    assert agent["ProgramArguments"] == [sys.executable, "-P", "-m", "findling", "serve", str(project)]
     assert agent["EnvironmentVariables"]["FINDLING_HOME"] == str(tmp_path / "workspaces")
     assert agent["RunAtLoad"] is True
 
@@ -331,7 +331,7 @@ def test_a_workspace_without_files_is_served(project: Path, place: Path, tmp_pat
         keeper.stop(PATIENCE_S)
         host.close()
     out = findling("serve", "--workspace", "facts", "--print-unit", "systemd")[1]
-    assert f"ExecStart={sys.executable} -m findling serve --workspace facts\n" in out
+    assert f"ExecStart={sys.executable} -P -m findling serve --workspace facts\n" in out
 
 
 @pytest.fixture

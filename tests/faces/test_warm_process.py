@@ -297,7 +297,7 @@ def test_scripts_and_test_services_do_without(warm: Warm, root: Path) -> None:
 
 def test_a_shell_that_asks_loads_little(warm: Warm, root: Path) -> None:
     code = (
-        "import os, sys; from findling.faces.cli.warm_client import ask_warm; code = ask_warm()\n"
+        "import os, sys; from findling.__main__ import ask_warm; code = ask_warm()\n"
         "os.write(1, '\\n'.join(sys.modules).encode()); os._exit(99 if code is None else 0)"
     )
     bare = run_process([sys.executable, "-c", "import sys; print('\\n'.join(sys.modules))"], check=True)

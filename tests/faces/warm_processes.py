@@ -21,7 +21,7 @@ ALONE = 99
 ASK = [
     sys.executable,
     "-c",
-    "import os; from findling.faces.cli.warm_client import ask_warm; from findling.service.warm import asking; "
+    "import os; from findling.__main__ import ask_warm; from findling.service.warm import asking; "
     f"asking._BEGIN_S = asking._SILENCE_S = {PATIENCE_S}; code = ask_warm(); "
     f"os._exit({ALONE} if code is None else code)",
 ]

@@ -15,7 +15,7 @@ import click
 from findling import __version__
 from findling.domain.errors import FindlingError, UsageError
 from findling.faces.cli.output.terminal import hush_stdout, note, prepare_streams, write
-from findling.faces.cli.request.command_table import COMMANDS, GROUPS, MOVED, route
+from findling.faces.cli.request.command_table import COMMANDS, GROUPS, MOVED
 
 __all__ = ["COMMANDS", "GROUPS", "cli", "completion", "print_version", "route", "run"]
 
@@ -78,6 +78,24 @@ def run(args: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         note("this is a fault in findling", "report it together with the lines above")
     return 2
+
+
+def route(args: Sequence[str]) -> list[str]:
+    """The arguments with the command first: `search` unless another one is named.
+
+    A leading `--workspace NAME` moves behind the command.
+    """
+    size = 0
+    if args and args[0] == "--workspace":
+        size = 2
+    elif args and args[0].startswith("--workspace="):
+        size = 1
+    lead, rest = list(args[:size]), list(args[size:])
+    if rest and (rest[0] in COMMANDS or rest[0] in MOVED):
+        return [rest[0], *lead, *rest[1:]]
+    if not lead and (not rest or rest[0] in ("-h", "--help", "--version")):
+        return rest
+    return ["search", *lead, *rest]
 
 
 class _LazyGroup(click.Group):

@@ -22,10 +22,9 @@ from typing import Any, NoReturn
 
 from findling.domain.errors import FindlingError
 from findling.service.client.daemon_state import make_folder
-from findling.service.warm.fork import Fork, carry_out
+from findling.service.warm.fork import Fork, Nature, born_with, carry_out, program_stamp, standing_of
 from findling.service.warm.kit import load_kit
 from findling.service.warm.place import SOCKET, address
-from findling.service.warm.standing import Nature, born_with, program_stamp, standing_of
 
 __all__ = ["IDLE_S", "LOCK_FILE", "stay_warm"]
 
@@ -59,7 +58,7 @@ def stay_warm(run: Callable[[Sequence[str]], int], home: str, idle_s: float = ID
         kit = json.loads(given.read() or b"null")
     os.dup2(1, 0)
     # The environment of a command replaces this one, and its own processes never see it.
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    os.environ.update(OPENBLAS_NUM_THREADS="1")
     with suppress(FindlingError, OSError), _only_one(Path(home)) as folder:
         if kit is not None:
             load_kit(kit)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["COMMANDS", "GROUPS", "MOVED", "WARM", "route"]
+__all__ = ["COMMANDS", "GROUPS", "MOVED", "WARM"]
 
 GROUPS = {
     "Search": {
@@ -65,21 +61,3 @@ MOVED = {
 
 WARM = ("search", "fetch", "similar", "suggest", "recall", "mcp")
 """Commands that a warm process may carry out: they ask, and ask again."""
-
-
-def route(args: Sequence[str]) -> list[str]:
-    """The arguments with the command first: `search` unless another one is named.
-
-    A leading `--workspace NAME` moves behind the command.
-    """
-    size = 0
-    if args and args[0] == "--workspace":
-        size = 2
-    elif args and args[0].startswith("--workspace="):
-        size = 1
-    lead, rest = list(args[:size]), list(args[size:])
-    if rest and (rest[0] in COMMANDS or rest[0] in MOVED):
-        return [rest[0], *lead, *rest[1:]]
-    if not lead and (not rest or rest[0] in ("-h", "--help", "--version")):
-        return rest
-    return ["search", *lead, *rest]

@@ -16,7 +16,6 @@ from findling.domain.errors import DaemonError, NotFoundError, UsageError
 from findling.domain.plans import KNOBS, Knob
 from findling.domain.values import counted
 from findling.faces.cli.output.terminal import note
-from findling.faces.cli.request.warmth import note_index, note_settings
 from findling.service.settings.setting_list import plan_row
 from findling.service.settings.settings import Settings, get_setting, load_settings, parse_text
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from findling.service.engine.engine import Engine
 
 __all__ = [
+    "GroupWithMoves",
     "apply_changes",
     "as_option",
     "ask_client",
@@ -36,6 +36,7 @@ __all__ = [
     "json_option",
     "name_from_root",
     "no_context_option",
+    "note_settings",
     "opened",
     "path_argument",
     "place_of",
@@ -63,6 +64,22 @@ _FLAGS = {
     "mode": ("--mode", "search.mode"),
 }
 """Parameter → the flag people type and the setting it stands for."""
+
+
+class GroupWithMoves(click.Group):
+    """A group that names the replacements of commands of earlier versions."""
+
+    def __init__(self, *given: Any, moved: Mapping[str, str] | None = None, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.moved = moved or {}
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Raises UsageError that names the new command."""
+        if args and args[0] in self.moved:
+            raise UsageError(f"there is no {ctx.command_path} {args[0]} any more", hint=self.moved[args[0]])
+        return super().resolve_command(ctx, args)
 
 
 def setting_option(parameter: str, *short: str, metavar: str | None = None) -> Callable[[_Command], _Command]:
@@ -170,8 +187,24 @@ def opened(path: str | None, settings: Settings, *, creates: bool = False) -> It
             hint = f"findling workspaces create {name}, or findling index --workspace {name} PATH"
             raise NotFoundError(f"there is no workspace {name}", hint=hint)
     with open_engine(path, settings=settings) as engine:
-        note_index(engine.home)
+        if _WARM in sys.modules:
+            from findling.faces.cli.request.warmth import note_index
+
+            note_index(engine.home)
         yield engine
+
+
+_WARM = "findling.service.warm.fork"
+"""The module that only the warm process loads."""
+
+
+def note_settings(settings: Settings, *, starts: bool = True) -> None:
+    """Keep a process warm behind a command that searches, if its settings and a terminal want one."""
+    wish = settings["serve.auto"]
+    if _WARM in sys.modules or wish == "always" or (wish == "auto" and sys.stdout.isatty()):
+        from findling.faces.cli.request.warmth import keep_warm
+
+        keep_warm(settings, starts=starts)
 
 
 def daemon_client(

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from findling.service.settings.settings import Settings
     from findling.service.warm.fork import StandIn
 
-__all__ = ["leave_process", "note_index", "note_settings", "stop_warm_process"]
+__all__ = ["keep_warm", "leave_process", "note_index", "stop_warm_process"]
 
 
-def note_settings(settings: Settings, *, starts: bool = True) -> None:
-    """Take note of the settings of a command that searches.
+def keep_warm(settings: Settings, *, starts: bool) -> None:
+    """Follow the settings of a command that searches.
 
     Behind it a warm process is started, if they want one. A command in a warm process goes back to its shell, if they
     want none.

@@ -8,8 +8,7 @@ import click
 
 from findling.domain.errors import FindlingError, InvalidValueError, UntrustedSettingError, UsageError
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.moved_commands import GroupWithMoves
-from findling.faces.cli.request.options import json_option
+from findling.faces.cli.request.options import GroupWithMoves, json_option
 from findling.service.settings.setting_files import format_value, read_file, set_value, unset_value
 from findling.service.settings.setting_list import REMOVED
 from findling.service.settings.settings import (

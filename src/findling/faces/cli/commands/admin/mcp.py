@@ -18,8 +18,8 @@ import click
 from findling.domain.errors import MissingExtraError, NotFoundError
 from findling.domain.permissions import OWNER, Caller, check_principal
 from findling.faces.cli.output.terminal import note, tell_index_runs, write
-from findling.faces.cli.request.options import as_option, opened, resolve, workspace_option
-from findling.faces.cli.request.warmth import leave_process, note_settings
+from findling.faces.cli.request.options import as_option, note_settings, opened, resolve, workspace_option
+from findling.faces.cli.request.warmth import leave_process
 
 if TYPE_CHECKING:
     from socket import socket

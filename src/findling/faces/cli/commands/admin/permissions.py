@@ -10,8 +10,14 @@ import click
 from findling.domain.permissions import POLICIES, UNSET
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.moved_commands import GroupWithMoves
-from findling.faces.cli.request.options import json_option, name_from_root, opened, place_option, resolve
+from findling.faces.cli.request.options import (
+    GroupWithMoves,
+    json_option,
+    name_from_root,
+    opened,
+    place_option,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

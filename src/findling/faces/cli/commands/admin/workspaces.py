@@ -14,8 +14,7 @@ from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import agrees, note
-from findling.faces.cli.request.moved_commands import GroupWithMoves
-from findling.faces.cli.request.options import json_option, resolve
+from findling.faces.cli.request.options import GroupWithMoves, json_option, resolve
 from findling.service.settings.settings import get_setting
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from findling.domain.errors import InvalidValueError, PathNotFoundError, Untrust
 from findling.domain.values import counted, read_json
 from findling.faces.cli.output.json_output import dump, write_json, write_table
 from findling.faces.cli.output.terminal import note, show_controls, write
-from findling.faces.cli.request.moved_commands import GroupWithMoves
-from findling.faces.cli.request.options import json_option, opened, place_option, resolve
+from findling.faces.cli.request.options import GroupWithMoves, json_option, opened, place_option, resolve
 from findling.service.workspace.scope import NO_CONTEXT
 
 if TYPE_CHECKING:

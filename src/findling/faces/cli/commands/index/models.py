@@ -11,8 +11,7 @@ from findling.faces.cli.commands.admin.config import change_setting
 from findling.faces.cli.output.json_output import write_json
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import note, write
-from findling.faces.cli.request.moved_commands import GroupWithMoves
-from findling.faces.cli.request.options import json_option
+from findling.faces.cli.request.options import GroupWithMoves, json_option
 from findling.service.settings.settings import load_settings
 
 __all__ = ["models"]

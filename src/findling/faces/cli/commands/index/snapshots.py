@@ -14,8 +14,8 @@ from findling.domain.values import counted
 from findling.faces.cli.output.json_output import write_json, write_report
 from findling.faces.cli.output.progress import format_size
 from findling.faces.cli.output.terminal import agrees, note, write
-from findling.faces.cli.request.moved_commands import GroupWithMoves
 from findling.faces.cli.request.options import (
+    GroupWithMoves,
     json_option,
     opened,
     path_argument,

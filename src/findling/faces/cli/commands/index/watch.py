@@ -17,8 +17,15 @@ from findling.domain.errors import NotFoundError, UsageError
 from findling.domain.reports import told_changes
 from findling.faces.cli.output.json_output import write_json, write_table
 from findling.faces.cli.output.terminal import ask_before_indexing, note, tell_index_runs
-from findling.faces.cli.request.moved_commands import GroupWithMoves
-from findling.faces.cli.request.options import json_option, opened, path_argument, resolve, workspace_option, yes_option
+from findling.faces.cli.request.options import (
+    GroupWithMoves,
+    json_option,
+    opened,
+    path_argument,
+    resolve,
+    workspace_option,
+    yes_option,
+)
 from findling.service.settings.settings import load_settings
 
 if TYPE_CHECKING:
